@@ -1,0 +1,60 @@
+//! Who pays what, and when.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// The economic model (Yeo & Buyya 2008, §5.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Market {
+    /// Deadlines count, nobody pays.
+    #[default]
+    None,
+    /// The provider sets the price; a job that costs more than its budget is rejected; a late
+    /// job is still charged.
+    Commodity,
+    /// The user bids a budget; each second past the deadline costs the penalty rate (eq. 9-10).
+    Bid,
+}
+
+impl Market {
+    /// Every market.
+    pub const ALL: [Self; 3] = [Self::None, Self::Commodity, Self::Bid];
+
+    /// The name of the market on the command line and in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Commodity => "commodity",
+            Self::Bid => "bid",
+        }
+    }
+}
+
+impl fmt::Display for Market {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A word that names no market.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownMarket(pub String);
+
+impl fmt::Display for UnknownMarket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "there is no market `{}`: none, commodity or bid", self.0)
+    }
+}
+
+impl std::error::Error for UnknownMarket {}
+
+impl FromStr for Market {
+    type Err = UnknownMarket;
+
+    fn from_str(word: &str) -> Result<Self, UnknownMarket> {
+        Self::ALL
+            .into_iter()
+            .find(|market| market.name() == word)
+            .ok_or_else(|| UnknownMarket(word.to_owned()))
+    }
+}

@@ -1,0 +1,142 @@
+//! Money as fixed-point numbers of millionths.
+//!
+//! Prices are computed in `f64` inside a pricing function and rounded once at its edge, here.
+
+use std::fmt;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Neg, Sub};
+
+use crate::time::{Span, fmt_fixed};
+
+const MICROS_PER_CREDIT: f64 = 1e6;
+
+/// An amount of money; negative where the provider pays.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Credits(i64);
+
+/// A rate of money over time: what a second of delay costs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CreditsPerSecond(i64);
+
+impl Credits {
+    /// Nothing.
+    pub const ZERO: Self = Self(0);
+
+    /// The amount nearest to `credits`, saturating; a NaN gives zero.
+    pub fn from_f64(credits: f64) -> Self {
+        Self((credits * MICROS_PER_CREDIT).round() as i64)
+    }
+
+    /// An amount in millionths of a credit.
+    pub const fn from_micros(micros: i64) -> Self {
+        Self(micros)
+    }
+
+    /// The amount in millionths of a credit.
+    pub const fn as_micros(self) -> i64 {
+        self.0
+    }
+
+    /// The amount in credits.
+    pub fn as_f64(self) -> f64 {
+        self.0 as f64 / MICROS_PER_CREDIT
+    }
+}
+
+impl CreditsPerSecond {
+    /// No penalty.
+    pub const ZERO: Self = Self(0);
+
+    /// The rate nearest to `rate` credits per second, saturating; a NaN gives zero.
+    pub fn from_f64(rate: f64) -> Self {
+        Self((rate * MICROS_PER_CREDIT).round() as i64)
+    }
+
+    /// The rate in credits per second.
+    pub fn as_f64(self) -> f64 {
+        self.0 as f64 / MICROS_PER_CREDIT
+    }
+
+    /// What `span` costs at this rate, rounded to the nearest millionth, saturating.
+    pub fn times(self, span: Span) -> Credits {
+        let picos = i128::from(self.0) * i128::from(span.as_micros());
+        let half = if picos < 0 { -500_000 } else { 500_000 };
+        let micros = (picos + half) / 1_000_000;
+        Credits(micros.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64)
+    }
+}
+
+impl Add for Credits {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl AddAssign for Credits {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl Sub for Credits {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+}
+
+impl Neg for Credits {
+    type Output = Self;
+    fn neg(self) -> Self {
+        Self(self.0.saturating_neg())
+    }
+}
+
+impl Sum for Credits {
+    fn sum<I: Iterator<Item = Self>>(amounts: I) -> Self {
+        amounts.fold(Self::ZERO, Add::add)
+    }
+}
+
+/// Credits with as many decimals as are needed, at most six.
+impl fmt::Display for Credits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt_fixed(self.0, f)
+    }
+}
+
+/// Credits per second with as many decimals as are needed, at most six.
+impl fmt::Display for CreditsPerSecond {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt_fixed(self.0, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_over_a_span_is_rounded_once() {
+        let rate = CreditsPerSecond::from_f64(4.0);
+        assert_eq!(rate.times(Span::from_secs(8)), Credits::from_f64(32.0));
+        let tiny = CreditsPerSecond::from_f64(0.000001);
+        assert_eq!(tiny.times(Span::from_micros(499_999)), Credits::ZERO);
+        assert_eq!(
+            tiny.times(Span::from_micros(500_000)),
+            Credits::from_micros(1)
+        );
+        assert_eq!(
+            tiny.times(Span::from_micros(-500_000)),
+            Credits::from_micros(-1)
+        );
+    }
+
+    #[test]
+    fn absurd_amounts_saturate() {
+        let rate = CreditsPerSecond::from_f64(f64::INFINITY);
+        assert_eq!(rate.times(Span::MAX), Credits::from_micros(i64::MAX));
+        assert_eq!(Credits::from_f64(f64::NAN), Credits::ZERO);
+    }
+}

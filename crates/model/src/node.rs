@@ -1,0 +1,45 @@
+//! Where jobs run.
+
+use std::fmt;
+
+/// A machine, by its place in the cluster. For space-shared policies a node is one processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(pub u32);
+
+impl NodeId {
+    /// The node as an index into columns.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A run of neighbouring nodes: `len` of them from `first` on. Never empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeRange {
+    /// The lowest node.
+    pub first: u32,
+    /// How many; at least 1.
+    pub len: u32,
+}
+
+impl NodeRange {
+    /// The nodes in ascending order.
+    pub fn nodes(self) -> impl Iterator<Item = NodeId> {
+        (self.first..self.first + self.len).map(NodeId)
+    }
+
+    /// Whether `node` is one of them.
+    pub const fn contains(self, node: NodeId) -> bool {
+        node.0 >= self.first && node.0 - self.first < self.len
+    }
+}
+
+/// `7`, or `0-3` for several.
+impl fmt::Display for NodeRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.len {
+            1 => write!(f, "{}", self.first),
+            _ => write!(f, "{}-{}", self.first, self.first + self.len - 1),
+        }
+    }
+}
