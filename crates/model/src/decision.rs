@@ -30,15 +30,11 @@ pub enum Reason {
     DeadlinePassed,
     /// By its estimate it can no longer finish in time.
     DeadlineUnreachable,
-    /// Its user took it back.
-    Cancelled,
-    /// The nodes it ran on vanished, and it may not be run again.
-    Lost,
 }
 
 impl Reason {
     /// Every reason, in the order in which outputs list them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 8] = [
         Self::TooWide,
         Self::OverBudget,
         Self::NoShare,
@@ -47,8 +43,6 @@ impl Reason {
         Self::LowSlack,
         Self::DeadlinePassed,
         Self::DeadlineUnreachable,
-        Self::Cancelled,
-        Self::Lost,
     ];
 
     /// The key of the reason in CSV and JSON.
@@ -62,8 +56,6 @@ impl Reason {
             Self::LowSlack => "low_slack",
             Self::DeadlinePassed => "deadline_passed",
             Self::DeadlineUnreachable => "deadline_unreachable",
-            Self::Cancelled => "cancelled",
-            Self::Lost => "lost",
         }
     }
 }
@@ -80,8 +72,6 @@ impl fmt::Display for Reason {
             Self::LowSlack => "it earns too little for what it would delay",
             Self::DeadlinePassed => "its deadline passed while it waited",
             Self::DeadlineUnreachable => "by its estimate it can no longer finish in time",
-            Self::Cancelled => "it was cancelled",
-            Self::Lost => "the nodes it ran on vanished",
         })
     }
 }

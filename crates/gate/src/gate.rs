@@ -1,0 +1,431 @@
+//! The state machine.
+
+use tollgate_model::{Instant, JobId, JobSpec, Market, NodeId, NodeRange, Span};
+use tollgate_policy::{
+    Clock, Cx, Discipline, Effect, Ending, Job, Phase, Policy, Said, Scratch, State, Verdict, View,
+    Violation,
+};
+
+use crate::input::{Answer, Ignored, Input, Retry, WorkerId};
+use crate::ledger;
+use crate::workers::{Worker, Workers};
+
+/// Who gets in, when, where, at what price; what was promised, and what it earned.
+#[derive(Debug)]
+pub struct Gate {
+    state: State,
+    policy: Box<dyn Policy>,
+    market: Market,
+    clock: Clock,
+    workers: Workers,
+    /// By slot: whether the job may be tried again.
+    retries: Vec<Retry>,
+    scratch: Scratch,
+    /// Slots of jobs that are over are recycled once their pass is done.
+    settled: bool,
+}
+
+type Effects = Vec<Effect>;
+
+impl Gate {
+    /// A gate without nodes and jobs. The policy must have been built for the same market.
+    pub fn new(policy: Box<dyn Policy>, market: Market) -> Self {
+        Self {
+            state: State::default(),
+            policy,
+            market,
+            clock: Clock::default(),
+            workers: Workers::default(),
+            retries: Vec::new(),
+            scratch: Scratch::default(),
+            settled: false,
+        }
+    }
+
+    /// From now on verifies after each input what is too dear to verify always; see
+    /// [`Gate::check`].
+    pub fn start_checking(&mut self) {
+        self.clock.checking = true;
+    }
+
+    /// Takes note of what happened outside; what follows from it at once is among the effects.
+    /// `now` never goes back. First brings up to date whatever changes by the mere passing of
+    /// time.
+    ///
+    /// # Errors
+    /// If the input is stale, doubled or senseless. It then changed nothing.
+    pub fn handle(
+        &mut self,
+        now: Instant,
+        input: Input,
+        effects: &mut Effects,
+    ) -> Result<Answer, Ignored> {
+        if self.settled {
+            self.state.recycle();
+            self.settled = false;
+        }
+        self.tick(now, effects);
+        let answer = self.dispatch(now, input, effects);
+        self.verify(now);
+        answer
+    }
+
+    /// One scheduling pass: starts what can be started.
+    pub fn settle(&mut self, now: Instant, effects: &mut Effects) {
+        self.clock.pass = None;
+        let mut cx = Cx::new(&mut self.state, &mut self.clock, effects, now);
+        self.policy.pass(&mut cx);
+        self.settled = true;
+        self.verify(now);
+    }
+
+    /// When to send [`Input::Tick`] and settle at the latest although nothing happens outside: an
+    /// estimate is used up, a deadline passes, a planned start is due.
+    pub fn next_wake(&self) -> Option<Instant> {
+        let node = self.clock.nodes.next();
+        node.into_iter().chain(self.clock.pass).min()
+    }
+
+    /// What a job handed in at `now` would be told. Binds nothing and changes nothing.
+    pub fn quote(&self, now: Instant, spec: &JobSpec, scratch: &mut Scratch) -> Verdict {
+        self.policy.probe(self.view(now), spec, scratch)
+    }
+
+    /// The jobs and nodes at `now`.
+    pub fn view(&self, now: Instant) -> View<'_> {
+        View::new(&self.state, now)
+    }
+
+    /// When passes happen under this policy.
+    pub fn discipline(&self) -> Discipline {
+        self.policy.discipline()
+    }
+
+    /// Whether state and index are sound, and nothing wrong was found while checking.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn check(&self, now: Instant) -> Result<(), Violation> {
+        if let Some(violation) = &self.clock.violation {
+            return Err(violation.clone());
+        }
+        self.state.check()?;
+        self.policy.check(self.view(now))
+    }
+
+    /// Derives the policy's index anew from the state, as after a restart.
+    pub fn rebuild(&mut self, now: Instant) {
+        self.policy.rebuild(View::new(&self.state, now));
+    }
+
+    fn verify(&mut self, now: Instant) {
+        if self.clock.checking {
+            self.clock.violation = self.check(now).err();
+        }
+    }
+
+    fn cx<'a>(&'a mut self, now: Instant, effects: &'a mut Effects) -> Cx<'a> {
+        Cx::new(&mut self.state, &mut self.clock, effects, now)
+    }
+
+    /// Sets shares anew wherever an estimate was used up or a deadline passed. Instants of such
+    /// events are rounded up to the next microsecond, so one that is at most that far away has
+    /// come.
+    fn tick(&mut self, now: Instant, effects: &mut Effects) {
+        while let Some(node) = self.clock.nodes.due(now + Span::TICK) {
+            self.refresh(now, NodeId(node as u32), effects);
+        }
+    }
+
+    fn refresh(&mut self, now: Instant, node: NodeId, effects: &mut Effects) {
+        let mut cx = Cx::new(&mut self.state, &mut self.clock, effects, now);
+        self.policy.refresh(&mut cx, node);
+    }
+
+    fn dispatch(
+        &mut self,
+        now: Instant,
+        input: Input,
+        effects: &mut Effects,
+    ) -> Result<Answer, Ignored> {
+        match input {
+            Input::Submitted { spec, retry } => self.submit(now, spec, retry, effects),
+            Input::Ended { job, attempt } => {
+                self.running(job, attempt)?;
+                self.finish(now, job, effects);
+                Ok(Answer::Done)
+            }
+            Input::TaskEnded { job, attempt, node } => {
+                self.running(job, attempt)?;
+                self.end_task(now, job, node, effects)
+            }
+            Input::Evicted { job, attempt } => {
+                self.running(job, attempt)?;
+                self.evict(now, job, effects);
+                Ok(Answer::Done)
+            }
+            Input::WorkerUp {
+                worker,
+                epoch,
+                nodes,
+            } => self.worker_up(now, worker, epoch, nodes),
+            Input::WorkerGone { worker, epoch } => self.worker_gone(now, worker, epoch, effects),
+            Input::Cancel { job } => self.cancel(now, job, effects),
+            Input::Hold { job } => self.hold(now, job),
+            Input::Release { job } => self.release(now, job),
+            Input::Tick => Ok(Answer::Done),
+        }
+    }
+
+    /// An arrival is a probe and the commit of the very verdict it gave.
+    fn submit(
+        &mut self,
+        now: Instant,
+        spec: JobSpec,
+        retry: Retry,
+        effects: &mut Effects,
+    ) -> Result<Answer, Ignored> {
+        if spec.procs == 0 || spec.estimate <= Span::ZERO {
+            return Err(Ignored::Malformed);
+        }
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let verdict = self.quote(now, &spec, &mut scratch);
+        let job = self.state.submit(spec);
+        self.set_retry(job, retry);
+        let mut cx = self.cx(now, effects);
+        match verdict {
+            Verdict::Reject(reason) => cx.reject(job, reason),
+            Verdict::Queue => {
+                cx.say(job, Said::Queued);
+                self.policy.queued(View::new(&self.state, now), job);
+            }
+            Verdict::Promise { price } => {
+                cx.accept(job, price);
+                self.policy.queued(View::new(&self.state, now), job);
+            }
+            Verdict::Run { price } => {
+                cx.start_shared(job, &scratch.nodes, price);
+                for &node in &scratch.nodes {
+                    self.refresh(now, node, effects);
+                }
+            }
+        }
+        self.scratch = scratch;
+        Ok(Answer::Job(job))
+    }
+
+    fn set_retry(&mut self, job: JobId, retry: Retry) {
+        if job.index() >= self.retries.len() {
+            self.retries.resize(job.index() + 1, Retry::Never);
+        }
+        self.retries[job.index()] = retry;
+    }
+
+    /// The job of a report, if the report is about the try that is under way.
+    fn running(&self, id: JobId, attempt: u32) -> Result<&Job, Ignored> {
+        let job = self.state.find_job(id).ok_or(Ignored::UnknownJob)?;
+        if job.phase != Phase::Running || job.attempt != attempt {
+            return Err(Ignored::StaleAttempt);
+        }
+        Ok(job)
+    }
+
+    fn end_task(
+        &mut self,
+        now: Instant,
+        job: JobId,
+        node: NodeId,
+        effects: &mut Effects,
+    ) -> Result<Answer, Ignored> {
+        let there = node.0 < self.state.n_nodes()
+            && self
+                .state
+                .node(node)
+                .tasks()
+                .iter()
+                .any(|task| task.job == job);
+        if !there {
+            return Err(Ignored::NoSuchTask);
+        }
+        let last = self.state.end_task(job, node, now);
+        self.refresh(now, node, effects);
+        if last {
+            self.finish(now, job, effects);
+        }
+        Ok(Answer::Done)
+    }
+
+    /// Ends a running job that has nothing left to run.
+    fn finish(&mut self, now: Instant, id: JobId, effects: &mut Effects) {
+        let ending = if self.state.job(id).cancelling {
+            Ending::Cancelled
+        } else {
+            Ending::Finished
+        };
+        self.leave_nodes(now, id, effects);
+        let job = self.state.job(id);
+        for (entry, amount) in ledger::entries(self.market, job, now) {
+            effects.push(Effect::Book {
+                job: id,
+                entry,
+                amount,
+            });
+        }
+        self.close(id, ending, effects);
+    }
+
+    /// Takes a job off its nodes: it queues again if it may, else it is lost.
+    fn evict(&mut self, now: Instant, id: JobId, effects: &mut Effects) {
+        self.leave_nodes(now, id, effects);
+        let cancelling = self.state.job(id).cancelling;
+        match self.retries[id.index()] {
+            _ if cancelling => self.close(id, Ending::Cancelled, effects),
+            Retry::Never => self.close(id, Ending::Lost, effects),
+            Retry::Requeue => {
+                self.state.restart(id);
+                effects.push(Effect::Verdict {
+                    job: id,
+                    said: Said::Queued,
+                });
+                self.policy.queued(View::new(&self.state, now), id);
+            }
+        }
+    }
+
+    fn leave_nodes(&mut self, now: Instant, id: JobId, effects: &mut Effects) {
+        let nodes = self.state.stop(id, now);
+        self.policy.ended(View::new(&self.state, now), id);
+        for node in nodes {
+            self.refresh(now, node, effects);
+        }
+    }
+
+    fn close(&mut self, job: JobId, ending: Ending, effects: &mut Effects) {
+        self.state.close(job);
+        effects.push(Effect::Over { job, ending });
+    }
+
+    fn worker_up(
+        &mut self,
+        now: Instant,
+        id: WorkerId,
+        epoch: u32,
+        nodes: u32,
+    ) -> Result<Answer, Ignored> {
+        let known = self.workers.get(id);
+        if known.is_some_and(|worker| worker.up || epoch <= worker.epoch) {
+            return Err(Ignored::StaleWorker);
+        }
+        if nodes == 0 {
+            return Err(Ignored::Malformed);
+        }
+        let own = known.map(|worker| worker.nodes);
+        let nodes = match own.filter(|own| own.len == nodes) {
+            Some(own) => {
+                own.nodes().for_each(|node| self.state.set_up(node));
+                own
+            }
+            None => self.state.add_nodes(nodes),
+        };
+        self.clock.nodes.grow(self.state.n_nodes() as usize);
+        self.workers.set(
+            id,
+            Worker {
+                epoch,
+                nodes,
+                up: true,
+            },
+        );
+        self.policy.resized(View::new(&self.state, now));
+        Ok(Answer::Nodes(nodes))
+    }
+
+    fn worker_gone(
+        &mut self,
+        now: Instant,
+        id: WorkerId,
+        epoch: u32,
+        effects: &mut Effects,
+    ) -> Result<Answer, Ignored> {
+        let worker = self.workers.get(id).ok_or(Ignored::StaleWorker)?;
+        if !worker.up || worker.epoch != epoch {
+            return Err(Ignored::StaleWorker);
+        }
+        for job in self.jobs_on(worker.nodes) {
+            self.evict(now, job, effects);
+        }
+        worker
+            .nodes
+            .nodes()
+            .for_each(|node| self.state.set_down(node));
+        self.workers.set(
+            id,
+            Worker {
+                up: false,
+                ..worker
+            },
+        );
+        self.policy.resized(View::new(&self.state, now));
+        Ok(Answer::Done)
+    }
+
+    /// Running jobs with a part on these nodes, in order of submission.
+    fn jobs_on(&self, nodes: NodeRange) -> Vec<JobId> {
+        let overlaps = |range: &NodeRange| {
+            range.first < nodes.first + nodes.len && nodes.first < range.first + range.len
+        };
+        let mut jobs: Vec<(u64, JobId)> = self
+            .state
+            .jobs()
+            .filter(|(_, job)| job.phase == Phase::Running)
+            .filter(|(_, job)| job.placement().iter().any(overlaps))
+            .map(|(id, job)| (job.sequence, id))
+            .collect();
+        jobs.sort_unstable();
+        jobs.into_iter().map(|(_, id)| id).collect()
+    }
+
+    fn cancel(
+        &mut self,
+        now: Instant,
+        id: JobId,
+        effects: &mut Effects,
+    ) -> Result<Answer, Ignored> {
+        let job = self.state.find_job(id).ok_or(Ignored::UnknownJob)?;
+        let attempt = job.attempt;
+        match job.phase {
+            Phase::Vacant | Phase::Over => return Err(Ignored::UnknownJob),
+            Phase::Queued => {
+                self.policy.withdrawn(View::new(&self.state, now), id);
+                self.close(id, Ending::Cancelled, effects);
+            }
+            Phase::Held => self.close(id, Ending::Cancelled, effects),
+            Phase::Running if job.cancelling => return Err(Ignored::StaleAttempt),
+            Phase::Running => {
+                self.state.set_cancelling(id);
+                effects.push(Effect::Kill { job: id, attempt });
+            }
+        }
+        Ok(Answer::Done)
+    }
+
+    fn hold(&mut self, now: Instant, id: JobId) -> Result<Answer, Ignored> {
+        let job = self.state.find_job(id).ok_or(Ignored::UnknownJob)?;
+        if job.phase != Phase::Queued {
+            return Err(Ignored::NotQueued);
+        }
+        self.policy.withdrawn(View::new(&self.state, now), id);
+        self.state.set_held(id, true);
+        Ok(Answer::Done)
+    }
+
+    fn release(&mut self, now: Instant, id: JobId) -> Result<Answer, Ignored> {
+        let job = self.state.find_job(id).ok_or(Ignored::UnknownJob)?;
+        if job.phase != Phase::Held {
+            return Err(Ignored::NotHeld);
+        }
+        self.state.set_held(id, false);
+        self.policy.queued(View::new(&self.state, now), id);
+        Ok(Answer::Done)
+    }
+}

@@ -1,0 +1,121 @@
+//! What happens outside, and what the gate makes of it.
+
+use tollgate_model::{JobId, JobSpec, NodeId, NodeRange};
+
+/// A process that offers nodes, for as long as one of its lives lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WorkerId(pub u32);
+
+/// Whether a job may be run again from its start after it was taken off its nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Retry {
+    /// It queues again.
+    Requeue,
+    /// It is lost.
+    Never,
+}
+
+/// Something that happened outside.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Input {
+    /// A job was handed in.
+    Submitted {
+        /// What the user wants.
+        spec: JobSpec,
+        /// Whether it may be tried again.
+        retry: Retry,
+    },
+    /// All of a job that still ran has ended.
+    Ended {
+        /// Which job.
+        job: JobId,
+        /// Which try at it.
+        attempt: u32,
+    },
+    /// One task of a job has ended, on one node.
+    TaskEnded {
+        /// Which job.
+        job: JobId,
+        /// Which try at it.
+        attempt: u32,
+        /// Where.
+        node: NodeId,
+    },
+    /// A job was taken off its nodes before its end.
+    Evicted {
+        /// Which job.
+        job: JobId,
+        /// Which try at it.
+        attempt: u32,
+    },
+    /// A worker offers nodes. A worker that comes back with as many nodes gets its own back.
+    WorkerUp {
+        /// Which worker.
+        worker: WorkerId,
+        /// Which of its lives; each is higher than the last.
+        epoch: u32,
+        /// How many nodes it offers; at least 1.
+        nodes: u32,
+    },
+    /// A worker vanished, and all that ran on it.
+    WorkerGone {
+        /// Which worker.
+        worker: WorkerId,
+        /// Which of its lives.
+        epoch: u32,
+    },
+    /// Its user takes a job back.
+    Cancel {
+        /// Which job.
+        job: JobId,
+    },
+    /// Its user holds a queued job back.
+    Hold {
+        /// Which job.
+        job: JobId,
+    },
+    /// Its user lets a held job queue again.
+    Release {
+        /// Which job.
+        job: JobId,
+    },
+    /// Time has passed.
+    Tick,
+}
+
+/// What the gate made of an input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// It is done.
+    Done,
+    /// The job is in this slot; what it was told is among the effects.
+    Job(JobId),
+    /// The worker's nodes are these.
+    Nodes(NodeRange),
+}
+
+/// Why an input changed nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Ignored {
+    /// No such job is known, or it is over.
+    #[error("no such job")]
+    UnknownJob,
+    /// The report is about an earlier try at the job, or about one that ended already.
+    #[error("that attempt is over")]
+    StaleAttempt,
+    /// The job has no task on that node, or it ended already.
+    #[error("no task of the job runs there")]
+    NoSuchTask,
+    /// The report is about an earlier life of the worker, or repeats what is known.
+    #[error("that life of the worker is over, or known")]
+    StaleWorker,
+    /// Only a queued job can be held back.
+    #[error("the job does not wait")]
+    NotQueued,
+    /// Only a held job can be released.
+    #[error("the job is not held")]
+    NotHeld,
+    /// A job that asks for no processor, or no time, is none.
+    #[error("a job needs at least one processor and a positive estimate")]
+    Malformed,
+}

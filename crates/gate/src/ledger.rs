@@ -1,0 +1,28 @@
+//! What a job that has finished costs and earns.
+
+use tollgate_model::market::Market;
+use tollgate_model::outcome::delay;
+use tollgate_model::{Credits, Instant};
+use tollgate_policy::{Entry, Job};
+
+/// What is booked for a job at its end. A late job is still charged in the commodity market; in
+/// the bid-based one each second of delay costs the penalty rate, without bound
+/// (Yeo & Buyya 2008, eq. 9-10).
+pub(crate) fn entries(
+    market: Market,
+    job: &Job,
+    finish: Instant,
+) -> impl Iterator<Item = (Entry, Credits)> {
+    let charge = job.accepted.map(|accepted| (Entry::Charge, accepted.price));
+    let late = job.spec.due().map(|due| delay(finish, due));
+    let penalty = late.map(|late| (Entry::Penalty, -job.spec.sla.penalty.times(late)));
+    let booked = match market {
+        Market::None => [None, None],
+        Market::Commodity => [charge, None],
+        Market::Bid => [charge, penalty],
+    };
+    booked
+        .into_iter()
+        .flatten()
+        .filter(|(_, amount)| *amount != Credits::ZERO)
+}

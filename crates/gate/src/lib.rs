@@ -1,0 +1,23 @@
+//! The loop itself as a state machine without I/O: inputs in, effects out.
+//!
+//! | call | class |
+//! |---|---|
+//! | [`Gate::handle`] | an input in: what happened outside |
+//! | [`Gate::settle`] | one scheduling pass, once all inputs of an instant are in |
+//! | [`Gate::next_wake`] | when to call again although nothing happens outside |
+//! | [`Gate::quote`] | what a job would be told; changes nothing |
+//! | [`Gate::view`], [`Gate::check`] | looking in |
+//!
+//! The order of an instant is: ends, then [`Input::Tick`] (which every other input implies), then
+//! submissions, then one [`Gate::settle`]; under [`Discipline::Event`] submissions come first and
+//! a pass follows each input. Effects are values: a simulated world and a live service carry out
+//! the very same ones.
+
+mod gate;
+mod input;
+mod ledger;
+mod workers;
+
+pub use gate::Gate;
+pub use input::{Answer, Ignored, Input, Retry, WorkerId};
+pub use tollgate_policy::{Discipline, Effect, Ending, Entry, Said, Scratch, Verdict, Violation};

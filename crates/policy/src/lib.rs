@@ -1,0 +1,32 @@
+//! Pure decisions: who gets in, when, where, and at what price.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`policy`](Policy) | what every policy must answer |
+//! | [`state`](State) | what a policy sees: jobs, nodes, who runs where |
+//! | [`cx`](Cx) | how a policy acts: checked transitions that leave effects |
+//! | [`queue`] | the space-shared family: an ordered queue with reservations |
+//! | [`share`] | the time-shared family: shares by remaining work and time |
+//! | [`named`] | the policies, one file each |
+//! | [`registry`] | their list; `NAME:KEY=VALUE,..` words made into policies |
+//!
+//! A policy decides from a [`View`] and acts through a [`Cx`]. It reads no clock, no file and no
+//! random source, and it never sees how long a job really takes.
+
+mod blocks;
+mod cx;
+pub mod named;
+mod policy;
+mod price;
+pub mod queue;
+pub mod registry;
+mod settings;
+pub mod share;
+mod state;
+mod timers;
+
+pub use cx::{Clock, Cx, Effect, Ending, Entry, Said, Violation};
+pub use policy::{Discipline, Policy, Scratch, Verdict};
+pub use registry::{Choice, PolicyError};
+pub use state::{Acceptance, Job, Node, Phase, State, TOLERANCE_S, Task, View};
+pub use timers::Timers;

@@ -1,0 +1,91 @@
+//! What every policy must answer.
+
+use std::fmt::Debug;
+
+use tollgate_model::{Credits, JobId, JobSpec, NodeId, Reason};
+
+use crate::cx::{Cx, Violation};
+use crate::state::View;
+
+/// What a policy says to a job at the door.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Kept out.
+    Reject(Reason),
+    /// Let wait; whether it is let in is decided at its start.
+    Queue,
+    /// Let in, to start later.
+    Promise {
+        /// The most it will cost.
+        price: Credits,
+    },
+    /// Let in, to start at once on [`Scratch::nodes`] beside what runs there.
+    Run {
+        /// The most it will cost.
+        price: Credits,
+    },
+}
+
+/// Room for a probe to work in, kept by the caller so that nothing is allocated a job.
+#[derive(Clone, Debug, Default)]
+pub struct Scratch {
+    /// Where a job with [`Verdict::Run`] would run.
+    pub nodes: Vec<NodeId>,
+    /// Nodes that suit, by fill.
+    pub(crate) fills: Vec<(i64, NodeId)>,
+    /// Remaining deadlines and shares on one node.
+    pub(crate) promises: Vec<(f64, f64)>,
+}
+
+/// When passes happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Discipline {
+    /// One pass an instant, after all ends and then all submissions of it.
+    Instant,
+    /// One pass after each input; submissions of an instant come before its ends.
+    Event,
+}
+
+/// A policy: who gets in, when, where, at what price.
+///
+/// The gate keeps the [`crate::State`] and tells the policy what changed; a policy keeps only an
+/// index that [`Policy::rebuild`] can derive from the state at any time. It never sees a run
+/// time.
+pub trait Policy: Debug + Send {
+    /// What it would say to a job handed in now. Changes nothing, so that a quote and a
+    /// submission get the same answer.
+    fn probe(&self, view: View<'_>, spec: &JobSpec, scratch: &mut Scratch) -> Verdict;
+
+    /// A job joined the queue.
+    fn queued(&mut self, view: View<'_>, job: JobId);
+
+    /// A queued job left the queue without the policy's doing: cancelled or held back.
+    fn withdrawn(&mut self, view: View<'_>, job: JobId);
+
+    /// A running job ended or was evicted. Its entry in the state still tells what it was.
+    fn ended(&mut self, view: View<'_>, job: JobId);
+
+    /// Nodes came or went.
+    fn resized(&mut self, view: View<'_>);
+
+    /// The tasks of a node changed, or one of them outlived its estimate or its deadline: set
+    /// the node's shares.
+    fn refresh(&mut self, cx: &mut Cx<'_>, node: NodeId);
+
+    /// Start what can be started, drop what is hopeless.
+    fn pass(&mut self, cx: &mut Cx<'_>);
+
+    /// Derives the index anew from the state.
+    fn rebuild(&mut self, view: View<'_>);
+
+    /// Whether the index says what a rebuilt one would say.
+    ///
+    /// # Errors
+    /// The first difference, in words.
+    fn check(&self, view: View<'_>) -> Result<(), Violation>;
+
+    /// When passes happen.
+    fn discipline(&self) -> Discipline {
+        Discipline::Instant
+    }
+}

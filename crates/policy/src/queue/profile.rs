@@ -1,0 +1,115 @@
+//! Free processors over time, as far as the estimates tell.
+
+use tollgate_model::{Instant, Span};
+
+use crate::state::View;
+
+/// A step function: from each step's instant on, so many processors are free, up to the next.
+/// Never empty; the first step is the present.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Profile {
+    steps: Vec<(Instant, u32)>,
+}
+
+impl Profile {
+    /// What is free from now on if every running job ends by its estimate; one past its estimate
+    /// is taken to end at the next microsecond.
+    pub(super) fn of(view: View<'_>) -> Self {
+        let mut free = view.n_idle();
+        let mut steps = vec![(view.now, free)];
+        for runner in view.runners().iter() {
+            let end = runner.end.max(view.now + Span::TICK);
+            free += runner.procs;
+            match steps.last_mut() {
+                Some(step) if step.0 == end => step.1 = free,
+                _ => steps.push((end, free)),
+            }
+        }
+        Self { steps }
+    }
+
+    /// The first instant from `from` on at which `procs` processors are free for `length`; none
+    /// if there never are so many.
+    pub(super) fn earliest(&self, from: Instant, procs: u32, length: Span) -> Option<Instant> {
+        let mut hole: Option<Instant> = None;
+        for (step, &(at, free)) in self.steps.iter().enumerate() {
+            if free < procs {
+                hole = None;
+                continue;
+            }
+            let start = *hole.get_or_insert(at.max(from));
+            let until = self.steps.get(step + 1).map(|next| next.0);
+            if until.is_none_or(|until| until >= start + length) {
+                return Some(start);
+            }
+        }
+        None
+    }
+
+    /// Whether `procs` processors are free for `length` from `at` on.
+    pub(super) fn fits(&self, at: Instant, procs: u32, length: Span) -> bool {
+        self.earliest(at, procs, length) == Some(at)
+    }
+
+    /// Takes `procs` processors out for `length` from `at` on, where they are free.
+    pub(super) fn reserve(&mut self, at: Instant, procs: u32, length: Span) {
+        let first = self.split(at);
+        let last = self.split(at + length);
+        for (_, free) in &mut self.steps[first..last] {
+            *free -= procs;
+        }
+    }
+
+    /// The step that begins at `at`, made if there is none.
+    fn split(&mut self, at: Instant) -> usize {
+        match self.steps.binary_search_by_key(&at, |step| step.0) {
+            Ok(step) => step,
+            Err(step) => {
+                let free = self.steps[step - 1].1;
+                self.steps.insert(step, (at, free));
+                step
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const HORIZON: i64 = 60;
+
+    /// A profile of 8 processors from reservations of (start, procs, length) that fit.
+    fn profile(reservations: &[(i64, u32, i64)]) -> (Profile, Vec<u32>) {
+        let mut profile = Profile {
+            steps: vec![(Instant::ZERO, 8)],
+        };
+        let mut free = vec![8; HORIZON as usize];
+        for &(at, procs, length) in reservations {
+            let seconds = at as usize..(at + length) as usize;
+            if seconds.clone().all(|s| free[s] >= procs) {
+                profile.reserve(Instant::from_secs(at), procs, Span::from_secs(length));
+                free[seconds].iter_mut().for_each(|free| *free -= procs);
+            }
+        }
+        (profile, free)
+    }
+
+    proptest! {
+        #[test]
+        fn the_earliest_hole_is_the_earliest(
+            reservations in prop::collection::vec((0i64..30, 1u32..=8, 1i64..10), 0..12),
+            from in 0i64..30,
+            procs in 1u32..=8,
+            length in 1i64..12,
+        ) {
+            let (profile, free) = profile(&reservations);
+            let found = profile.earliest(Instant::from_secs(from), procs, Span::from_secs(length));
+            let walked = (from..HORIZON - length).find(|&at| {
+                free[at as usize..(at + length) as usize].iter().all(|&free| free >= procs)
+            });
+            prop_assert_eq!(found, walked.map(Instant::from_secs));
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! The axes of the queue family.
+
+use super::order::Order;
+use super::slack::Slack;
+use super::waiting::Test;
+use crate::policy::Discipline;
+use crate::settings::{Parameter, Word, read_number};
+
+/// How many waiting jobs get a reservation that later ones must not delay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    /// Up to so many: 0 runs the queue strictly in order, 1 is EASY backfilling.
+    AtMost(u32),
+    /// Every one: conservative backfilling.
+    All,
+}
+
+impl Depth {
+    /// Whether there is a reservation for another job after `reserved` of them.
+    pub(super) fn covers(self, reserved: u32) -> bool {
+        match self {
+            Self::AtMost(depth) => reserved < depth,
+            Self::All => true,
+        }
+    }
+
+    fn word(self) -> String {
+        match self {
+            Self::AtMost(depth) => depth.to_string(),
+            Self::All => "all".to_owned(),
+        }
+    }
+
+    fn read(place: &mut Self, word: &str) -> bool {
+        let depth = match word {
+            "all" => Some(Self::All),
+            _ => word.parse().ok().map(Self::AtMost),
+        };
+        depth.map(|depth| *place = depth).is_some()
+    }
+}
+
+/// What is asked of a job at the door, besides its width and the market's budget test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// Nothing: it waits, and is let in at its start.
+    None,
+    /// FirstReward's slack test; who passes it is let in at once and never dropped for it.
+    Slack,
+}
+
+/// A space-shared policy, by its axes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settings {
+    /// Who comes first.
+    pub order: Order,
+    /// How many get a reservation.
+    pub depth: Depth,
+    /// Whether a candidate may run past a reservation on processors that it leaves over.
+    pub extra: bool,
+    /// When a hopeless job is dropped.
+    pub test: Test,
+    /// When passes happen.
+    pub pass: Discipline,
+    /// Whether reservations are made anew at every pass (with depth above 1).
+    pub compress: bool,
+    /// What is asked at the door.
+    pub admission: Admission,
+    /// The slack test's settings, by which `order=reward` orders too.
+    pub slack: Slack,
+}
+
+impl Settings {
+    /// Strictly in order of submission, without any test: what a policy does not set.
+    pub const DEFAULT: Self = Self {
+        order: Order::Fcfs,
+        depth: Depth::AtMost(0),
+        extra: true,
+        test: Test::None,
+        pass: Discipline::Instant,
+        compress: true,
+        admission: Admission::None,
+        slack: Slack::DEFAULT,
+    };
+}
+
+impl Settings {
+    fn backfills(&self) -> bool {
+        self.depth != Depth::AtMost(0)
+    }
+
+    fn keeps_a_profile(&self) -> bool {
+        !matches!(self.depth, Depth::AtMost(0 | 1))
+    }
+
+    fn rewards(&self) -> bool {
+        self.admission == Admission::Slack || self.order == Order::Reward
+    }
+}
+
+impl Word for Discipline {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("instant", Self::Instant), ("event", Self::Event)];
+}
+
+impl Word for Admission {
+    const WORDS: &'static [(&'static str, Self)] = &[("none", Self::None), ("slack", Self::Slack)];
+}
+
+pub(crate) const PARAMETERS: &[Parameter<Settings>] = &[
+    Parameter {
+        key: "order",
+        values: "fcfs, sjf, edf or reward",
+        meaning: "who comes first",
+        applies: |_| true,
+        get: |s| s.order.word(),
+        set: |s, word| Word::read(&mut s.order, word),
+    },
+    Parameter {
+        key: "depth",
+        values: "a count or `all`",
+        meaning: "how many waiting jobs get a reservation",
+        applies: |_| true,
+        get: |s| s.depth.word(),
+        set: |s, word| Depth::read(&mut s.depth, word),
+    },
+    Parameter {
+        key: "extra",
+        values: "true or false",
+        meaning: "whether a job may run past a reservation on what it leaves over",
+        applies: Settings::backfills,
+        get: |s| s.extra.word(),
+        set: |s, word| Word::read(&mut s.extra, word),
+    },
+    Parameter {
+        key: "test",
+        values: "none, start, select or mixed",
+        meaning: "when a job that cannot meet its deadline is dropped",
+        applies: |_| true,
+        get: |s| s.test.word(),
+        set: |s, word| Word::read(&mut s.test, word),
+    },
+    Parameter {
+        key: "pass",
+        values: "instant or event",
+        meaning: "one scheduling pass an instant, or one an event",
+        applies: |_| true,
+        get: |s| s.pass.word(),
+        set: |s, word| Word::read(&mut s.pass, word),
+    },
+    Parameter {
+        key: "compress",
+        values: "true or false",
+        meaning: "whether reservations are made anew when a job ends early",
+        applies: Settings::keeps_a_profile,
+        get: |s| s.compress.word(),
+        set: |s, word| Word::read(&mut s.compress, word),
+    },
+    Parameter {
+        key: "admission",
+        values: "none or slack",
+        meaning: "what is asked of a job at the door",
+        applies: |_| true,
+        get: |s| s.admission.word(),
+        set: |s, word| Word::read(&mut s.admission, word),
+    },
+    Parameter {
+        key: "slack",
+        values: "a number of seconds, not negative",
+        meaning: "the least slack with which a job is let in",
+        applies: Settings::rewards,
+        get: |s| s.slack.threshold.to_string(),
+        set: |s, word| read_number(&mut s.slack.threshold, word),
+    },
+    Parameter {
+        key: "discount",
+        values: "a number a second, not negative",
+        meaning: "how much less a credit is worth a second later",
+        applies: Settings::rewards,
+        get: |s| s.slack.discount.to_string(),
+        set: |s, word| read_number(&mut s.slack.discount, word),
+    },
+    Parameter {
+        key: "count",
+        values: "all or waiting",
+        meaning: "which accepted jobs a new one is feared to delay",
+        applies: Settings::rewards,
+        get: |s| s.slack.count.word(),
+        set: |s, word| Word::read(&mut s.slack.count, word),
+    },
+];

@@ -1,0 +1,83 @@
+//! The reservation of EASY backfilling: when the head of the queue can start, and what it will
+//! leave over.
+//!
+//! Lifka 1995; Mu'alem & Feitelson 2001. One reservation needs no profile of free processors:
+//! two numbers say all a candidate must know.
+
+use tollgate_model::{Instant, Span};
+
+use super::waiting::{Least, Waiting};
+use crate::state::View;
+
+/// The reservation of one job.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Shadow {
+    /// When it starts, by the estimates: the shadow time. [`Instant::MAX`] if the nodes that are
+    /// up can never hold it.
+    pub(super) at: Instant,
+    /// Processors that are free then and that it does not need.
+    pub(super) extra: u32,
+}
+
+impl Shadow {
+    /// The reservation of a job that needs `procs` processors, more than are idle. A running job
+    /// past its estimate is taken to end at once.
+    pub(super) fn of(view: View<'_>, procs: u32) -> Self {
+        let mut free = view.n_idle();
+        let mut at = None;
+        for (sum, runners) in view.runners().blocks() {
+            if at.is_none() && free + sum < procs {
+                free += sum;
+                continue;
+            }
+            for runner in runners {
+                let end = runner.end.max(view.now);
+                if at.is_some_and(|at| end > at) {
+                    return Self::new(at, free, procs);
+                }
+                free += runner.procs;
+                if at.is_none() && free >= procs {
+                    at = Some(end);
+                }
+            }
+        }
+        Self::new(at, free, procs)
+    }
+
+    fn new(at: Option<Instant>, free: u32, procs: u32) -> Self {
+        match at {
+            Some(at) => Self {
+                at,
+                extra: free - procs,
+            },
+            None => Self {
+                at: Instant::MAX,
+                extra: 0,
+            },
+        }
+    }
+
+    /// Whether a job that takes `procs` processors for `estimate` from `now` on leaves the
+    /// reservation where it is.
+    fn allows(&self, now: Instant, procs: u32, estimate: Span) -> bool {
+        now + estimate <= self.at || procs <= self.extra
+    }
+
+    /// Whether a waiting job fits besides the reservation.
+    pub(super) fn fits(&self, now: Instant, idle: u32, job: &Waiting) -> bool {
+        job.procs <= idle && self.allows(now, job.procs, job.estimate)
+    }
+
+    /// Whether one of a block's jobs may fit.
+    pub(super) fn may_fit(&self, now: Instant, idle: u32, least: &Least) -> bool {
+        least.procs <= idle && self.allows(now, least.procs, least.estimate)
+    }
+
+    /// Takes note of a job that was started beside the reservation: one that runs past the
+    /// shadow time uses up what is left over.
+    pub(super) fn note_start(&mut self, now: Instant, job: &Waiting) {
+        if now + job.estimate > self.at {
+            self.extra -= job.procs;
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! Policies by name: `NAME[:KEY=VALUE,..]` words made into policies.
+
+use std::fmt;
+
+use tollgate_model::Market;
+
+pub use crate::named::{Family, Named, REGISTRY};
+use crate::policy::Policy;
+use crate::queue::{self, Queue};
+use crate::settings::{self, Parameter};
+use crate::share::{self, Share};
+
+/// A policy that was chosen, with its settings.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Choice {
+    named: &'static Named,
+    settings: Family,
+}
+
+/// A setting of a policy, to be listed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParameterInfo {
+    /// How it is called.
+    pub key: &'static str,
+    /// What it may be.
+    pub values: &'static str,
+    /// What it means.
+    pub meaning: &'static str,
+    /// What it is.
+    pub value: String,
+}
+
+/// Why words name no policy.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PolicyError {
+    /// There is no policy of that name.
+    #[error("there is no policy `{0}`: {names}", names = names())]
+    UnknownPolicy(String),
+    /// The policy has no such setting.
+    #[error("policy `{policy}` has no parameter `{key}`: it has {known}", known = known.join(", "))]
+    UnknownParameter {
+        /// Which policy.
+        policy: String,
+        /// What was given.
+        key: String,
+        /// What there is.
+        known: Vec<&'static str>,
+    },
+    /// The setting cannot be that.
+    #[error("policy `{policy}`: {key} is {values}, not `{value}`")]
+    BadValue {
+        /// Which policy.
+        policy: String,
+        /// Which setting.
+        key: &'static str,
+        /// What was given.
+        value: String,
+        /// What it may be.
+        values: &'static str,
+    },
+    /// A word behind the colon is no `KEY=VALUE`.
+    #[error("policy `{policy}`: expected KEY=VALUE, got `{word}`")]
+    NotAPair {
+        /// Which policy.
+        policy: String,
+        /// What was given.
+        word: String,
+    },
+}
+
+/// The names of all policies, in words.
+fn names() -> String {
+    let names: Vec<&str> = REGISTRY.iter().map(|named| named.name).collect();
+    names.join(", ")
+}
+
+impl Choice {
+    /// The policy of that name, as it is.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn named(name: &str) -> Result<Self, PolicyError> {
+        REGISTRY
+            .iter()
+            .find(|named| named.name == name)
+            .map(|named| Self {
+                named,
+                settings: named.settings,
+            })
+            .ok_or_else(|| PolicyError::UnknownPolicy(name.to_owned()))
+    }
+
+    /// Reads a list of policies: names divided by commas, each with `:KEY=VALUE` settings. After
+    /// a comma, a word with `=` before any `:` is a further setting of the policy before it.
+    ///
+    /// # Errors
+    /// The first word that names no policy or no setting.
+    pub fn parse_list(words: &str) -> Result<Vec<Self>, PolicyError> {
+        let mut choices: Vec<Self> = Vec::new();
+        for word in words.split(',') {
+            let is_setting = word
+                .find(['=', ':'])
+                .is_some_and(|at| word[at..].starts_with('='));
+            match choices.last_mut() {
+                Some(choice) if is_setting => choice.set(word)?,
+                Some(_) | None => {
+                    let (name, setting) = match word.split_once(':') {
+                        Some((name, setting)) => (name, Some(setting)),
+                        None => (word, None),
+                    };
+                    let mut choice = Self::named(name)?;
+                    setting.map_or(Ok(()), |setting| choice.set(setting))?;
+                    choices.push(choice);
+                }
+            }
+        }
+        Ok(choices)
+    }
+
+    /// The policies that run in a market when none is named.
+    pub fn of_market(market: Market) -> Vec<Self> {
+        REGISTRY
+            .iter()
+            .filter(|named| named.markets.contains(&market))
+            .map(|named| Self {
+                named,
+                settings: named.settings,
+            })
+            .collect()
+    }
+
+    fn set(&mut self, pair: &str) -> Result<(), PolicyError> {
+        let policy = self.named.name;
+        let (key, value) = pair.split_once('=').ok_or_else(|| PolicyError::NotAPair {
+            policy: policy.to_owned(),
+            word: pair.to_owned(),
+        })?;
+        match &mut self.settings {
+            Family::Queue(s) => settings::set(queue::PARAMETERS, s, policy, key, value),
+            Family::Share(s) => settings::set(share::PARAMETERS, s, policy, key, value),
+        }
+    }
+
+    /// What it is called and what is said of it.
+    pub fn info(&self) -> &'static Named {
+        self.named
+    }
+
+    /// Its settings.
+    pub fn settings(&self) -> &Family {
+        &self.settings
+    }
+
+    /// Whether it gives processors to one job at a time.
+    pub fn is_space_shared(&self) -> bool {
+        matches!(self.settings, Family::Queue(_))
+    }
+
+    /// Its settings as they stand, to be listed: those that mean something for it.
+    pub fn parameters(&self) -> Vec<ParameterInfo> {
+        match &self.settings {
+            Family::Queue(settings) => list(queue::PARAMETERS, settings),
+            Family::Share(settings) => list(share::PARAMETERS, settings),
+        }
+    }
+
+    /// The policy itself.
+    pub fn build(&self, market: Market) -> Box<dyn Policy> {
+        match self.settings {
+            Family::Queue(settings) => Box::new(Queue::new(settings, market)),
+            Family::Share(settings) => Box::new(Share::new(settings, market)),
+        }
+    }
+}
+
+fn list<S>(table: &[Parameter<S>], settings: &S) -> Vec<ParameterInfo> {
+    table
+        .iter()
+        .filter(|parameter| (parameter.applies)(settings))
+        .map(|parameter| ParameterInfo {
+            key: parameter.key,
+            values: parameter.values,
+            meaning: parameter.meaning,
+            value: (parameter.get)(settings),
+        })
+        .collect()
+}
+
+/// The name with the settings that differ from the policy's own: `easy:order=sjf,extra=false`.
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.named.name)?;
+        let plain = Self {
+            named: self.named,
+            settings: self.named.settings,
+        };
+        let usual = plain.parameters();
+        let changed = self
+            .parameters()
+            .into_iter()
+            .filter(|parameter| !usual.contains(parameter));
+        for (n, parameter) in changed.enumerate() {
+            let mark = if n == 0 { ':' } else { ',' };
+            write!(f, "{mark}{}={}", parameter.key, parameter.value)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_policies_are_the_same() {
+        for (n, one) in REGISTRY.iter().enumerate() {
+            for other in &REGISTRY[n + 1..] {
+                assert_ne!(one.name, other.name);
+                assert_ne!(one.settings, other.settings, "{} {}", one.name, other.name);
+            }
+        }
+    }
+
+    #[test]
+    fn lists_are_read_as_they_are_written() {
+        let words = "easy:order=sjf,extra=false,edf:test=select,libra,libra-risk:overrun=full";
+        let written: Vec<String> = Choice::parse_list(words)
+            .unwrap()
+            .iter()
+            .map(Choice::to_string)
+            .collect();
+        let expected = [
+            "easy:order=sjf,extra=false",
+            "edf:test=select",
+            "libra",
+            "libra-risk:overrun=full",
+        ];
+        assert_eq!(written, expected);
+    }
+
+    #[test]
+    fn every_parameter_reads_what_it_writes() {
+        for named in REGISTRY {
+            let choice = Choice::named(named.name).unwrap();
+            for parameter in choice.parameters() {
+                let mut again = choice.clone();
+                again
+                    .set(&format!("{}={}", parameter.key, parameter.value))
+                    .unwrap();
+                assert_eq!(again, choice);
+            }
+        }
+    }
+
+    #[test]
+    fn wrong_words_are_answered_with_those_that_exist() {
+        let answer = |words| Choice::parse_list(words).unwrap_err().to_string();
+        insta::assert_snapshot!(answer("easy,fifo"), @"");
+        insta::assert_snapshot!(answer("libra:order=sjf"), @"");
+        insta::assert_snapshot!(answer("easy:order=size"), @"");
+        insta::assert_snapshot!(answer("easy:extra"), @"");
+        insta::assert_snapshot!(answer("first-reward:slack=-1"), @"");
+        insta::assert_snapshot!(answer(""), @"");
+    }
+}

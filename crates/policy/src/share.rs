@@ -1,0 +1,319 @@
+//! The family of time-shared policies: every job that is let in starts at once and progresses by
+//! its share, remaining work / remaining time (Yeo & Buyya 2006, eq. 1).
+//!
+//! What tells them apart: when a node suits a job (admission), which of those that suit are
+//! taken (fit), what it costs (pricing), and what share a task gets that outlived its estimate
+//! (overrun) or its deadline (expired).
+
+mod load;
+mod risk;
+mod rules;
+mod settings;
+
+use std::collections::BTreeSet;
+
+use tollgate_model::{Credits, Instant, JobId, JobSpec, Market, NodeId, Reason, Sla, Span};
+
+use crate::cx::{Cx, Violation};
+use crate::policy::{Policy, Scratch, Verdict};
+use crate::price;
+use crate::state::{Phase, View, requested_share};
+use load::{Loads, total_by_tasks};
+
+pub use rules::Rule;
+pub(crate) use settings::PARAMETERS;
+pub use settings::{Admission, Fit, Pricing, Settings};
+
+/// How much Libra+$ weighs utilisation against the base price of one credit a second: beta, with
+/// alpha = 1 (Yeo & Buyya 2008, §5.2).
+const UTILISATION_WEIGHT: f64 = 0.3;
+
+/// A time-shared policy.
+#[derive(Clone, Debug)]
+pub struct Share {
+    settings: Settings,
+    market: Market,
+    loads: Loads,
+    /// Evicted jobs, in order of submission: they keep their promise and start again as soon as
+    /// nodes suit.
+    evicted: BTreeSet<(u64, JobId)>,
+}
+
+/// What is asked of each node for one job.
+struct Request<'a> {
+    view: View<'a>,
+    spec: &'a JobSpec,
+    share: f64,
+    /// Seconds.
+    deadline: f64,
+    /// The largest total share with which the job still fits.
+    capacity: f64,
+}
+
+impl Share {
+    /// A policy with these settings in this market.
+    pub fn new(settings: Settings, market: Market) -> Self {
+        Self {
+            settings,
+            market,
+            loads: Loads::default(),
+            evicted: BTreeSet::new(),
+        }
+    }
+
+    fn admit(
+        &self,
+        view: View<'_>,
+        spec: &JobSpec,
+        scratch: &mut Scratch,
+    ) -> Result<Credits, Reason> {
+        if spec.procs > view.n_nodes() {
+            return Err(Reason::TooWide);
+        }
+        let deadline = spec.sla.deadline.map_or(f64::INFINITY, |d| d.as_secs_f64());
+        let request = Request {
+            view,
+            spec,
+            share: requested_share(spec),
+            deadline,
+            // Shares are real numbers, deadlines whole microseconds: both roundings are the
+            // job's to have.
+            capacity: 1.0 + 1e-9 + 1e-6 / deadline,
+        };
+        match (self.settings.pricing, self.market) {
+            (Pricing::Utilisation, Market::Commodity) => self.admit_priced(&request, scratch),
+            (Pricing::Incentive, _) | (Pricing::Utilisation, Market::None | Market::Bid) => {
+                let price = price::with_incentive(self.market, spec);
+                price::within_budget(self.market, spec, price)?;
+                self.choose(&request, scratch, |_| true, Reason::NoShare)?;
+                Ok(price)
+            }
+        }
+    }
+
+    /// Admission at prices that rise with a node's utilisation: only nodes where the job stays
+    /// within its budget are candidates, and the dearest one taken sets the price.
+    fn admit_priced(
+        &self,
+        request: &Request<'_>,
+        scratch: &mut Scratch,
+    ) -> Result<Credits, Reason> {
+        let budget = request
+            .spec
+            .sla
+            .budget
+            .map_or(f64::INFINITY, Credits::as_f64);
+        let affordable = |node| {
+            self.price(request, node)
+                .is_some_and(|price| price <= budget)
+        };
+        self.choose(request, scratch, affordable, Reason::OverPriced)?;
+        let dearest = scratch
+            .nodes
+            .iter()
+            .filter_map(|&node| self.price(request, node))
+            .fold(0.0, f64::max);
+        Ok(Credits::from_f64(dearest))
+    }
+
+    /// Libra+$'s price on a node: (1 + 0.3 / free) x estimate, where free is the part of the
+    /// node's time until the job's deadline that nobody is promised, the job's own estimate
+    /// taken off; none where nothing is free.
+    fn price(&self, request: &Request<'_>, node: NodeId) -> Option<f64> {
+        let estimate = request.spec.estimate.as_secs_f64();
+        let promised = if request.deadline.is_finite() {
+            let committed = self
+                .loads
+                .committed(node, request.view.now, request.deadline);
+            (committed + estimate) / request.deadline
+        } else {
+            self.total(request.view, node)
+        };
+        let free = 1.0 - promised;
+        (free > 0.0).then(|| (1.0 + UTILISATION_WEIGHT / free) * estimate)
+    }
+
+    /// Fills `scratch.nodes` with the nodes for a job: those that suit and that `allowed`
+    /// allows, in the order of the fit.
+    fn choose(
+        &self,
+        request: &Request<'_>,
+        scratch: &mut Scratch,
+        allowed: impl Fn(NodeId) -> bool,
+        otherwise: Reason,
+    ) -> Result<(), Reason> {
+        let Scratch {
+            nodes,
+            fills,
+            promises,
+        } = scratch;
+        let wanted = request.spec.procs as usize;
+        nodes.clear();
+        fills.clear();
+        let mut suiting = 0;
+        for node in (0..request.view.n_nodes()).map(NodeId) {
+            let total = self.total(request.view, node);
+            if !request.view.is_up(node) || !self.suits(request, node, total, promises) {
+                continue;
+            }
+            suiting += 1;
+            if !allowed(node) {
+                continue;
+            }
+            match self.settings.fit {
+                Fit::First => nodes.push(node),
+                Fit::Best => fills.push((-(total * 1e9).round() as i64, node)),
+            }
+            if nodes.len() == wanted {
+                return Ok(());
+            }
+        }
+        if suiting >= wanted && fills.len() < wanted {
+            return Err(otherwise);
+        }
+        if fills.len() < wanted {
+            return Err(match self.settings.admission {
+                Admission::Share => Reason::NoShare,
+                Admission::Risk => Reason::Risk,
+            });
+        }
+        // The fullest first, by totals rounded to 1e-9; ties by lowest index.
+        if fills.len() > wanted {
+            fills.select_nth_unstable(wanted);
+        }
+        fills.truncate(wanted);
+        fills.sort_unstable();
+        nodes.extend(fills.iter().map(|&(_, node)| node));
+        Ok(())
+    }
+
+    /// The total share of a node at the present instant.
+    fn total(&self, view: View<'_>, node: NodeId) -> f64 {
+        if self.loads.marks(node).odd {
+            return total_by_tasks(&self.settings, view.node(node), view.now);
+        }
+        self.loads.total(node, view.now)
+    }
+
+    fn suits(
+        &self,
+        request: &Request<'_>,
+        node: NodeId,
+        total: f64,
+        promises: &mut Vec<(f64, f64)>,
+    ) -> bool {
+        let fits = total + request.share <= request.capacity;
+        match self.settings.admission {
+            Admission::Share => fits,
+            Admission::Risk => {
+                let marks = self.loads.marks(node);
+                !marks.expired
+                    && (fits || marks.tasks == 0 || self.riskless(request, node, promises))
+            }
+        }
+    }
+
+    /// Whether the risk of deadline delay is zero with the job on a node where it does not fit.
+    fn riskless(&self, request: &Request<'_>, id: NodeId, promises: &mut Vec<(f64, f64)>) -> bool {
+        let now = request.view.now;
+        let node = request.view.node(id);
+        promises.clear();
+        promises.extend(node.tasks().iter().map(|task| {
+            let share = rules::share(&self.settings, task, node.work_at(task, now), now);
+            (task.time_left(now), share)
+        }));
+        promises.push((request.deadline, request.share));
+        risk::is_zero(promises)
+    }
+}
+
+/// The job as it would be handed in at `now` to be run from its start again: with the time that
+/// is left to its deadline, or without a deadline once that has passed.
+fn what_is_left(spec: &JobSpec, now: Instant) -> JobSpec {
+    let left = spec.due().map(|due| due.since(now));
+    let sla = Sla {
+        deadline: left.filter(|&left| left > Span::TICK),
+        budget: None,
+        ..spec.sla
+    };
+    JobSpec {
+        submit: now,
+        sla,
+        ..*spec
+    }
+}
+
+impl Policy for Share {
+    fn probe(&self, view: View<'_>, spec: &JobSpec, scratch: &mut Scratch) -> Verdict {
+        match self.admit(view, spec, scratch) {
+            Ok(price) => Verdict::Run { price },
+            Err(reason) => Verdict::Reject(reason),
+        }
+    }
+
+    fn queued(&mut self, view: View<'_>, job: JobId) {
+        self.evicted.insert((view.job(job).sequence, job));
+    }
+
+    fn withdrawn(&mut self, view: View<'_>, job: JobId) {
+        self.evicted.remove(&(view.job(job).sequence, job));
+    }
+
+    fn ended(&mut self, _: View<'_>, _: JobId) {}
+
+    fn resized(&mut self, view: View<'_>) {
+        self.loads.resize(view.n_nodes() as usize);
+    }
+
+    fn refresh(&mut self, cx: &mut Cx<'_>, node: NodeId) {
+        let (settings, now) = (self.settings, cx.now());
+        cx.set_shares(node, |task| rules::share(&settings, task, task.work, now));
+        self.loads.set(node, cx.node(node), &self.settings);
+    }
+
+    fn pass(&mut self, cx: &mut Cx<'_>) {
+        if self.evicted.is_empty() {
+            return;
+        }
+        let mut scratch = Scratch::default();
+        for (sequence, job) in std::mem::take(&mut self.evicted) {
+            let rest = what_is_left(&cx.job(job).spec, cx.now());
+            let Ok(price) = self.admit(cx.view(), &rest, &mut scratch) else {
+                self.evicted.insert((sequence, job));
+                continue;
+            };
+            cx.start_shared(job, &scratch.nodes, price);
+            for &node in &scratch.nodes {
+                self.refresh(cx, node);
+            }
+        }
+    }
+
+    fn rebuild(&mut self, view: View<'_>) {
+        self.evicted = view
+            .jobs()
+            .filter(|(_, job)| job.phase == Phase::Queued)
+            .map(|(id, job)| (job.sequence, id))
+            .collect();
+        self.loads = Loads::default();
+        self.loads.resize(view.n_nodes() as usize);
+        for node in (0..view.n_nodes()).map(NodeId) {
+            self.loads.set(node, view.node(node), &self.settings);
+        }
+    }
+
+    fn check(&self, view: View<'_>) -> Result<(), Violation> {
+        for id in (0..view.n_nodes()).map(NodeId) {
+            let walked = total_by_tasks(&self.settings, view.node(id), view.now);
+            let kept = self.total(view, id);
+            if (walked - kept).abs() > 1e-6 * walked.max(1.0) {
+                let id = id.0;
+                return Err(Violation(format!(
+                    "at {} the total share of node {id} is {walked}, the index says {kept}",
+                    view.now
+                )));
+            }
+        }
+        Ok(())
+    }
+}

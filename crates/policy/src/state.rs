@@ -1,0 +1,461 @@
+//! What a policy sees: jobs that are queued or run, nodes, and who runs where.
+//!
+//! The gate owns a [`State`] and changes it through transitions that check their invariants;
+//! policies get it as a [`View`], which they can only read.
+
+mod check;
+mod idle;
+mod node;
+
+use std::ops::Deref;
+
+use tollgate_model::{Credits, Instant, JobId, JobSpec, NodeId, NodeRange};
+
+use crate::blocks::{Blocks, Entry};
+use idle::NodeSet;
+pub(crate) use node::requested_share;
+pub use node::{Node, TOLERANCE_S, Task};
+
+/// Where a job stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// The slot holds no job.
+    Vacant,
+    /// It waits for a start.
+    Queued,
+    /// Its user holds it back; it is in no policy's queue.
+    Held,
+    /// At least one task of it runs.
+    Running,
+    /// It was rejected, cancelled, lost or has finished; the slot is recycled after the pass.
+    Over,
+}
+
+/// What a job was promised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Acceptance {
+    /// When it was let in.
+    pub at: Instant,
+    /// What it will cost.
+    pub price: Credits,
+}
+
+/// A job in its slot.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Job {
+    /// What the user handed in.
+    pub spec: JobSpec,
+    /// Its place in the order of submission, by which ties are broken.
+    pub sequence: u64,
+    /// Where it stands.
+    pub phase: Phase,
+    /// Which try at running it is under way, or was last; never used twice by one slot, so that
+    /// (slot, attempt) names a try for good.
+    pub attempt: u32,
+    /// Since when and at what price it is let in.
+    pub accepted: Option<Acceptance>,
+    /// When the present attempt started.
+    pub start: Option<Instant>,
+    /// When a policy with reservations for everybody means to start it. A plan, no promise.
+    pub planned: Option<Instant>,
+    /// Whether its user wants it ended while it runs.
+    pub cancelling: bool,
+    placement: Vec<NodeRange>,
+    tasks_left: u32,
+}
+
+impl Job {
+    /// The nodes of the present attempt, those included whose task has ended already, in
+    /// ascending order.
+    pub fn placement(&self) -> &[NodeRange] {
+        &self.placement
+    }
+
+    /// When it ends if its estimate is right; none while it does not run.
+    pub fn estimated_end(&self) -> Option<Instant> {
+        self.start.map(|start| start + self.spec.estimate)
+    }
+}
+
+/// A space-shared job that runs, in order of estimated end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Runner {
+    pub(crate) end: Instant,
+    sequence: u64,
+    pub(crate) procs: u32,
+}
+
+impl Entry for Runner {
+    type Key = (Instant, u64);
+    type Summary = u32;
+
+    fn key(&self) -> (Instant, u64) {
+        (self.end, self.sequence)
+    }
+
+    fn alone(&self) -> u32 {
+        self.procs
+    }
+
+    fn merge(a: u32, b: u32) -> u32 {
+        a + b
+    }
+}
+
+/// Jobs, nodes, and who runs where.
+#[derive(Clone, Debug, Default)]
+pub struct State {
+    jobs: Vec<Job>,
+    vacant: Vec<JobId>,
+    over: Vec<JobId>,
+    submitted: u64,
+    /// Nodes that are up and hold no task.
+    idle: NodeSet,
+    up: NodeSet,
+    n_nodes: u32,
+    nodes: Vec<Node>,
+    runners: Blocks<Runner>,
+}
+
+/// A [`State`] at an instant, to read.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    state: &'a State,
+    /// The present instant.
+    pub now: Instant,
+}
+
+impl<'a> View<'a> {
+    /// `state` at `now`.
+    pub fn new(state: &'a State, now: Instant) -> Self {
+        Self { state, now }
+    }
+}
+
+impl Deref for View<'_> {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        self.state
+    }
+}
+
+/// Reading.
+impl State {
+    /// The job in a slot.
+    ///
+    /// # Panics
+    /// If there never was a job with this id.
+    pub fn job(&self, id: JobId) -> &Job {
+        &self.jobs[id.index()]
+    }
+
+    /// The job in a slot, unless the slot is vacant, or never was used.
+    pub fn find_job(&self, id: JobId) -> Option<&Job> {
+        self.jobs
+            .get(id.index())
+            .filter(|job| job.phase != Phase::Vacant)
+    }
+
+    /// Every job that is not over, by slot.
+    pub fn jobs(&self) -> impl Iterator<Item = (JobId, &Job)> {
+        (0..)
+            .map(JobId)
+            .zip(&self.jobs)
+            .filter(|(_, job)| matches!(job.phase, Phase::Queued | Phase::Held | Phase::Running))
+    }
+
+    /// How many nodes there are, those included that are down at present: what a job's width is
+    /// held against.
+    pub fn n_nodes(&self) -> u32 {
+        self.n_nodes
+    }
+
+    /// How many nodes are up.
+    pub fn n_up(&self) -> u32 {
+        self.up.len()
+    }
+
+    /// How many nodes are up and hold no task.
+    pub fn n_idle(&self) -> u32 {
+        self.idle.len()
+    }
+
+    /// Whether a node is there at present.
+    pub fn is_up(&self, node: NodeId) -> bool {
+        self.up.contains(node)
+    }
+
+    /// A node and the tasks that share it.
+    pub fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id.index()]
+    }
+
+    /// Space-shared jobs that run, in blocks by estimated end, with each block's processors.
+    pub(crate) fn runners(&self) -> &Blocks<Runner> {
+        &self.runners
+    }
+}
+
+/// Jobs in and out.
+impl State {
+    /// Puts a job into a slot, queued.
+    pub fn submit(&mut self, spec: JobSpec) -> JobId {
+        let sequence = self.submitted;
+        self.submitted += 1;
+        if let Some(id) = self.vacant.pop() {
+            let job = &mut self.jobs[id.index()];
+            job.spec = spec;
+            job.sequence = sequence;
+            job.phase = Phase::Queued;
+            return id;
+        }
+        let id = JobId(u32::try_from(self.jobs.len()).expect("fewer than 2^32 jobs at a time"));
+        self.jobs.push(Job {
+            spec,
+            sequence,
+            phase: Phase::Queued,
+            attempt: 0,
+            accepted: None,
+            start: None,
+            planned: None,
+            cancelling: false,
+            placement: Vec::new(),
+            tasks_left: 0,
+        });
+        id
+    }
+
+    /// Lets a job in; a job that is let in already keeps its first acceptance.
+    pub fn accept(&mut self, id: JobId, now: Instant, price: Credits) {
+        let job = &mut self.jobs[id.index()];
+        assert!(
+            matches!(job.phase, Phase::Queued | Phase::Running),
+            "{id:?} is {:?} and cannot be accepted",
+            job.phase
+        );
+        job.accepted.get_or_insert(Acceptance { at: now, price });
+    }
+
+    /// Sets when a policy means to start a queued job.
+    pub fn plan(&mut self, id: JobId, at: Instant) {
+        self.jobs[id.index()].planned = Some(at);
+    }
+
+    /// Holds a queued job back, or lets it queue again.
+    pub fn set_held(&mut self, id: JobId, held: bool) {
+        let job = &mut self.jobs[id.index()];
+        let (from, to) = if held {
+            (Phase::Queued, Phase::Held)
+        } else {
+            (Phase::Held, Phase::Queued)
+        };
+        assert_eq!(job.phase, from, "{id:?}");
+        job.phase = to;
+    }
+
+    /// Notes that a running job is to end.
+    pub fn set_cancelling(&mut self, id: JobId) {
+        self.jobs[id.index()].cancelling = true;
+    }
+
+    /// Ends a job that does not run: rejected, cancelled, lost, finished.
+    pub fn close(&mut self, id: JobId) {
+        let job = &mut self.jobs[id.index()];
+        assert!(
+            matches!(job.phase, Phase::Queued | Phase::Held),
+            "{id:?} is {:?} and cannot be closed",
+            job.phase
+        );
+        job.phase = Phase::Over;
+        self.over.push(id);
+    }
+
+    /// Recycles the slots of jobs that are over. Until then drivers can still read them.
+    pub fn recycle(&mut self) {
+        for id in self.over.drain(..) {
+            let job = &mut self.jobs[id.index()];
+            job.phase = Phase::Vacant;
+            job.accepted = None;
+            job.start = None;
+            job.planned = None;
+            job.cancelling = false;
+            job.placement.clear();
+            self.vacant.push(id);
+        }
+    }
+}
+
+/// Nodes coming and going.
+impl State {
+    /// Adds `count` nodes, up and idle; returns them. `count` is at least 1.
+    pub fn add_nodes(&mut self, count: u32) -> NodeRange {
+        let range = NodeRange {
+            first: self.n_nodes,
+            len: count,
+        };
+        self.n_nodes += count;
+        self.nodes.resize(self.n_nodes as usize, Node::default());
+        for node in range.nodes() {
+            self.up.insert(node);
+            self.idle.insert(node);
+        }
+        range
+    }
+
+    /// Brings a node back that was down.
+    pub fn set_up(&mut self, node: NodeId) {
+        assert!(self.up.insert(node), "{node:?} is up already");
+        self.idle.insert(node);
+    }
+
+    /// Takes a node away. Its tasks must have been ended.
+    pub fn set_down(&mut self, node: NodeId) {
+        assert!(self.idle.remove(node), "{node:?} still holds tasks");
+        self.up.remove(node);
+    }
+}
+
+/// Starting and ending.
+impl State {
+    /// Starts a queued job on the lowest idle nodes, all to itself.
+    pub fn start_exclusive(&mut self, id: JobId, now: Instant, price: Credits) {
+        let job = &mut self.jobs[id.index()];
+        assert_eq!(job.phase, Phase::Queued, "{id:?}");
+        self.idle.take_lowest(job.spec.procs, &mut job.placement);
+        job.begin(now, price);
+        let runner = job.runner();
+        self.runners.insert(runner);
+    }
+
+    /// Starts a queued job on these nodes, beside what runs there. Shares must be set on each of
+    /// them next.
+    pub fn start_shared(&mut self, id: JobId, nodes: &[NodeId], now: Instant, price: Credits) {
+        let job = &mut self.jobs[id.index()];
+        assert_eq!(job.phase, Phase::Queued, "{id:?}");
+        assert_eq!(nodes.len(), job.spec.procs as usize, "{id:?}");
+        job.begin(now, price);
+        for &node in nodes {
+            assert!(self.up.contains(node), "{node:?} is down");
+            self.idle.remove(node);
+            let task = Task::new(id, &job.spec);
+            let node = &mut self.nodes[node.index()];
+            node.advance(now);
+            node.since = now;
+            node.tasks.push(task);
+        }
+        job.placement = ranges(nodes);
+    }
+
+    /// Ends one task of a shared job; true if it was its last. Shares must be set on the node
+    /// next.
+    pub fn end_task(&mut self, id: JobId, node_id: NodeId, now: Instant) -> bool {
+        let node = &mut self.nodes[node_id.index()];
+        node.advance(now);
+        let at = node.tasks.iter().position(|task| task.job == id);
+        node.tasks
+            .remove(at.expect("the job has a task on this node"));
+        if node.tasks.is_empty() {
+            self.idle.insert(node_id);
+        }
+        let job = &mut self.jobs[id.index()];
+        job.tasks_left -= 1;
+        job.tasks_left == 0
+    }
+
+    /// Takes a running job off all its nodes and queues it; for a shared job the nodes that held
+    /// a task of it are returned, for shares to be set there.
+    pub fn stop(&mut self, id: JobId, now: Instant) -> Vec<NodeId> {
+        let job = &mut self.jobs[id.index()];
+        assert_eq!(job.phase, Phase::Running, "{id:?}");
+        job.phase = Phase::Queued;
+        if self.runners.remove(job.runner().key()).is_some() {
+            for &range in &job.placement {
+                self.idle.insert_range(range);
+            }
+            return Vec::new();
+        }
+        let nodes: Vec<NodeId> = job
+            .placement
+            .iter()
+            .flat_map(|range| range.nodes())
+            .filter(|node| {
+                self.nodes[node.index()]
+                    .tasks
+                    .iter()
+                    .any(|task| task.job == id)
+            })
+            .collect();
+        for &node in &nodes {
+            self.end_task(id, node, now);
+        }
+        nodes
+    }
+
+    /// Forgets the attempt of a job that [`State::stop`] queued, so that it can start afresh.
+    pub fn restart(&mut self, id: JobId) {
+        let job = &mut self.jobs[id.index()];
+        assert_eq!(job.phase, Phase::Queued, "{id:?}");
+        job.start = None;
+        job.placement.clear();
+    }
+
+    /// Sets the shares of a node's tasks, in order, after bringing their work up to `now`.
+    /// Returns when they must be set again at the latest.
+    pub fn set_shares(
+        &mut self,
+        node: NodeId,
+        now: Instant,
+        share: impl Fn(&Task) -> f64,
+    ) -> Option<Instant> {
+        let node = &mut self.nodes[node.index()];
+        node.advance(now);
+        node.total = 0.0;
+        for task in &mut node.tasks {
+            task.share = share(task);
+            assert!(
+                task.share >= 0.0,
+                "the share of {:?} is {}",
+                task.job,
+                task.share
+            );
+            node.total += task.share;
+        }
+        node.next_change()
+    }
+}
+
+impl Job {
+    fn begin(&mut self, now: Instant, price: Credits) {
+        self.phase = Phase::Running;
+        self.attempt += 1;
+        self.accepted.get_or_insert(Acceptance { at: now, price });
+        self.start = Some(now);
+        self.tasks_left = self.spec.procs;
+    }
+
+    fn runner(&self) -> Runner {
+        Runner {
+            end: self.estimated_end().unwrap_or(Instant::MAX),
+            sequence: self.sequence,
+            procs: self.spec.procs,
+        }
+    }
+}
+
+/// Nodes as ranges of neighbours, ascending.
+fn ranges(nodes: &[NodeId]) -> Vec<NodeRange> {
+    let mut sorted = nodes.to_vec();
+    sorted.sort_unstable();
+    let mut ranges: Vec<NodeRange> = Vec::new();
+    for node in sorted {
+        match ranges.last_mut() {
+            Some(last) if last.first + last.len == node.0 => last.len += 1,
+            _ => ranges.push(NodeRange {
+                first: node.0,
+                len: 1,
+            }),
+        }
+    }
+    ranges
+}

@@ -1,0 +1,136 @@
+//! The nodes that hold no task.
+
+use tollgate_model::{NodeId, NodeRange};
+
+const BITS: usize = u64::BITS as usize;
+
+/// A set of nodes as a bitmap, lowest first.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct NodeSet {
+    words: Vec<u64>,
+    len: u32,
+    /// No word below this one has a node.
+    lowest: usize,
+}
+
+impl NodeSet {
+    pub(super) fn len(&self) -> u32 {
+        self.len
+    }
+
+    pub(super) fn contains(&self, node: NodeId) -> bool {
+        let (word, bit) = place(node);
+        self.words.get(word).is_some_and(|word| word & bit != 0)
+    }
+
+    /// Adds a node; false if it was there already.
+    pub(super) fn insert(&mut self, node: NodeId) -> bool {
+        let (word, bit) = place(node);
+        if word >= self.words.len() {
+            self.words.resize(word + 1, 0);
+        }
+        let new = self.words[word] & bit == 0;
+        self.words[word] |= bit;
+        self.len += u32::from(new);
+        self.lowest = self.lowest.min(word);
+        new
+    }
+
+    /// Takes a node out; false if it was not there.
+    pub(super) fn remove(&mut self, node: NodeId) -> bool {
+        let there = self.contains(node);
+        if there {
+            let (word, bit) = place(node);
+            self.words[word] &= !bit;
+            self.len -= 1;
+        }
+        there
+    }
+
+    /// Takes out the `count` lowest nodes and appends them to `taken` as ranges.
+    ///
+    /// # Panics
+    /// If there are fewer than `count`.
+    pub(super) fn take_lowest(&mut self, count: u32, taken: &mut Vec<NodeRange>) {
+        assert!(count <= self.len, "{count} nodes wanted of {}", self.len);
+        self.len -= count;
+        let mut wanted = count;
+        while wanted > 0 {
+            let word = &mut self.words[self.lowest];
+            if *word == 0 {
+                self.lowest += 1;
+                continue;
+            }
+            let bit = word.trailing_zeros();
+            let run = (*word >> bit).trailing_ones().min(wanted);
+            *word &= !mask(bit, run);
+            wanted -= run;
+            push_run(taken, self.lowest as u32 * u64::BITS + bit, run);
+        }
+    }
+
+    /// Puts all nodes of a range back.
+    pub(super) fn insert_range(&mut self, range: NodeRange) {
+        let mut first = range.first;
+        let mut left = range.len;
+        while left > 0 {
+            let (word, bit) = (first as usize / BITS, first % u64::BITS);
+            let run = left.min(u64::BITS - bit);
+            let bits = mask(bit, run);
+            debug_assert_eq!(self.words[word] & bits, 0, "a node cannot be idle twice");
+            self.words[word] |= bits;
+            self.lowest = self.lowest.min(word);
+            first += run;
+            left -= run;
+        }
+        self.len += range.len;
+    }
+}
+
+fn place(node: NodeId) -> (usize, u64) {
+    (node.index() / BITS, 1 << (node.index() % BITS))
+}
+
+/// `run` ones from bit `bit` on.
+fn mask(bit: u32, run: u32) -> u64 {
+    (u64::MAX >> (u64::BITS - run)) << bit
+}
+
+/// Appends a run of nodes, joined to the last range where it follows it.
+fn push_run(ranges: &mut Vec<NodeRange>, first: u32, len: u32) {
+    match ranges.last_mut() {
+        Some(last) if last.first + last.len == first => last.len += len,
+        _ => ranges.push(NodeRange { first, len }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        #[test]
+        fn takes_the_lowest_and_takes_them_back(nodes in prop::collection::btree_set(0u32..300, 1..200), count in 0usize..200) {
+            let mut set = NodeSet::default();
+            for &node in &nodes {
+                prop_assert!(set.insert(NodeId(node)));
+            }
+            let before = set.clone();
+            let count = count.min(nodes.len());
+            let mut ranges = Vec::new();
+            set.take_lowest(count as u32, &mut ranges);
+            let taken: Vec<u32> = ranges.iter().flat_map(|range| range.nodes()).map(|node| node.0).collect();
+            prop_assert!(taken.iter().eq(nodes.iter().take(count)));
+            prop_assert!(ranges.windows(2).all(|pair| pair[0].first + pair[0].len < pair[1].first));
+            let left: BTreeSet<u32> = (0..300).filter(|&n| set.contains(NodeId(n))).collect();
+            prop_assert!(left.iter().eq(nodes.iter().skip(count)));
+            for range in ranges {
+                set.insert_range(range);
+            }
+            prop_assert_eq!(set.len(), before.len());
+            prop_assert_eq!(set.words, before.words);
+        }
+    }
+}

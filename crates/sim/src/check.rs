@@ -1,0 +1,110 @@
+//! An independent verifier of finished schedules: reads outcomes and placements, and believes
+//! nothing that the gate says about itself.
+
+use tollgate_gate::Violation;
+use tollgate_model::{Decision, Instant, Outcome, Span};
+
+use crate::cluster::{Replay, Settings};
+
+/// Verifies a whole schedule: nobody started before submission, nobody ended before having run,
+/// who was accepted has finished and who was rejected never ran, nobody ran on nodes that do not
+/// exist, and no node did more work than there was time.
+///
+/// That every job has exactly one outcome is guaranteed by the caller: outcomes are per job.
+///
+/// # Errors
+/// The first thing that is wrong.
+pub fn schedule(replay: &Replay, settings: &Settings) -> Result<(), Violation> {
+    for (job, outcome) in replay.outcomes.iter().enumerate() {
+        story(outcome).map_err(|what| Violation(format!("job {job} {what}")))?;
+    }
+    capacity(replay, settings)
+}
+
+fn story(outcome: &Outcome) -> Result<(), &'static str> {
+    match (outcome.decision, outcome.ran) {
+        (Decision::Accepted, Some(ran)) if ran.start < outcome.submit => {
+            Err("started before it was submitted")
+        }
+        (Decision::Accepted, Some(ran))
+            if ran.finish + Span::TICK < ran.start + outcome.runtime =>
+        {
+            Err("finished before it had run")
+        }
+        (Decision::Accepted, Some(_)) | (Decision::Rejected(_), None) => Ok(()),
+        (Decision::Accepted, None) => Err("was accepted and never finished"),
+        (Decision::Rejected(_), Some(_)) => Err("was rejected and ran"),
+    }
+}
+
+/// On each node, jobs that overlap in time must have had time enough together: in each busy
+/// period, the sum of their run times is at most its length. Two jobs that each want the node to
+/// themselves can only overlap by breaking this.
+fn capacity(replay: &Replay, settings: &Settings) -> Result<(), Violation> {
+    let Some(placements) = &replay.placements else {
+        return Ok(());
+    };
+    let mut nodes: Vec<Vec<&Outcome>> = vec![Vec::new(); settings.nodes as usize];
+    for (job, outcome) in replay.outcomes.iter().enumerate() {
+        let wide: u32 = placements.of(job).iter().map(|range| range.len).sum();
+        if outcome.ran.is_some() && wide != outcome.procs {
+            let procs = outcome.procs;
+            return Err(Violation(format!(
+                "job {job} ran on {wide} nodes, not {procs}"
+            )));
+        }
+        for node in placements.of(job).iter().flat_map(|range| range.nodes()) {
+            let Some(node) = nodes.get_mut(node.index()) else {
+                return Err(Violation(format!(
+                    "job {job} ran on a node that is not there"
+                )));
+            };
+            node.push(outcome);
+        }
+    }
+    nodes
+        .iter_mut()
+        .enumerate()
+        .try_for_each(|(node, outcomes)| busy_periods(node, outcomes))
+}
+
+/// A stretch in which the jobs that ran on a node overlapped.
+struct Period {
+    from: Instant,
+    to: Instant,
+    work: Span,
+    jobs: i64,
+}
+
+fn busy_periods(node: usize, outcomes: &mut [&Outcome]) -> Result<(), Violation> {
+    outcomes.sort_by_key(|outcome| outcome.ran.map(|ran| ran.start));
+    let mut periods: Vec<Period> = Vec::new();
+    for outcome in outcomes {
+        let Some(ran) = outcome.ran else { continue };
+        match periods.last_mut() {
+            Some(period) if ran.start < period.to => {
+                period.to = period.to.max(ran.finish);
+                period.work += outcome.runtime;
+                period.jobs += 1;
+            }
+            Some(_) | None => periods.push(Period {
+                from: ran.start,
+                to: ran.finish,
+                work: outcome.runtime,
+                jobs: 1,
+            }),
+        }
+    }
+    for period in periods {
+        // The end of each job on a shared node is rounded to a microsecond, and may come one
+        // microsecond early for the sake of an arrival.
+        let rounding = Span::from_micros(2 * (period.jobs - 1));
+        if period.work > period.to.since(period.from) + rounding {
+            return Err(Violation(format!(
+                "node {node} did {} s of work from {} to {}",
+                period.work, period.from, period.to
+            )));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,369 @@
+//! The cluster world: jobs arrive, a gate decides, and the truth about run times unfolds.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use tollgate_gate::{
+    Answer, Discipline, Effect, Ending, Gate, Input, Retry, Said, Violation, WorkerId,
+};
+use tollgate_model::outcome::Ran;
+use tollgate_model::{
+    Credits, Decision, Instant, JobId, JobSpec, Market, NodeId, NodeRange, Outcome, Span,
+};
+use tollgate_policy::{Policy, TOLERANCE_S, Timers};
+
+use crate::check;
+
+/// A job as the world knows it: what its user hands in, and how long it really takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Arrival {
+    /// What the user hands in.
+    pub spec: JobSpec,
+    /// How long it takes on each of its nodes, alone. Positive.
+    pub runtime: Span,
+}
+
+/// What a replay is run with besides its jobs and its policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// How many nodes there are; at least 1.
+    pub nodes: u32,
+    /// Who pays.
+    pub market: Market,
+    /// What is recorded and verified besides the outcomes.
+    pub record: Record,
+}
+
+/// What a replay records and verifies besides the outcomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Record {
+    /// Nothing.
+    Outcomes,
+    /// Where each job ran.
+    Placements,
+    /// Where each job ran; and the schedule is verified after every event and at the end.
+    Checked,
+}
+
+/// What became of every job.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Replay {
+    /// One a job, in the order of arrival.
+    pub outcomes: Vec<Outcome>,
+    /// Where each job ran, if that was recorded.
+    pub placements: Option<Placements>,
+}
+
+/// Where each job ran: node ranges in ascending order, empty for a job that never did.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Placements {
+    ranges: Vec<NodeRange>,
+    spans: Vec<(u32, u32)>,
+}
+
+impl Placements {
+    fn new(jobs: usize) -> Self {
+        Self {
+            ranges: Vec::new(),
+            spans: vec![(0, 0); jobs],
+        }
+    }
+
+    fn set(&mut self, job: usize, ranges: &[NodeRange]) {
+        let from = self.ranges.len() as u32;
+        self.ranges.extend_from_slice(ranges);
+        self.spans[job] = (from, self.ranges.len() as u32);
+    }
+
+    /// Where the `job`-th job ran.
+    pub fn of(&self, job: usize) -> &[NodeRange] {
+        let (from, to) = self.spans[job];
+        &self.ranges[from as usize..to as usize]
+    }
+}
+
+/// Runs jobs, given in order of submission, through a gate with this policy on a dedicated
+/// cluster whose nodes never fail, until all that was let in has finished.
+///
+/// # Errors
+/// With [`Record::Checked`], the first thing in the schedule that must never happen.
+pub fn replay(
+    arrivals: impl ExactSizeIterator<Item = Arrival>,
+    policy: Box<dyn Policy>,
+    settings: &Settings,
+) -> Result<Replay, Violation> {
+    let mut world = World::new(arrivals.len(), policy, settings);
+    world.run(arrivals);
+    let replay = world.into_replay()?;
+    if settings.record == Record::Checked {
+        check::schedule(&replay, settings)?;
+    }
+    Ok(replay)
+}
+
+struct World {
+    gate: Gate,
+    effects: Vec<Effect>,
+    /// What the world knows of the job in each slot.
+    truths: Vec<Truth>,
+    /// When space-shared jobs end; at one instant in order of arrival.
+    ends: BinaryHeap<Reverse<(Instant, usize, JobId, u32)>>,
+    /// When, on each node, the first of the tasks that share it ends.
+    node_ends: Timers,
+    outcomes: Vec<Option<Outcome>>,
+    placements: Option<Placements>,
+    arrived: usize,
+    checking: bool,
+}
+
+/// The truth about a job.
+#[derive(Clone, Copy, Debug)]
+struct Truth {
+    /// Its place in the order of arrival.
+    index: usize,
+    runtime: Span,
+    /// What was booked for it.
+    utility: Credits,
+}
+
+impl World {
+    fn new(jobs: usize, policy: Box<dyn Policy>, settings: &Settings) -> Self {
+        let mut gate = Gate::new(policy, settings.market);
+        if settings.record == Record::Checked {
+            gate.start_checking();
+        }
+        let mut world = Self {
+            gate,
+            effects: Vec::new(),
+            truths: Vec::new(),
+            ends: BinaryHeap::new(),
+            node_ends: Timers::new(settings.nodes as usize),
+            outcomes: Vec::with_capacity(jobs),
+            placements: (settings.record != Record::Outcomes).then(|| Placements::new(jobs)),
+            arrived: 0,
+            checking: settings.record == Record::Checked,
+        };
+        let up = Input::WorkerUp {
+            worker: WorkerId(0),
+            epoch: 1,
+            nodes: settings.nodes,
+        };
+        world.input(Instant::from_micros(i64::MIN), up);
+        world
+    }
+
+    fn run(&mut self, arrivals: impl Iterator<Item = Arrival>) {
+        let mut arrivals = arrivals.peekable();
+        let discipline = self.gate.discipline();
+        loop {
+            let arrival = arrivals.peek().map(|arrival| arrival.spec.submit);
+            let event = self.next_event();
+            let Some(next) = arrival.into_iter().chain(event).min() else {
+                return;
+            };
+            match discipline {
+                Discipline::Instant => {
+                    self.end_all(next);
+                    self.input(next, Input::Tick);
+                    while let Some(arrival) = arrivals.next_if(|a| a.spec.submit == next) {
+                        self.arrive(arrival);
+                    }
+                    self.settle(next);
+                }
+                Discipline::Event => {
+                    while let Some(arrival) = arrivals.next_if(|a| a.spec.submit == next) {
+                        self.arrive(arrival);
+                        self.settle(next);
+                    }
+                    while let Some((job, attempt)) = self.pop_end(next) {
+                        self.input(next, Input::Ended { job, attempt });
+                        self.settle(next);
+                    }
+                    self.end_tasks(next);
+                    self.input(next, Input::Tick);
+                    self.settle(next);
+                }
+            }
+        }
+    }
+
+    /// When something happens next although nobody arrives.
+    fn next_event(&self) -> Option<Instant> {
+        let end = self.ends.peek().map(|Reverse((at, ..))| *at);
+        let events = [end, self.node_ends.next(), self.gate.next_wake()];
+        events.into_iter().flatten().min()
+    }
+
+    fn end_all(&mut self, now: Instant) {
+        while let Some((job, attempt)) = self.pop_end(now) {
+            self.input(now, Input::Ended { job, attempt });
+        }
+        self.end_tasks(now);
+    }
+
+    fn pop_end(&mut self, now: Instant) -> Option<(JobId, u32)> {
+        let &Reverse((at, _, job, attempt)) = self.ends.peek()?;
+        if at > now {
+            return None;
+        }
+        self.ends.pop();
+        Some((job, attempt))
+    }
+
+    /// Ends the tasks on shared nodes that have done their work. Their instants are rounded up to
+    /// the next microsecond, so one that is at most that far away has come.
+    fn end_tasks(&mut self, now: Instant) {
+        while let Some(slot) = self.node_ends.due(now + Span::TICK) {
+            let node = NodeId(slot as u32);
+            let view = self.gate.view(now);
+            let tasks = view.node(node).tasks().iter();
+            let done = tasks
+                .filter(|task| {
+                    let work = view.node(node).work_at(task, now);
+                    self.runtime_s(task.job) - work <= TOLERANCE_S
+                })
+                .map(|task| (task.job, view.job(task.job).attempt));
+            // A task that ends changes the rates of the others, so they are ended one by one.
+            match done.min_by_key(|(job, _)| self.truths[job.index()].index) {
+                Some((job, attempt)) => self.input(now, Input::TaskEnded { job, attempt, node }),
+                None => self.watch_node(now, node),
+            }
+        }
+    }
+
+    fn runtime_s(&self, job: JobId) -> f64 {
+        self.truths[job.index()].runtime.as_secs_f64()
+    }
+
+    fn arrive(&mut self, arrival: Arrival) {
+        let now = arrival.spec.submit;
+        let truth = Truth {
+            index: self.arrived,
+            runtime: arrival.runtime,
+            utility: Credits::ZERO,
+        };
+        self.arrived += 1;
+        self.outcomes.push(None);
+        let submitted = Input::Submitted {
+            spec: arrival.spec,
+            retry: Retry::Never,
+        };
+        let answer = self.gate.handle(now, submitted, &mut self.effects);
+        let Ok(Answer::Job(job)) = answer else {
+            unreachable!("a job from a workload is well-formed: {answer:?}");
+        };
+        if job.index() >= self.truths.len() {
+            self.truths.resize(job.index() + 1, truth);
+        }
+        self.truths[job.index()] = truth;
+        self.carry_out(now);
+    }
+
+    fn input(&mut self, now: Instant, input: Input) {
+        let answer = self.gate.handle(now, input, &mut self.effects);
+        debug_assert!(answer.is_ok(), "the world reports what is true: {answer:?}");
+        self.carry_out(now);
+    }
+
+    fn settle(&mut self, now: Instant) {
+        self.gate.settle(now, &mut self.effects);
+        self.carry_out(now);
+    }
+
+    fn carry_out(&mut self, now: Instant) {
+        let mut effects = std::mem::take(&mut self.effects);
+        for effect in effects.drain(..) {
+            match effect {
+                Effect::Start { job, attempt } => self.start(now, job, attempt),
+                Effect::SharesChanged { node } => self.watch_node(now, node),
+                Effect::Book { job, amount, .. } => {
+                    self.truths[job.index()].utility += amount;
+                }
+                Effect::Verdict {
+                    job,
+                    said: Said::Rejected(reason),
+                } => self.conclude(now, job, Decision::Rejected(reason)),
+                Effect::Over {
+                    job,
+                    ending: Ending::Finished,
+                } => self.conclude(now, job, Decision::Accepted),
+                Effect::Verdict {
+                    said: Said::Accepted { .. } | Said::Queued,
+                    ..
+                } => {}
+                Effect::Kill { .. }
+                | Effect::Over {
+                    ending: Ending::Cancelled | Ending::Lost,
+                    ..
+                } => unreachable!("nobody cancels, nothing vanishes here: {effect:?}"),
+            }
+        }
+        self.effects = effects;
+    }
+
+    /// A space-shared job ends when it has run for its run time; the tasks of a shared one are
+    /// watched node by node.
+    fn start(&mut self, now: Instant, job: JobId, attempt: u32) {
+        let view = self.gate.view(now);
+        let first = view.job(job).placement()[0].first;
+        if view.node(NodeId(first)).tasks().is_empty() {
+            let truth = self.truths[job.index()];
+            let end = now + truth.runtime;
+            self.ends.push(Reverse((end, truth.index, job, attempt)));
+        }
+    }
+
+    /// Finds out when the first task on a shared node will really end. On a dedicated node work
+    /// is done at exactly the rates that the gate gives, so its record of work done is the truth;
+    /// how much work there is only the world knows.
+    fn watch_node(&mut self, now: Instant, id: NodeId) {
+        let view = self.gate.view(now);
+        let node = view.node(id);
+        let end = node
+            .tasks()
+            .iter()
+            .filter_map(|task| {
+                let rate = node.rate(task);
+                let left = self.runtime_s(task.job) - node.work_at(task, now);
+                (rate > 0.0).then(|| now + Span::ceil_secs_f64(left.max(0.0) / rate))
+            })
+            .min();
+        self.node_ends.set(id.index(), end);
+    }
+
+    /// Writes down what became of a job.
+    fn conclude(&mut self, now: Instant, id: JobId, decision: Decision) {
+        let truth = self.truths[id.index()];
+        let view = self.gate.view(now);
+        let job = view.job(id);
+        let accepted = job.accepted;
+        self.outcomes[truth.index] = Some(Outcome {
+            submit: job.spec.submit,
+            runtime: truth.runtime,
+            procs: job.spec.procs,
+            decision,
+            decided: accepted.map_or(now, |accepted| accepted.at),
+            ran: job.start.map(|start| Ran { start, finish: now }),
+            due: job.spec.due(),
+            budget: job.spec.sla.budget.unwrap_or_default(),
+            price: accepted.map_or(Credits::ZERO, |accepted| accepted.price),
+            utility: truth.utility,
+        });
+        if let Some(placements) = &mut self.placements {
+            placements.set(truth.index, job.placement());
+        }
+    }
+
+    fn into_replay(self) -> Result<Replay, Violation> {
+        if self.checking {
+            self.gate.check(Instant::MAX)?;
+        }
+        let outcomes = self.outcomes.into_iter().enumerate().map(|(job, outcome)| {
+            outcome.ok_or_else(|| Violation(format!("job {job} was lost: it never got an outcome")))
+        });
+        Ok(Replay {
+            outcomes: outcomes.collect::<Result<_, _>>()?,
+            placements: self.placements,
+        })
+    }
+}

@@ -1,0 +1,13 @@
+//! Simulated worlds that drive the decision code.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`cluster`] | the cluster world: jobs arrive, a gate decides, the truth about run times unfolds |
+//! | [`check`] | an independent verifier of finished schedules |
+//!
+//! A world knows how long jobs really take; the gate and its policy do not.
+
+pub mod check;
+pub mod cluster;
+
+pub use cluster::{Arrival, Placements, Replay, Settings, replay};
