@@ -164,6 +164,14 @@ impl Choice {
         }
     }
 
+    /// A setting's value, whether it means anything for this policy or not.
+    fn value(&self, key: &str) -> String {
+        match &self.settings {
+            Family::Queue(settings) => settings::value(queue::PARAMETERS, settings, key),
+            Family::Share(settings) => settings::value(share::PARAMETERS, settings, key),
+        }
+    }
+
     /// The policy itself.
     pub fn build(&self, market: Market) -> Box<dyn Policy> {
         match self.settings {
@@ -190,15 +198,14 @@ fn list<S>(table: &[Parameter<S>], settings: &S) -> Vec<ParameterInfo> {
 impl fmt::Display for Choice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.named.name)?;
-        let plain = Self {
+        let usual = Self {
             named: self.named,
             settings: self.named.settings,
         };
-        let usual = plain.parameters();
         let changed = self
             .parameters()
             .into_iter()
-            .filter(|parameter| !usual.contains(parameter));
+            .filter(|parameter| parameter.value != usual.value(parameter.key));
         for (n, parameter) in changed.enumerate() {
             let mark = if n == 0 { ':' } else { ',' };
             write!(f, "{mark}{}={}", parameter.key, parameter.value)?;
@@ -255,11 +262,11 @@ mod tests {
     #[test]
     fn wrong_words_are_answered_with_those_that_exist() {
         let answer = |words| Choice::parse_list(words).unwrap_err().to_string();
-        insta::assert_snapshot!(answer("easy,fifo"), @"");
-        insta::assert_snapshot!(answer("libra:order=sjf"), @"");
-        insta::assert_snapshot!(answer("easy:order=size"), @"");
-        insta::assert_snapshot!(answer("easy:extra"), @"");
-        insta::assert_snapshot!(answer("first-reward:slack=-1"), @"");
-        insta::assert_snapshot!(answer(""), @"");
+        insta::assert_snapshot!(answer("easy,fifo"), @"there is no policy `fifo`: fcfs, easy, conservative, edf, fcfs-bf, sjf-bf, edf-bf, libra, libra-dollar, libra-risk, first-reward");
+        insta::assert_snapshot!(answer("libra:order=sjf"), @"policy `libra` has no parameter `order`: it has fit, admission, pricing, overrun, expired");
+        insta::assert_snapshot!(answer("easy:order=size"), @"policy `easy`: order is fcfs, sjf, edf or reward, not `size`");
+        insta::assert_snapshot!(answer("easy:extra"), @"policy `easy`: expected KEY=VALUE, got `extra`");
+        insta::assert_snapshot!(answer("first-reward:slack=-1"), @"policy `first-reward`: slack is a number of seconds, not negative, not `-1`");
+        insta::assert_snapshot!(answer(""), @"there is no policy ``: fcfs, easy, conservative, edf, fcfs-bf, sjf-bf, edf-bf, libra, libra-dollar, libra-risk, first-reward");
     }
 }

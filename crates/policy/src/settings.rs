@@ -82,3 +82,12 @@ pub(crate) fn set<S>(
         values: parameter.values,
     })
 }
+
+/// A setting's value as a word; empty if there is no such setting.
+pub(crate) fn value<S>(table: &[Parameter<S>], settings: &S, key: &str) -> String {
+    table
+        .iter()
+        .find(|parameter| parameter.key == key)
+        .map(|parameter| (parameter.get)(settings))
+        .unwrap_or_default()
+}
