@@ -209,11 +209,16 @@ impl Expected {
             && at(self.decided_s, Some(outcome.decided))
             && at(self.start_s, outcome.ran.map(|ran| ran.start))
             && at(self.finish_s, outcome.ran.map(|ran| ran.finish))
-            && self.deadline_met.is_none_or(|met| met == outcome.fulfilled(job))
-            && self.utility.is_none_or(|utility| Credits::from_f64(utility) == outcome.utility)
-            && self.nodes.as_ref().is_none_or(|expected| {
-                nodes.eq(expected.iter().copied().map(NodeId))
-            })
+            && self
+                .deadline_met
+                .is_none_or(|met| met == outcome.fulfilled(job))
+            && self
+                .utility
+                .is_none_or(|utility| Credits::from_f64(utility) == outcome.utility)
+            && self
+                .nodes
+                .as_ref()
+                .is_none_or(|expected| nodes.eq(expected.iter().copied().map(NodeId)))
     }
 }
 

@@ -62,9 +62,8 @@ fn whole_job() -> impl Strategy<Value = OracleJob> {
             1 => Just(runtime + 40),
         ]
     };
-    let times = (0i64..30, 1i64..13).prop_flat_map(move |(submit, runtime)| {
-        (Just(submit), Just(runtime), estimate(runtime))
-    });
+    let times = (0i64..30, 1i64..13)
+        .prop_flat_map(move |(submit, runtime)| (Just(submit), Just(runtime), estimate(runtime)));
     let deadline = |estimate: i64, runtime: i64| {
         prop_oneof![
             2 => Just(estimate),
@@ -81,7 +80,12 @@ fn whole_job() -> impl Strategy<Value = OracleJob> {
     (times, 1u32..4, any::<u8>()).prop_flat_map(|(times, procs, budget_side)| {
         let (submit, runtime, estimate, deadline) = times;
         let budget = near_a_price(estimate as f64, deadline as f64, budget_side);
-        let penalty = prop_oneof![Just(0.0), Just(1.0), Just(0.5), (1u32..9).prop_map(f64::from)];
+        let penalty = prop_oneof![
+            Just(0.0),
+            Just(1.0),
+            Just(0.5),
+            (1u32..9).prop_map(f64::from)
+        ];
         penalty.prop_map(move |penalty| OracleJob {
             spec: JobSpec {
                 submit: Instant::from_secs(submit),
@@ -113,7 +117,12 @@ fn near_a_price(estimate: f64, deadline: f64, side: u8) -> f64 {
 }
 
 fn fractional_job() -> impl Strategy<Value = OracleJob> {
-    let times = (0..30_000_000i64, 500_000..15_000_000i64, 0.3..3.0f64, 0.8..8.0f64);
+    let times = (
+        0..30_000_000i64,
+        500_000..15_000_000i64,
+        0.3..3.0f64,
+        0.8..8.0f64,
+    );
     let asked = (1u32..4, 0.0..60.0f64, 0.0..9.0f64);
     (times, asked).prop_map(|((submit, runtime, guess, slack), (procs, bid, penalty))| {
         let estimate = Span::from_micros((runtime as f64 * guess) as i64);

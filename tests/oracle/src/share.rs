@@ -60,7 +60,11 @@ fn answer(decided: Result<Offer, Reason>, now: Instant) -> OracleOutcome {
         Ok(offer) => OracleOutcome {
             decision: Decision::Accepted,
             price: offer.price,
-            nodes: offer.nodes.iter().map(|&node| NodeId(node as u32)).collect(),
+            nodes: offer
+                .nodes
+                .iter()
+                .map(|&node| NodeId(node as u32))
+                .collect(),
             ..OracleOutcome::rejected(Reason::Lost, now)
         },
     }

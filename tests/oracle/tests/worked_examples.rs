@@ -18,6 +18,10 @@ fn a_wrong_outcome_is_noticed() {
     for example in Example::all() {
         let mut outcomes = example.run();
         outcomes.rotate_left(1);
-        assert!(!example.differences(&outcomes).is_empty(), "{}", example.name);
+        assert!(
+            !example.differences(&outcomes).is_empty(),
+            "{}",
+            example.name
+        );
     }
 }

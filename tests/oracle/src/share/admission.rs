@@ -207,7 +207,11 @@ mod tests {
     use proptest::prelude::*;
 
     fn weighted() -> impl Strategy<Value = Weighted> {
-        let share = prop_oneof![Just(0.0), (1u32..8).prop_map(|n| f64::from(n) / 8.0), 0.0..1.0];
+        let share = prop_oneof![
+            Just(0.0),
+            (1u32..8).prop_map(|n| f64::from(n) / 8.0),
+            0.0..1.0
+        ];
         (1u32..50, share).prop_map(|(left, share)| Weighted {
             left: f64::from(left),
             share,

@@ -168,6 +168,18 @@ impl Node {
         self.since = now;
     }
 
+    /// Whether since its rates were set a task ended, used its estimate up or passed its
+    /// deadline: what [`Node::next_event`] predicts, noticed afterwards.
+    #[cfg(test)]
+    pub(super) fn something_happened(&self, now: Instant) -> bool {
+        let changed = |(before, after): (&Task, &Task)| {
+            after.over()
+                || before.overran() != after.overran()
+                || before.expired(self.since) != after.expired(now)
+        };
+        self.tasks.iter().zip(&self.at(now)).any(changed)
+    }
+
     /// The next instant at which a task ends, has used its estimate up or passes its deadline.
     pub(super) fn next_event(&self) -> Option<Instant> {
         self.tasks.iter().filter_map(|task| self.event(task)).min()
