@@ -1,0 +1,238 @@
+//! The worked examples: small cases with their decisions and finish times, worked out by hand.
+
+use serde::Deserialize;
+use tollgate_model::{
+    Credits, CreditsPerSecond, Decision, Instant, JobSpec, Market, NodeId, Sla, Span,
+};
+
+use crate::queue::{Count, Entry, Fill, QueueSettings};
+use crate::share::{Rule, ShareSettings};
+use crate::{OracleJob, OracleOutcome, queue, share};
+
+/// Finish times are written with a few decimals.
+const CLOSE: Span = Span::from_micros(100);
+
+/// One worked example.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Example {
+    /// What it shows.
+    pub name: String,
+    /// The policy it runs.
+    pub policy: String,
+    /// The name of its market; none for no market.
+    pub market: Option<String>,
+    /// Nodes of the cluster.
+    pub nodes: u32,
+    /// Settings that differ from the policy's default.
+    pub settings: ExampleSettings,
+    /// The jobs, by their order.
+    pub jobs: Vec<ExampleJob>,
+    /// What is expected of each job.
+    pub expect: Vec<Expected>,
+    /// How it was worked out.
+    pub why: String,
+}
+
+/// Settings that differ from the policy's default.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExampleSettings {
+    /// `extra` of a backfilling policy.
+    pub extra: Option<bool>,
+    /// `overrun` of a time-shared policy.
+    pub overrun: Option<String>,
+    /// `expired` of a time-shared policy.
+    pub expired: Option<String>,
+    /// `count` of FirstReward.
+    pub count: Option<String>,
+}
+
+/// A job of an example; times in seconds.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExampleJob {
+    /// Its place in the list.
+    pub job_id: usize,
+    /// When it is handed in.
+    pub submit_s: f64,
+    /// How long it takes.
+    pub runtime_s: f64,
+    /// Processors it needs.
+    pub procs: u32,
+    /// How long it is said to take.
+    pub estimate_s: f64,
+    /// From submission to its deadline.
+    pub deadline_s: f64,
+    /// Its budget in credits.
+    pub budget: f64,
+    /// Its penalty in credits per second.
+    pub penalty_per_s: f64,
+}
+
+/// What is expected of a job; what is absent is not stated.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Expected {
+    /// Its place in the list.
+    pub job_id: usize,
+    /// `accepted` or `rejected`.
+    pub decision: String,
+    /// When that was decided, in seconds.
+    pub decided_s: Option<f64>,
+    /// When it started, in seconds.
+    pub start_s: Option<f64>,
+    /// When it finished, in seconds.
+    pub finish_s: Option<f64>,
+    /// Whether it met its deadline.
+    pub deadline_met: Option<bool>,
+    /// What the provider earned, in credits.
+    pub utility: Option<f64>,
+    /// Its nodes in ascending order.
+    pub nodes: Option<Vec<u32>>,
+}
+
+impl Example {
+    /// All worked examples.
+    ///
+    /// # Panics
+    ///
+    /// If the file that is built in is not what its types say.
+    pub fn all() -> Vec<Self> {
+        let text = include_str!("../fixtures/worked-examples.json");
+        serde_json::from_str(text).expect("the worked examples are well-formed")
+    }
+
+    /// Its market.
+    ///
+    /// # Panics
+    ///
+    /// If its market has a name that no market has.
+    pub fn market(&self) -> Market {
+        let named = self.market.as_deref().map(str::parse);
+        named
+            .transpose()
+            .expect("a market of an example has a known name")
+            .unwrap_or_default()
+    }
+
+    /// Its jobs.
+    pub fn oracle_jobs(&self) -> Vec<OracleJob> {
+        self.jobs.iter().map(ExampleJob::job).collect()
+    }
+
+    /// What the oracle makes of it.
+    ///
+    /// # Panics
+    ///
+    /// If its policy or a setting is unknown.
+    pub fn run(&self) -> Vec<OracleOutcome> {
+        let jobs = self.oracle_jobs();
+        if let Some(settings) = self.queue_settings() {
+            return queue::run(&jobs, self.nodes, &settings);
+        }
+        let settings = self.share_settings();
+        let settings = settings.expect("a policy of an example is known");
+        share::run(&jobs, self.nodes, &settings)
+    }
+
+    /// Its policy with its settings, if that is space-shared.
+    pub fn queue_settings(&self) -> Option<QueueSettings> {
+        let mut settings = QueueSettings::named(&self.policy, self.market())?;
+        if let Some(extra) = self.settings.extra {
+            settings.fill = Fill::Backfill { extra };
+        }
+        if let Some(count) = &self.settings.count {
+            settings.entry = Entry::Slack(match count.as_str() {
+                "all" => Count::All,
+                "waiting" => Count::Waiting,
+                other => panic!("{}: there is no count `{other}`", self.name),
+            });
+        }
+        Some(settings)
+    }
+
+    /// Its policy with its settings, if that is time-shared.
+    pub fn share_settings(&self) -> Option<ShareSettings> {
+        let settings = ShareSettings::named(&self.policy, self.market())?;
+        Some(ShareSettings {
+            overrun: rule(&self.settings.overrun).unwrap_or(settings.overrun),
+            expired: rule(&self.settings.expired).unwrap_or(settings.expired),
+            ..settings
+        })
+    }
+
+    /// In words, every way in which `outcomes` differ from what is expected.
+    pub fn differences(&self, outcomes: &[OracleOutcome]) -> Vec<String> {
+        let jobs = self.oracle_jobs();
+        let found = self.expect.iter().filter_map(|expected| {
+            let (job, outcome) = (&jobs[expected.job_id], &outcomes[expected.job_id]);
+            (!expected.agrees(job, outcome))
+                .then(|| format!("{}: {expected:?}, not {outcome:?}", self.name))
+        });
+        found.collect()
+    }
+}
+
+impl ExampleJob {
+    /// The job in typed words.
+    pub fn job(&self) -> OracleJob {
+        OracleJob {
+            spec: JobSpec {
+                submit: Instant::ZERO + Span::from_secs_f64(self.submit_s),
+                estimate: Span::from_secs_f64(self.estimate_s),
+                procs: self.procs,
+                sla: Sla {
+                    deadline: Some(Span::from_secs_f64(self.deadline_s)),
+                    budget: Some(Credits::from_f64(self.budget)),
+                    penalty: CreditsPerSecond::from_f64(self.penalty_per_s),
+                },
+            },
+            runtime: Span::from_secs_f64(self.runtime_s),
+        }
+    }
+}
+
+impl Expected {
+    /// Whether `outcome` of `job` is what is expected, as far as that is stated.
+    pub fn agrees(&self, job: &OracleJob, outcome: &OracleOutcome) -> bool {
+        let decision = match outcome.decision {
+            Decision::Accepted => "accepted",
+            Decision::Rejected(_) => "rejected",
+        };
+        let at = |expected: Option<f64>, instant: Option<Instant>| match (expected, instant) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(expected), Some(instant)) => is_close(expected, instant),
+        };
+        let nodes = outcome.nodes.iter().copied();
+        self.decision == decision
+            && at(self.decided_s, Some(outcome.decided))
+            && at(self.start_s, outcome.ran.map(|ran| ran.start))
+            && at(self.finish_s, outcome.ran.map(|ran| ran.finish))
+            && self
+                .deadline_met
+                .is_none_or(|met| met == outcome.fulfilled(job))
+            && self
+                .utility
+                .is_none_or(|utility| Credits::from_f64(utility) == outcome.utility)
+            && self
+                .nodes
+                .as_ref()
+                .is_none_or(|expected| nodes.eq(expected.iter().copied().map(NodeId)))
+    }
+}
+
+fn is_close(expected_s: f64, instant: Instant) -> bool {
+    let apart = instant.since(Instant::ZERO + Span::from_secs_f64(expected_s));
+    apart <= CLOSE && -apart <= CLOSE
+}
+
+fn rule(name: &Option<String>) -> Option<Rule> {
+    Some(match name.as_deref()? {
+        "full" => Rule::Full,
+        "zero" => Rule::Zero,
+        "keep" => Rule::Keep,
+        "one-second" => Rule::OneSecond,
+        other => panic!("there is no share rule `{other}`"),
+    })
+}

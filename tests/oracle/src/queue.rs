@@ -1,0 +1,209 @@
+//! Space-shared policies: one job a processor, a queue, and ever the same question: who starts
+//! now?
+//!
+//! All arithmetic on times is exact in whole microseconds; a comparison gives the job one
+//! microsecond.
+
+mod backfill;
+mod conservative;
+mod order;
+mod reward;
+mod settings;
+
+use std::collections::BTreeSet;
+
+use tollgate_model::outcome::Ran;
+use tollgate_model::{Credits, Decision, Instant, Market, NodeId, Reason};
+
+use crate::{OracleJob, OracleOutcome};
+pub use settings::{Count, DeadlineTest, Entry, Fill, Order, Pass, QueueSettings, Replan, Ties};
+
+/// What becomes of `jobs` on `nodes` processors, in the order of `jobs`.
+pub fn run(jobs: &[OracleJob], nodes: u32, settings: &QueueSettings) -> Vec<OracleOutcome> {
+    let mut cluster = Cluster {
+        jobs,
+        settings: *settings,
+        nodes,
+        now: Instant::ZERO,
+        coming: (0..jobs.len()).collect(),
+        queue: Vec::new(),
+        running: Vec::new(),
+        free: (0..nodes).collect(),
+        reserved: vec![None; jobs.len()],
+        ended_early: false,
+        outcomes: vec![None; jobs.len()],
+    };
+    cluster.coming.sort_by_key(|&job| jobs[job].spec.submit);
+    cluster.coming.reverse();
+    while let Some(next) = cluster.next_instant() {
+        cluster.now = next;
+        cluster.instant();
+    }
+    let decided = cluster.outcomes.into_iter();
+    decided
+        .map(|outcome| outcome.expect("every job starts or is dropped before events run out"))
+        .collect()
+}
+
+/// A job on its processors.
+struct Running {
+    job: usize,
+    end: Instant,
+    estimated_end: Instant,
+    nodes: Vec<NodeId>,
+}
+
+/// The whole state of the cluster, as plain lists of places in `jobs`.
+struct Cluster<'a> {
+    jobs: &'a [OracleJob],
+    settings: QueueSettings,
+    nodes: u32,
+    now: Instant,
+    /// Jobs not yet handed in, the next one last.
+    coming: Vec<usize>,
+    queue: Vec<usize>,
+    running: Vec<Running>,
+    free: BTreeSet<u32>,
+    /// Where conservative backfilling last planned to start each job.
+    reserved: Vec<Option<Instant>>,
+    /// Whether a job ended before its estimated end since the last pass.
+    ended_early: bool,
+    outcomes: Vec<Option<OracleOutcome>>,
+}
+
+impl Cluster<'_> {
+    fn next_instant(&self) -> Option<Instant> {
+        let arrival = self.coming.last().map(|&job| self.jobs[job].spec.submit);
+        let end = self.running.iter().map(|running| running.end).min();
+        let reservation = self.next_reservation();
+        [arrival, end, reservation].into_iter().flatten().min()
+    }
+
+    fn instant(&mut self) {
+        match self.settings.ties {
+            Ties::EndsFirst => {
+                self.ends();
+                self.arrivals();
+            }
+            Ties::ArrivalsFirst => {
+                self.arrivals();
+                self.ends();
+            }
+        }
+        self.pass();
+    }
+
+    fn ends(&mut self) {
+        while let Some(place) = self.ended() {
+            let over = self.running.remove(place);
+            self.free.extend(over.nodes.iter().map(|node| node.0));
+            self.ended_early |= over.end < over.estimated_end;
+            self.pass_if_each_event_has_one();
+        }
+    }
+
+    /// The job that ends now; the first in job order if several do.
+    fn ended(&self) -> Option<usize> {
+        let over = (0..self.running.len()).filter(|&place| self.running[place].end <= self.now);
+        over.min_by_key(|&place| self.running[place].job)
+    }
+
+    fn arrivals(&mut self) {
+        while let Some(&job) = self.coming.last() {
+            if self.jobs[job].spec.submit > self.now {
+                return;
+            }
+            self.coming.pop();
+            match self.refusal(job) {
+                Some(reason) => self.reject(job, reason),
+                None => self.queue.push(job),
+            }
+            self.pass_if_each_event_has_one();
+        }
+    }
+
+    fn pass_if_each_event_has_one(&mut self) {
+        match self.settings.pass {
+            Pass::Instant => {}
+            Pass::Event => self.pass(),
+        }
+    }
+
+    /// Why `job` may not enter the queue.
+    fn refusal(&self, job: usize) -> Option<Reason> {
+        let asked = &self.jobs[job];
+        if asked.spec.procs > self.nodes {
+            return Some(Reason::TooWide);
+        }
+        if self.settings.budget_test && asked.cannot_pay(self.price(job)) {
+            return Some(Reason::OverBudget);
+        }
+        match self.settings.entry {
+            Entry::Open => None,
+            Entry::Slack(count) => self.lacks_slack(job, count).then_some(Reason::LowSlack),
+        }
+    }
+
+    /// One credit for each second of the estimate in the commodity market.
+    fn price(&self, job: usize) -> Credits {
+        match self.settings.market {
+            Market::Commodity => Credits::from_micros(self.jobs[job].spec.estimate.as_micros()),
+            Market::None | Market::Bid => Credits::ZERO,
+        }
+    }
+
+    fn pass(&mut self) {
+        match self.settings.fill {
+            Fill::Head => {
+                self.start_heads();
+            }
+            Fill::Backfill { extra } => {
+                if let Some(head) = self.start_heads() {
+                    self.backfill(head, extra);
+                }
+            }
+            Fill::Conservative { replan } => self.plan(replan),
+        }
+        self.ended_early = false;
+    }
+
+    fn fits(&self, job: usize) -> bool {
+        self.jobs[job].spec.procs as usize <= self.free.len()
+    }
+
+    fn start(&mut self, job: usize) {
+        let started = &self.jobs[job];
+        self.queue.retain(|&queued| queued != job);
+        let lowest = self.free.iter().copied().take(started.spec.procs as usize);
+        let nodes: Vec<NodeId> = lowest.map(NodeId).collect();
+        nodes.iter().for_each(|node| {
+            self.free.remove(&node.0);
+        });
+        let (end, price) = (self.now + started.runtime, self.price(job));
+        self.outcomes[job] = Some(OracleOutcome {
+            decision: Decision::Accepted,
+            decided: match self.settings.entry {
+                Entry::Open => self.now,
+                Entry::Slack(_) => started.spec.submit,
+            },
+            ran: Some(Ran {
+                start: self.now,
+                finish: end,
+            }),
+            price,
+            utility: started.utility(self.settings.market, price, end),
+            nodes: nodes.clone(),
+        });
+        self.running.push(Running {
+            job,
+            end,
+            estimated_end: self.now + started.spec.estimate,
+            nodes,
+        });
+    }
+
+    fn reject(&mut self, job: usize, reason: Reason) {
+        self.queue.retain(|&queued| queued != job);
+        self.outcomes[job] = Some(OracleOutcome::rejected(reason, self.now));
+    }
+}

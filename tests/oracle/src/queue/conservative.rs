@@ -1,0 +1,104 @@
+//! Conservative backfilling: everybody has a reservation.
+
+use tollgate_model::{Instant, Span};
+
+use super::{Cluster, Fill, Replan};
+
+/// Processors that are taken from one instant to another.
+struct Taken {
+    from: Instant,
+    until: Instant,
+    procs: u32,
+}
+
+impl Cluster<'_> {
+    /// Gives every queued job its reservation, in order of submission, and starts those whose
+    /// reservation is now.
+    pub(super) fn plan(&mut self, replan: Replan) {
+        let keep = match replan {
+            Replan::Never => true,
+            Replan::EarlyEnd => !self.ended_early,
+            Replan::EveryPass => false,
+        };
+        let mut taken = self.taken_by_running();
+        for job in self.ordered() {
+            let old = self.reserved[job].filter(|&from| keep && from >= self.now);
+            let from = old
+                .filter(|&from| self.has_hole(&taken, job, from))
+                .unwrap_or_else(|| self.earliest_hole(&taken, job));
+            let spec = &self.jobs[job].spec;
+            taken.push(Taken {
+                from,
+                until: from + spec.estimate,
+                procs: spec.procs,
+            });
+            self.reserved[job] = Some(from);
+            if from == self.now {
+                self.start(job);
+            }
+        }
+    }
+
+    /// The next instant at which a kept reservation falls due: nothing need happen then that
+    /// would lead to a pass. One that waits for a job past its estimate is a microsecond away
+    /// for as long as that job runs on; its end leads to the pass.
+    pub(super) fn next_reservation(&self) -> Option<Instant> {
+        match self.settings.fill {
+            Fill::Head
+            | Fill::Backfill { .. }
+            | Fill::Conservative {
+                replan: Replan::EveryPass,
+            } => return None,
+            Fill::Conservative {
+                replan: Replan::Never | Replan::EarlyEnd,
+            } => {}
+        }
+        let overrun = self
+            .running
+            .iter()
+            .any(|running| running.estimated_end <= self.now);
+        let soonest = if overrun {
+            self.now + Span::TICK
+        } else {
+            self.now
+        };
+        let reserved = self.queue.iter().filter_map(|&job| self.reserved[job]);
+        reserved.filter(|&from| from > soonest).min()
+    }
+
+    fn taken_by_running(&self) -> Vec<Taken> {
+        let running = self.running.iter().map(|running| Taken {
+            from: self.now,
+            until: running.estimated_end.max(self.now + Span::TICK),
+            procs: self.jobs[running.job].spec.procs,
+        });
+        running.collect()
+    }
+
+    /// A hole opens now or where something that is taken falls free.
+    fn earliest_hole(&self, taken: &[Taken], job: usize) -> Instant {
+        let mut openings: Vec<Instant> = taken.iter().map(|taken| taken.until).collect();
+        openings.push(self.now);
+        openings.sort();
+        let hole = openings
+            .into_iter()
+            .find(|&from| self.has_hole(taken, job, from));
+        hole.expect("a job no wider than the machine fits once all have ended")
+    }
+
+    /// Whether `job` could run from `from` for its whole estimate. What is taken peaks where
+    /// something begins, so it is enough to look there.
+    fn has_hole(&self, taken: &[Taken], job: usize, from: Instant) -> bool {
+        let spec = &self.jobs[job].spec;
+        let until = from + spec.estimate;
+        let begins = taken.iter().map(|taken| taken.from);
+        let mut peaks = begins.filter(|&begin| begin > from && begin < until);
+        let free_at = |instant: Instant| {
+            let busy = taken
+                .iter()
+                .filter(|taken| taken.from <= instant && instant < taken.until);
+            busy.map(|taken| taken.procs).sum::<u32>() + spec.procs <= self.nodes
+        };
+        free_at(from) && peaks.all(free_at)
+    }
+}

@@ -1,0 +1,165 @@
+//! The axes along which the space-shared policies differ.
+
+use tollgate_model::Market;
+
+/// A space-shared policy as a point on its axes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueSettings {
+    /// Who is the head of the queue.
+    pub order: Order,
+    /// Who may run before the head.
+    pub fill: Fill,
+    /// When a job that cannot make its deadline is dropped.
+    pub test: DeadlineTest,
+    /// Who may enter the queue.
+    pub entry: Entry,
+    /// How often the queue is looked at.
+    pub pass: Pass,
+    /// What comes first at one instant.
+    pub ties: Ties,
+    /// Who pays what.
+    pub market: Market,
+    /// Whether the commodity market keeps out a job whose estimate costs more than its budget.
+    pub budget_test: bool,
+}
+
+/// The order of the queue; ties by job order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// By submission.
+    Fcfs,
+    /// By estimate, shortest first.
+    Sjf,
+    /// By absolute deadline; dues within a microsecond tie; jobs without one last.
+    Edf,
+    /// By FirstReward's reward, highest first.
+    Reward,
+}
+
+/// What may run before the head of the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fill {
+    /// Nothing: head only.
+    Head,
+    /// Whatever ends before the head's reservation.
+    Backfill {
+        /// Whether also what the head leaves over at the shadow time may be used (EASY).
+        extra: bool,
+    },
+    /// Whatever fits into the holes between everybody's reservations.
+    Conservative {
+        /// When reservations are made again.
+        replan: Replan,
+    },
+}
+
+/// When conservative backfilling makes all reservations again. The readings differ only once a
+/// job has run past its estimate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replan {
+    /// Never: `compress=false`. One that became impossible moves to the earliest hole.
+    Never,
+    /// After an end earlier than estimated, to the letter: `compress=true`.
+    EarlyEnd,
+    /// At every pass: the other reading of `compress=true`.
+    EveryPass,
+}
+
+/// When a hopeless job (one that by its estimate would miss its deadline) is dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeadlineTest {
+    /// Never.
+    Never,
+    /// When it could be started.
+    Start,
+    /// Whenever it is looked at.
+    Select,
+    /// A lapsed deadline whenever looked at, a hopeless one when it could be started.
+    Mixed,
+}
+
+/// Who may enter the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// Every job.
+    Open,
+    /// Jobs with enough slack (FirstReward).
+    Slack(Count),
+}
+
+/// Whose penalty rates FirstReward counts as cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Count {
+    /// All other accepted jobs that have not finished.
+    All,
+    /// Those that do not run yet.
+    Waiting,
+}
+
+/// How often the queue is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pass {
+    /// Once an instant, after all that happens at it.
+    Instant,
+    /// After each end and each arrival.
+    Event,
+}
+
+/// What comes first at one instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ties {
+    /// Ends, as specified.
+    EndsFirst,
+    /// Arrivals, as in some other simulators.
+    ArrivalsFirst,
+}
+
+impl QueueSettings {
+    /// The policy called `policy` with its default settings; none if it is not space-shared.
+    pub fn named(policy: &str, market: Market) -> Option<Self> {
+        let base = Self {
+            order: Order::Fcfs,
+            fill: Fill::Head,
+            test: DeadlineTest::Never,
+            entry: Entry::Open,
+            pass: Pass::Instant,
+            ties: Ties::EndsFirst,
+            market,
+            budget_test: false,
+        };
+        let backfilling = |order| Self {
+            order,
+            fill: Fill::Backfill { extra: false },
+            test: DeadlineTest::Start,
+            budget_test: true,
+            ..base
+        };
+        Some(match policy {
+            "fcfs" => base,
+            "easy" => Self {
+                fill: Fill::Backfill { extra: true },
+                ..base
+            },
+            "conservative" => Self {
+                fill: Fill::Conservative {
+                    replan: Replan::EveryPass,
+                },
+                ..base
+            },
+            "edf" => Self {
+                fill: Fill::Head,
+                ..backfilling(Order::Edf)
+            },
+            "fcfs-bf" => backfilling(Order::Fcfs),
+            "sjf-bf" => backfilling(Order::Sjf),
+            "edf-bf" => backfilling(Order::Edf),
+            "first-reward" => Self {
+                order: Order::Reward,
+                entry: Entry::Slack(Count::All),
+                budget_test: true,
+                ..base
+            },
+            _ => return None,
+        })
+    }
+}

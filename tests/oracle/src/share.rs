@@ -1,0 +1,91 @@
+//! Time-shared policies: a node runs many tasks at once, each at its share.
+//!
+//! Work and shares are seconds in `f64`; only the instants at which something happens are
+//! rounded, upward, to microseconds.
+
+mod admission;
+mod node;
+mod settings;
+#[cfg(test)]
+mod stepping;
+
+use tollgate_model::outcome::Ran;
+use tollgate_model::{Decision, Instant, NodeId, Reason};
+
+use crate::{OracleJob, OracleOutcome};
+use admission::Offer;
+use node::{Node, Task};
+pub use settings::{Fit, Rule, ShareSettings};
+
+/// What becomes of `jobs` on `nodes` nodes, in the order of `jobs`.
+///
+/// # Panics
+///
+/// If a job has no deadline: its share would have no meaning.
+pub fn run(jobs: &[OracleJob], nodes: u32, settings: &ShareSettings) -> Vec<OracleOutcome> {
+    let mut cluster: Vec<Node> = (0..nodes).map(|_| Node::empty(Instant::ZERO)).collect();
+    let mut outcomes: Vec<Option<OracleOutcome>> = vec![None; jobs.len()];
+    let mut finishes: Vec<Instant> = jobs.iter().map(|job| job.spec.submit).collect();
+    let mut coming: Vec<usize> = (0..jobs.len()).collect();
+    coming.sort_by_key(|&job| jobs[job].spec.submit);
+    for job in coming {
+        let now = jobs[job].spec.submit;
+        for node in &mut cluster {
+            node.advance(now, settings, &mut finishes);
+        }
+        let decided = admission::decide(&jobs[job], &cluster, now, settings);
+        if let Ok(offer) = &decided {
+            for &node in &offer.nodes {
+                cluster[node].add(Task::new(job, &jobs[job]), now, settings);
+            }
+        }
+        outcomes[job] = Some(answer(decided, now));
+    }
+    for node in &mut cluster {
+        node.drain(settings, &mut finishes);
+    }
+    let answered = outcomes.into_iter().zip(jobs).zip(finishes);
+    answered
+        .map(|((outcome, job), finish)| {
+            let outcome = outcome.expect("every job is decided at its submission");
+            finished(outcome, job, finish, settings)
+        })
+        .collect()
+}
+
+/// What is known of a job at its submission.
+fn answer(decided: Result<Offer, Reason>, now: Instant) -> OracleOutcome {
+    match decided {
+        Err(reason) => OracleOutcome::rejected(reason, now),
+        Ok(offer) => OracleOutcome {
+            decision: Decision::Accepted,
+            price: offer.price,
+            nodes: offer
+                .nodes
+                .iter()
+                .map(|&node| NodeId(node as u32))
+                .collect(),
+            ..OracleOutcome::rejected(Reason::Lost, now)
+        },
+    }
+}
+
+/// The outcome of a job whose last task ended at `finish`.
+fn finished(
+    outcome: OracleOutcome,
+    job: &OracleJob,
+    finish: Instant,
+    settings: &ShareSettings,
+) -> OracleOutcome {
+    match outcome.decision {
+        Decision::Rejected(_) => outcome,
+        Decision::Accepted => OracleOutcome {
+            ran: Some(Ran {
+                start: job.spec.submit,
+                finish,
+            }),
+            utility: job.utility(settings.market, outcome.price, finish),
+            ..outcome
+        },
+    }
+}

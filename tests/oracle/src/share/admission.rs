@@ -1,0 +1,248 @@
+//! Which nodes a job is let in on, by the formulas and without their shortcuts.
+
+use tollgate_model::{Credits, Instant, Market, Reason};
+
+use super::node::Node;
+use super::{Fit, ShareSettings};
+use crate::OracleJob;
+
+/// The price of using a node, over its base price, per unit of what is free (Libra+$'s beta).
+const UTILISATION_WEIGHT: f64 = 0.3;
+/// Total shares are compared, and risks taken as zero, to this much.
+const PRECISION: f64 = 1e-9;
+
+/// Where a job goes, and for how much.
+#[derive(Debug)]
+pub(super) struct Offer {
+    /// In ascending order.
+    pub(super) nodes: Vec<usize>,
+    pub(super) price: Credits,
+}
+
+/// A task of the new job as a node sees it: seconds.
+#[derive(Clone, Copy)]
+struct Asked {
+    estimate: f64,
+    deadline: f64,
+}
+
+/// What the policy says to `job` at `now`, with everything up to `now` done on `cluster`.
+pub(super) fn decide(
+    job: &OracleJob,
+    cluster: &[Node],
+    now: Instant,
+    settings: &ShareSettings,
+) -> Result<Offer, Reason> {
+    let procs = job.spec.procs as usize;
+    if procs > cluster.len() {
+        return Err(Reason::TooWide);
+    }
+    let deadline = job.spec.sla.deadline;
+    let asked = Asked {
+        estimate: job.spec.estimate.as_secs_f64(),
+        deadline: deadline
+            .expect("time-shared policies need a deadline")
+            .as_secs_f64(),
+    };
+    if settings.market == Market::Commodity && settings.fit == Fit::LibraDollar {
+        return by_price(job, asked, cluster, now, settings);
+    }
+    let price = match settings.market {
+        Market::Commodity => Credits::from_f64(asked.estimate + asked.estimate / asked.deadline),
+        Market::None | Market::Bid => Credits::ZERO,
+    };
+    if job.cannot_pay(price) {
+        return Err(Reason::OverBudget);
+    }
+    let suits = |node: &Node| match settings.fit {
+        Fit::Libra | Fit::LibraDollar => has_share(asked, node, now, settings),
+        Fit::LibraRisk => without_risk(asked, node, now, settings),
+    };
+    let mut nodes: Vec<usize> = (0..cluster.len())
+        .filter(|&node| suits(&cluster[node]))
+        .collect();
+    match settings.fit {
+        Fit::Libra | Fit::LibraDollar => fullest_first(&mut nodes, cluster, now, settings),
+        Fit::LibraRisk => {}
+    }
+    let lacking = match settings.fit {
+        Fit::Libra | Fit::LibraDollar => Reason::NoShare,
+        Fit::LibraRisk => Reason::Risk,
+    };
+    let nodes = first(procs, nodes).ok_or(lacking)?;
+    Ok(Offer { nodes, price })
+}
+
+/// Libra+$ where the provider sets the price: a node must have the share free at a price within
+/// the budget, and the dearest node sets the price of the job.
+fn by_price(
+    job: &OracleJob,
+    asked: Asked,
+    cluster: &[Node],
+    now: Instant,
+    settings: &ShareSettings,
+) -> Result<Offer, Reason> {
+    let procs = job.spec.procs as usize;
+    let shared = (0..cluster.len()).filter(|&node| has_share(asked, &cluster[node], now, settings));
+    let shared: Vec<usize> = shared.collect();
+    if shared.len() < procs {
+        return Err(Reason::NoShare);
+    }
+    let price_on = |node: usize| price(asked, &cluster[node], now, settings);
+    let payable = |node: &usize| price_on(*node).is_some_and(|price| !job.cannot_pay(price));
+    let mut nodes: Vec<usize> = shared.into_iter().filter(payable).collect();
+    fullest_first(&mut nodes, cluster, now, settings);
+    let nodes = first(procs, nodes).ok_or(Reason::OverPriced)?;
+    let dearest = nodes.iter().filter_map(|&node| price_on(node)).max();
+    Ok(Offer {
+        price: dearest.unwrap_or(Credits::ZERO),
+        nodes,
+    })
+}
+
+/// The first `procs` nodes, then in ascending order; none if there are too few.
+fn first(procs: usize, mut nodes: Vec<usize>) -> Option<Vec<usize>> {
+    if nodes.len() < procs {
+        return None;
+    }
+    nodes.truncate(procs);
+    nodes.sort();
+    Some(nodes)
+}
+
+fn total_share(node: &Node, now: Instant, settings: &ShareSettings) -> f64 {
+    let tasks = node.at(now);
+    tasks.iter().map(|task| task.share(now, settings)).sum()
+}
+
+/// Whether what the tasks need and what the new one needs (Yeo & Buyya 2006, eq. 2) fit.
+fn has_share(asked: Asked, node: &Node, now: Instant, settings: &ShareSettings) -> bool {
+    let total = total_share(node, now, settings) + asked.estimate / asked.deadline;
+    total <= 1.0 + PRECISION + 1e-6 / asked.deadline
+}
+
+/// Best fit: by total share, largest first; ties by index.
+fn fullest_first(nodes: &mut [usize], cluster: &[Node], now: Instant, settings: &ShareSettings) {
+    nodes.sort_by_key(|&node| {
+        let total = total_share(&cluster[node], now, settings);
+        (-(total / PRECISION).round() as i64, node)
+    });
+}
+
+/// The price of the new task on `node` (Yeo & Buyya 2008, §5.2: alpha 1, beta 0.3, base price
+/// 1); none if nothing would be left of the node.
+fn price(asked: Asked, node: &Node, now: Instant, settings: &ShareSettings) -> Option<Credits> {
+    let tasks = node.at(now);
+    let committed = tasks.iter().map(|task| {
+        let span = if task.expired(now) {
+            asked.deadline
+        } else {
+            task.left(now).min(asked.deadline)
+        };
+        task.share(now, settings) * span
+    });
+    let committed: f64 = committed.sum();
+    let free = 1.0 - (committed + asked.estimate) / asked.deadline;
+    (free > 0.0).then(|| Credits::from_f64((1.0 + UTILISATION_WEIGHT / free) * asked.estimate))
+}
+
+/// Whether no task of `node` is past its deadline and the risk (Yeo & Buyya 2006, eq. 6) with
+/// the new task on it is zero.
+fn without_risk(asked: Asked, node: &Node, now: Instant, settings: &ShareSettings) -> bool {
+    let tasks = node.at(now);
+    if tasks.iter().any(|task| task.expired(now)) {
+        return false;
+    }
+    let mut shares: Vec<Weighted> = tasks
+        .iter()
+        .map(|task| Weighted {
+            left: task.left(now),
+            share: task.share(now, settings),
+        })
+        .collect();
+    shares.push(Weighted {
+        left: asked.deadline,
+        share: asked.estimate / asked.deadline,
+    });
+    risk(shares) <= PRECISION
+}
+
+/// A task in the prediction: seconds to its deadline, and its weight.
+#[derive(Clone, Copy, Debug)]
+struct Weighted {
+    left: f64,
+    share: f64,
+}
+
+/// Standard deviation of the deadline delays (eq. 4-6) if every task keeps its weight and just
+/// what it needs is left of each: tasks end in the order of their deadlines.
+fn risk(mut tasks: Vec<Weighted>) -> f64 {
+    tasks.sort_by(|one, other| one.left.total_cmp(&other.left));
+    let mut delays = Vec::new();
+    let (mut finish, mut before) = (0.0, 0.0);
+    for place in 0..tasks.len() {
+        let behind: f64 = tasks[place..].iter().map(|task| task.share).sum();
+        finish += (tasks[place].left - before) * behind;
+        before = tasks[place].left;
+        delays.push(if tasks[place].share > 0.0 {
+            (finish / tasks[place].left).max(1.0)
+        } else {
+            1.0
+        });
+    }
+    deviation(&delays)
+}
+
+/// The population's standard deviation, mean first.
+fn deviation(values: &[f64]) -> f64 {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let squares = values.iter().map(|value| (value - mean).powi(2));
+    (squares.sum::<f64>() / count).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn weighted() -> impl Strategy<Value = Weighted> {
+        let share = prop_oneof![
+            Just(0.0),
+            (1u32..8).prop_map(|n| f64::from(n) / 8.0),
+            0.01..1.0
+        ];
+        (1u32..50, share).prop_map(|(left, share)| Weighted {
+            left: f64::from(left),
+            share,
+        })
+    }
+
+    #[test]
+    fn two_of_three_late_is_a_risk() {
+        let task = |left, share| Weighted { left, share };
+        let delays = risk(vec![task(10.0, 0.6), task(20.0, 0.3), task(10.0, 0.6)]);
+        assert!((delays - deviation(&[1.5, 1.0, 1.5])).abs() < 1e-12);
+        assert_eq!(risk(vec![task(10.0, 7.0)]), 0.0);
+    }
+
+    proptest! {
+        #[test]
+        fn enough_room_is_no_risk(tasks in proptest::collection::vec(weighted(), 1..6)) {
+            let total: f64 = tasks.iter().map(|task| task.share).sum();
+            let scaled = tasks.iter().map(|task| Weighted { share: task.share / total.max(1.0), ..*task });
+            prop_assert!(risk(scaled.collect()) <= PRECISION);
+        }
+
+        #[test]
+        fn a_shortage_is_a_risk_unless_all_deadlines_are_equal(
+            left in 1u32..50,
+            others in proptest::collection::vec(weighted(), 1..5),
+        ) {
+            let mut tasks = vec![Weighted { left: f64::from(left), share: 1.25 }];
+            tasks.extend(others);
+            let equal = tasks.iter().all(|task| task.left == tasks[0].left && task.share > 0.0);
+            prop_assert_eq!(risk(tasks) <= PRECISION, equal);
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! A node and the tasks that share it.
+
+use tollgate_model::{Instant, Span};
+
+use super::{Rule, ShareSettings};
+use crate::OracleJob;
+
+/// Work (seconds) and remaining deadlines of at most this much count as none.
+const TOLERANCE: f64 = 1e-6;
+
+/// One of a job's tasks on a node.
+#[derive(Clone, Debug)]
+pub(super) struct Task {
+    /// The place of its job in the list.
+    pub(super) job: usize,
+    /// Seconds of work it really is.
+    runtime: f64,
+    /// Seconds of work it is said to be.
+    estimate: f64,
+    /// Seconds from submission to the deadline.
+    deadline: f64,
+    due: Instant,
+    /// Seconds of work done.
+    done: f64,
+    /// Seconds of work a second, until the shares of its node are computed anew.
+    rate: f64,
+}
+
+/// A node between two events: rates are constant.
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    pub(super) tasks: Vec<Task>,
+    /// Up to when the work done is counted.
+    since: Instant,
+}
+
+impl Task {
+    pub(super) fn new(job: usize, asked: &OracleJob) -> Self {
+        let deadline = asked.spec.sla.deadline;
+        let deadline = deadline.expect("time-shared policies need a deadline");
+        Self {
+            job,
+            runtime: asked.runtime.as_secs_f64(),
+            estimate: asked.spec.estimate.as_secs_f64(),
+            deadline: deadline.as_secs_f64(),
+            due: asked.spec.submit + deadline,
+            done: 0.0,
+            rate: 0.0,
+        }
+    }
+
+    /// Seconds left to its deadline at `now`.
+    pub(super) fn left(&self, now: Instant) -> f64 {
+        self.due.since(now).as_secs_f64()
+    }
+
+    /// Whether its deadline has passed at `now`.
+    pub(super) fn expired(&self, now: Instant) -> bool {
+        self.due <= now + Span::TICK
+    }
+
+    fn overran(&self) -> bool {
+        self.estimate - self.done <= TOLERANCE
+    }
+
+    fn over(&self) -> bool {
+        self.runtime - self.done <= TOLERANCE
+    }
+
+    /// The share it needs at `now` (Yeo & Buyya 2006, eq. 1).
+    pub(super) fn share(&self, now: Instant, settings: &ShareSettings) -> f64 {
+        if self.expired(now) {
+            self.share_by(settings.expired, now)
+        } else if self.overran() {
+            self.share_by(settings.overrun, now)
+        } else {
+            (self.estimate - self.done) / self.left(now)
+        }
+    }
+
+    fn share_by(&self, rule: Rule, now: Instant) -> f64 {
+        match rule {
+            Rule::Full => 1.0,
+            Rule::Zero => 0.0,
+            Rule::Keep => self.estimate / self.deadline,
+            Rule::OneSecond => 1.0 / self.left(now).max(1.0),
+        }
+    }
+}
+
+impl Node {
+    pub(super) fn empty(now: Instant) -> Self {
+        Self {
+            tasks: Vec::new(),
+            since: now,
+        }
+    }
+
+    /// The work done by each task at `now`, with the rates as they are.
+    pub(super) fn at(&self, now: Instant) -> Vec<Task> {
+        let elapsed = now.since(self.since).as_secs_f64();
+        let tasks = self.tasks.iter().map(|task| Task {
+            done: task.done + task.rate * elapsed,
+            ..task.clone()
+        });
+        tasks.collect()
+    }
+
+    /// Lets everything happen that happens by `now`. What would happen a microsecond later
+    /// happens now, for an arrival comes after it.
+    pub(super) fn advance(
+        &mut self,
+        now: Instant,
+        settings: &ShareSettings,
+        finishes: &mut [Instant],
+    ) {
+        while let Some(event) = self.next_event().filter(|&event| event <= now) {
+            self.step(event, settings, finishes);
+        }
+        if self.next_event() == Some(now + Span::TICK) {
+            self.step(now, settings, finishes);
+        }
+    }
+
+    /// Lets everything happen that is still to happen.
+    pub(super) fn drain(&mut self, settings: &ShareSettings, finishes: &mut [Instant]) {
+        while let Some(event) = self.next_event() {
+            self.step(event, settings, finishes);
+        }
+    }
+
+    pub(super) fn add(&mut self, task: Task, now: Instant, settings: &ShareSettings) {
+        self.tasks = self.at(now);
+        self.tasks.push(task);
+        self.share_out(now, settings);
+    }
+
+    /// Takes off the tasks that are over at `now` and shares the node out anew.
+    pub(super) fn step(
+        &mut self,
+        now: Instant,
+        settings: &ShareSettings,
+        finishes: &mut [Instant],
+    ) {
+        self.tasks = self.at(now);
+        for task in self.tasks.iter().filter(|task| task.over()) {
+            finishes[task.job] = finishes[task.job].max(now);
+        }
+        self.tasks.retain(|task| !task.over());
+        self.share_out(now, settings);
+    }
+
+    /// Spare time is given out and a shortage shared in proportion to the shares.
+    fn share_out(&mut self, now: Instant, settings: &ShareSettings) {
+        let total: f64 = self
+            .tasks
+            .iter()
+            .map(|task| task.share(now, settings))
+            .sum();
+        let equally = 1.0 / self.tasks.len() as f64;
+        for task in &mut self.tasks {
+            task.rate = if total > 0.0 {
+                task.share(now, settings) / total
+            } else {
+                equally
+            };
+        }
+        self.since = now;
+    }
+
+    /// Whether since its rates were set a task ended, used its estimate up or passed its
+    /// deadline: what [`Node::next_event`] predicts, noticed afterwards.
+    #[cfg(test)]
+    pub(super) fn something_happened(&self, now: Instant) -> bool {
+        let changed = |(before, after): (&Task, &Task)| {
+            after.over()
+                || before.overran() != after.overran()
+                || before.expired(self.since) != after.expired(now)
+        };
+        self.tasks.iter().zip(&self.at(now)).any(changed)
+    }
+
+    /// The next instant at which a task ends, has used its estimate up or passes its deadline.
+    pub(super) fn next_event(&self) -> Option<Instant> {
+        self.tasks.iter().filter_map(|task| self.event(task)).min()
+    }
+
+    fn event(&self, task: &Task) -> Option<Instant> {
+        let reaches = |work: f64| {
+            let seconds = (work - task.done) / task.rate;
+            (task.rate > 0.0).then(|| self.since + Span::ceil_secs_f64(seconds))
+        };
+        let end = reaches(task.runtime);
+        let used_up = reaches(task.estimate).filter(|_| !task.overran());
+        let lapse = Some(task.due).filter(|_| !task.expired(self.since));
+        [end, used_up, lapse].into_iter().flatten().min()
+    }
+}

@@ -1,0 +1,91 @@
+//! The same nodes walked in small steps of time: nothing is predicted, everything is noticed.
+//! What the event-driven nodes make of a case is what this comes to as the steps get smaller.
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use tollgate_model::{Instant, Market, Span};
+
+use super::node::{Node, Task};
+use super::{Fit, Rule, ShareSettings};
+use crate::OracleJob;
+use crate::generate::{Case, fractional};
+
+/// When each job of `case` would end if one node took them all, by events.
+fn by_events(case: &Case, settings: &ShareSettings) -> Vec<Instant> {
+    let mut node = Node::empty(Instant::ZERO);
+    let mut finishes = vec![Instant::ZERO; case.jobs.len()];
+    for (job, asked) in arrivals(case) {
+        node.advance(asked.spec.submit, settings, &mut finishes);
+        node.add(Task::new(job, asked), asked.spec.submit, settings);
+    }
+    node.drain(settings, &mut finishes);
+    finishes
+}
+
+/// The same in steps of `step`.
+fn by_steps(case: &Case, settings: &ShareSettings, step: Span) -> Vec<Instant> {
+    let mut node = Node::empty(Instant::ZERO);
+    let mut finishes = vec![Instant::ZERO; case.jobs.len()];
+    let mut coming = arrivals(case).into_iter().peekable();
+    let mut now = Instant::ZERO;
+    while coming.peek().is_some() || !node.tasks.is_empty() {
+        if node.something_happened(now) {
+            node.step(now, settings, &mut finishes);
+        }
+        while let Some((job, asked)) = coming.next_if(|(_, asked)| asked.spec.submit <= now) {
+            node.add(Task::new(job, asked), now, settings);
+        }
+        now += step;
+    }
+    finishes
+}
+
+fn arrivals(case: &Case) -> Vec<(usize, &OracleJob)> {
+    let mut arrivals: Vec<(usize, &OracleJob)> = case.jobs.iter().enumerate().collect();
+    arrivals.sort_by_key(|(_, job)| job.spec.submit);
+    arrivals
+}
+
+/// The largest difference between two lists of instants, in seconds.
+fn apart(one: &[Instant], other: &[Instant]) -> f64 {
+    let apart = one.iter().zip(other);
+    apart
+        .map(|(one, other)| one.since(*other).as_secs_f64().abs())
+        .fold(0.0, f64::max)
+}
+
+fn settings(overrun: Rule, expired: Rule) -> ShareSettings {
+    ShareSettings {
+        fit: Fit::Libra,
+        overrun,
+        expired,
+        market: Market::None,
+    }
+}
+
+fn rule() -> impl Strategy<Value = Rule> {
+    prop_oneof![
+        Just(Rule::Full),
+        Just(Rule::Zero),
+        Just(Rule::Keep),
+        Just(Rule::OneSecond),
+    ]
+}
+
+/// Where two things happen at nearly one instant, which of them comes first changes a share,
+/// and no step is small enough; so the cases are fixed ones, in which nothing ties.
+#[test]
+fn small_steps_come_to_the_events() {
+    let generator = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+    let mut runner = TestRunner::new_with_rng(Config::with_cases(128), generator);
+    let cases = (fractional(5), rule(), rule());
+    let checked = runner.run(&cases, |(case, overrun, expired)| {
+        let settings = settings(overrun, expired);
+        let events = by_events(&case, &settings);
+        let steps = |micros| by_steps(&case, &settings, Span::from_micros(micros));
+        prop_assert!(apart(&events, &steps(4_000)) <= 0.080);
+        prop_assert!(apart(&events, &steps(250)) <= 0.005);
+        Ok(())
+    });
+    checked.expect("every case converges");
+}

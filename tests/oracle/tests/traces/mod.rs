@@ -1,0 +1,72 @@
+//! Just enough of a reader for the Standard Workload Format to feed an oracle.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::PathBuf;
+
+use flate2::read::GzDecoder;
+
+/// One record; seconds, and -1 where the trace does not know.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Record {
+    pub(crate) submit_s: i64,
+    pub(crate) runtime_s: i64,
+    pub(crate) used_procs: i64,
+    pub(crate) asked_procs: i64,
+    pub(crate) asked_s: i64,
+}
+
+impl Record {
+    /// Processors it used, or else asked for.
+    pub(crate) fn procs(&self) -> u32 {
+        let known = if self.used_procs > 0 {
+            self.used_procs
+        } else {
+            self.asked_procs
+        };
+        u32::try_from(known).expect("a record with processors")
+    }
+
+    /// What the user said, or else how long it took, in seconds.
+    pub(crate) fn estimate_s(&self) -> i64 {
+        if self.asked_s > 0 {
+            self.asked_s
+        } else {
+            self.runtime_s
+        }
+    }
+}
+
+/// The records of a trace in file order; none, and a word about it, without a trace folder.
+pub(crate) fn records(name: &str) -> Option<Vec<Record>> {
+    let Some(folder) = std::env::var_os("TOLLGATE_TRACES") else {
+        eprintln!("skipped: TOLLGATE_TRACES names no folder of traces");
+        return None;
+    };
+    let path = PathBuf::from(folder).join("swf").join(name);
+    let file = File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let mut text = Vec::new();
+    let mut reader = GzDecoder::new(file);
+    reader.read_to_end(&mut text).expect("a whole gzip file");
+    let text = String::from_utf8_lossy(&text);
+    Some(
+        text.lines()
+            .filter(|line| !line.starts_with(';'))
+            .map(record)
+            .collect(),
+    )
+}
+
+fn record(line: &str) -> Record {
+    let fields: Vec<f64> = line
+        .split_whitespace()
+        .map(|field| field.parse().expect("a number"))
+        .collect();
+    Record {
+        submit_s: fields[1] as i64,
+        runtime_s: fields[3] as i64,
+        used_procs: fields[4] as i64,
+        asked_procs: fields[7] as i64,
+        asked_s: fields[8] as i64,
+    }
+}

@@ -1,0 +1,27 @@
+//! The oracles reproduce every worked example.
+
+use tollgate_oracle::examples::Example;
+
+#[test]
+fn every_worked_example_comes_out_as_expected() {
+    let examples = Example::all();
+    assert!(!examples.is_empty());
+    let differences: Vec<String> = examples
+        .iter()
+        .flat_map(|example| example.differences(&example.run()))
+        .collect();
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+}
+
+#[test]
+fn a_wrong_outcome_is_noticed() {
+    for example in Example::all() {
+        let mut outcomes = example.run();
+        outcomes.rotate_left(1);
+        assert!(
+            !example.differences(&outcomes).is_empty(),
+            "{}",
+            example.name
+        );
+    }
+}
