@@ -9,12 +9,14 @@
 //! | [`integrated`] | several objectives, weighted, to performance and volatility | eq. 7-8 |
 //! | [`profile`] | the points of one policy to its extremes and its trend line | Table II |
 //! | [`ranking`] | policies by best performance or best volatility | Tables III-IV |
+//! | [`bootstrap`] | how sure a mean over seeds is; which policies cannot be told apart | |
 //!
 //! The equations, tables and sections are those of Yeo & Buyya, *Integrated Risk Analysis for a
 //! Commercial Computing Service in Utility Computing* (2008).
 //!
 //! Everything here is a pure function: the same outcomes, in the same order, give the same bytes.
 
+pub mod bootstrap;
 pub mod integrated;
 pub mod normalise;
 pub mod objective;
@@ -23,6 +25,7 @@ pub mod profile;
 pub mod ranking;
 pub mod separate;
 
+pub use bootstrap::{Bootstrap, Interval};
 pub use integrated::Weights;
 pub use normalise::{Normalisation, Scale, Score};
 pub use objective::{Objective, Preference};
