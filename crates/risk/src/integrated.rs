@@ -1,0 +1,189 @@
+//! Integrated risk analysis: several objectives at once.
+
+use std::collections::BTreeMap;
+
+use thiserror::Error;
+
+use crate::{Objective, Risk};
+
+/// By how much weights may miss a sum of 1: what thirds written with ten digits miss it by.
+const SUM_TOLERANCE: f64 = 1e-9;
+
+/// How much each objective matters: each weight between 0 and 1, all together 1.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Weights(BTreeMap<Objective, f64>);
+
+/// Weights that are none, or that weigh what was not measured.
+#[derive(Clone, Copy, Debug, PartialEq, Error)]
+pub enum WeightsError {
+    /// A weight is outside its range.
+    #[error("the weight of {objective} is {weight}: expected a number from 0 to 1")]
+    OutOfRange {
+        /// What was to be weighed.
+        objective: Objective,
+        /// The weight given.
+        weight: f64,
+    },
+    /// An objective has two weights.
+    #[error("{objective} has more than one weight")]
+    Twice {
+        /// What was to be weighed.
+        objective: Objective,
+    },
+    /// The weights do not add up.
+    #[error("the weights add up to {sum}: expected 1")]
+    Sum {
+        /// What they add up to.
+        sum: f64,
+    },
+    /// An objective that counts was not analysed.
+    #[error("{objective} has a weight, but no separate risk")]
+    Missing {
+        /// What was to be weighed.
+        objective: Objective,
+    },
+}
+
+impl Weights {
+    /// Checks weights (Yeo & Buyya 2008, §4.2).
+    ///
+    /// # Errors
+    /// [`WeightsError::OutOfRange`], [`WeightsError::Twice`] or [`WeightsError::Sum`].
+    pub fn new(weights: impl IntoIterator<Item = (Objective, f64)>) -> Result<Self, WeightsError> {
+        let mut checked = BTreeMap::new();
+        for (objective, weight) in weights {
+            if !(0.0..=1.0).contains(&weight) {
+                return Err(WeightsError::OutOfRange { objective, weight });
+            }
+            if checked.insert(objective, weight).is_some() {
+                return Err(WeightsError::Twice { objective });
+            }
+        }
+        let sum: f64 = checked.values().sum();
+        if (sum - 1.0).abs() > SUM_TOLERANCE {
+            return Err(WeightsError::Sum { sum });
+        }
+        Ok(Self(checked))
+    }
+
+    /// The same weight for each of `objectives`, as in the paper's experiments.
+    ///
+    /// # Errors
+    /// [`WeightsError::Twice`] if one is named twice, [`WeightsError::Sum`] if there is none.
+    pub fn equal(objectives: &[Objective]) -> Result<Self, WeightsError> {
+        let weight = 1.0 / objectives.len() as f64;
+        Self::new(objectives.iter().map(|&objective| (objective, weight)))
+    }
+
+    /// The objectives and their weights, in the order of [`Objective::ALL`].
+    pub fn iter(&self) -> impl Iterator<Item = (Objective, f64)> {
+        self.0
+            .iter()
+            .map(|(&objective, &weight)| (objective, weight))
+    }
+
+    /// Performance and volatility of all objectives together: weighted sums of the separate ones
+    /// (Yeo & Buyya 2008, eq. 7-8). Objectives without a weight do not count.
+    ///
+    /// # Errors
+    /// [`WeightsError::Missing`] if an objective with a weight is not in `separate`.
+    pub fn integrate(&self, separate: &BTreeMap<Objective, Risk>) -> Result<Risk, WeightsError> {
+        let mut integrated = Risk {
+            performance: 0.0,
+            volatility: 0.0,
+        };
+        for (objective, weight) in self.iter() {
+            let risk = separate
+                .get(&objective)
+                .ok_or(WeightsError::Missing { objective })?;
+            integrated.performance += weight * risk.performance;
+            integrated.volatility += weight * risk.volatility;
+        }
+        Ok(integrated)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Objective::{Profitability, Reliability, Sla, Wait};
+    use proptest::prelude::*;
+
+    fn risk(performance: f64, volatility: f64) -> Risk {
+        Risk {
+            performance,
+            volatility,
+        }
+    }
+
+    #[test]
+    fn weighted_sums() {
+        let weights = Weights::new([(Wait, 0.25), (Sla, 0.75)]).unwrap();
+        let separate = BTreeMap::from([
+            (Wait, risk(1.0, 0.0)),
+            (Sla, risk(0.5, 0.25)),
+            (Reliability, risk(0.1, 0.5)),
+        ]);
+        assert_eq!(weights.integrate(&separate), Ok(risk(0.625, 0.1875)));
+    }
+
+    #[test]
+    fn weights_must_add_up_and_stay_in_range() {
+        assert_eq!(
+            Weights::new([(Wait, 0.5), (Sla, 0.25)]),
+            Err(WeightsError::Sum { sum: 0.75 })
+        );
+        assert_eq!(
+            Weights::new([(Wait, 1.5), (Sla, -0.5)]),
+            Err(WeightsError::OutOfRange {
+                objective: Wait,
+                weight: 1.5
+            })
+        );
+        assert!(Weights::new([(Wait, f64::NAN)]).is_err());
+        assert_eq!(
+            Weights::new([(Wait, 0.5), (Wait, 0.5)]),
+            Err(WeightsError::Twice { objective: Wait })
+        );
+        assert_eq!(Weights::equal(&[]), Err(WeightsError::Sum { sum: 0.0 }));
+    }
+
+    #[test]
+    fn equal_weights_are_thirds_and_quarters() {
+        for objectives in [&[Wait, Sla, Reliability][..], &Objective::ALL] {
+            let weights = Weights::equal(objectives).unwrap();
+            let weight = 1.0 / objectives.len() as f64;
+            assert!(weights.iter().all(|(_, found)| found == weight));
+        }
+    }
+
+    #[test]
+    fn what_was_not_measured_cannot_be_weighed() {
+        let weights = Weights::equal(&[Sla, Profitability]).unwrap();
+        let separate = BTreeMap::from([(Sla, risk(0.5, 0.25))]);
+        assert_eq!(
+            weights.integrate(&separate),
+            Err(WeightsError::Missing {
+                objective: Profitability
+            })
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn the_whole_lies_between_its_parts(
+            parts in proptest::array::uniform4((0.0..=1.0f64, 0.0..=0.5f64, 0.01..1.0f64)),
+        ) {
+            let sum: f64 = parts.iter().map(|part| part.2).sum();
+            let weighed = || Objective::ALL.into_iter().zip(parts);
+            let weights = Weights::new(weighed().map(|(o, part)| (o, part.2 / sum))).unwrap();
+            let separate = weighed().map(|(o, part)| (o, risk(part.0, part.1))).collect();
+            let whole = weights.integrate(&separate).unwrap();
+            let (low, high) = parts.iter().fold((1.0f64, 0.0f64), |(low, high), part| {
+                (low.min(part.0), high.max(part.0))
+            });
+            prop_assert!((low - 1e-9..=high + 1e-9).contains(&whole.performance));
+            prop_assert!(whole.volatility <= 0.5 + 1e-9);
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! How well a policy did, how surely, and how it compares with others.
+//!
+//! | module | step | source |
+//! |---|---|---|
+//! | [`objectives`] | outcomes of jobs to the four objectives and the usual measures | eq. 1-4 |
+//! | [`objective`] | the four objectives by name | Table I |
+//! | [`normalise`] | raw values to scores between 0 (worst) and 1 (best) | §4.1 |
+//! | [`separate`] | scores of one objective to performance and volatility | eq. 5-6 |
+//! | [`integrated`] | several objectives, weighted, to performance and volatility | eq. 7-8 |
+//! | [`profile`] | the points of one policy to its extremes and its trend line | Table II |
+//! | [`ranking`] | policies by best performance or best volatility | Tables III-IV |
+//! | [`bootstrap`] | how sure a mean over seeds is; which policies cannot be told apart | |
+//!
+//! The equations, tables and sections are those of Yeo & Buyya, *Integrated Risk Analysis for a
+//! Commercial Computing Service in Utility Computing* (2008).
+//!
+//! Everything here is a pure function: the same outcomes, in the same order, give the same bytes.
+
+pub mod bootstrap;
+pub mod integrated;
+pub mod normalise;
+pub mod objective;
+pub mod objectives;
+pub mod profile;
+pub mod ranking;
+pub mod separate;
+
+pub use bootstrap::{Bootstrap, Interval};
+pub use integrated::Weights;
+pub use normalise::{Normalisation, Scale, Score};
+pub use objective::{Objective, Preference};
+pub use objectives::Objectives;
+pub use profile::{Gradient, Profile};
+pub use ranking::{Place, Ranking};
+pub use separate::Risk;

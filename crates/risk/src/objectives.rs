@@ -1,0 +1,233 @@
+//! From the outcomes of jobs to the four objectives and the measures usual in the field.
+
+use std::collections::BTreeMap;
+
+use tollgate_model::{Credits, Decision, Instant, Market, Outcome, Reason, Span};
+
+/// Run times below this count as this much in bounded slowdown (Feitelson & Rudolph 1998), so
+/// that jobs that fail at once do not drown the others.
+pub const BOUNDED_SLOWDOWN_THRESHOLD: Span = Span::from_secs(10);
+
+/// How a policy did on a set of jobs. Means and the median are rounded to the nearest
+/// microsecond.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Objectives {
+    /// Jobs handed in.
+    pub submitted: u64,
+    /// Jobs let in.
+    pub accepted: u64,
+    /// Jobs kept out.
+    pub rejected: u64,
+    /// Jobs kept out, by reason, in the order of [`Reason::ALL`]; reasons that never applied are
+    /// left out.
+    pub rejected_by_reason: BTreeMap<Reason, u64>,
+    /// Jobs that were let in and finished within their deadline.
+    pub fulfilled: u64,
+    /// Eq. 1: mean span from submission to start of fulfilled jobs. None if there were none.
+    pub wait: Option<Span>,
+    /// Eq. 2: fulfilled of submitted jobs, 0 to 100. 100 if nothing was submitted.
+    pub sla_pct: f64,
+    /// Eq. 3: fulfilled of accepted jobs, 0 to 100. 100 if nothing was accepted.
+    pub reliability_pct: f64,
+    /// Eq. 4: utility of accepted jobs in % of the budgets of submitted jobs; at most 100 where
+    /// no job earns more than its budget, and unbounded below where penalties are. None without
+    /// a market, or if the budgets add up to nothing.
+    pub profitability_pct: Option<f64>,
+    /// What the provider earned with accepted jobs, penalties deducted, saturating. None without
+    /// a market.
+    pub utility: Option<Credits>,
+    /// Mean span from submission to start of all jobs that ran.
+    pub mean_wait: Option<Span>,
+    /// Median span from submission to start of all jobs that ran; of an even number of jobs the
+    /// mean of the middle two.
+    pub median_wait: Option<Span>,
+    /// Mean bounded slowdown of all jobs that ran, with [`BOUNDED_SLOWDOWN_THRESHOLD`]; at least 1.
+    pub mean_bounded_slowdown: Option<f64>,
+    /// Mean response time over run time of fulfilled jobs. Jobs without a run time have none.
+    pub mean_slowdown_fulfilled: Option<f64>,
+    /// Work of the jobs that ran (procs x run time) over nodes x makespan, 0 to 1 where no node
+    /// was counted twice.
+    pub utilisation: Option<f64>,
+    /// From the first submission, whatever became of that job, to the last finish. Published
+    /// makespans are counted so: Lublin's 10,000 jobs on 256 processors under EASY take
+    /// 8,730,698 s, from the first submission at 5,094 s to the last finish at 8,735,792 s.
+    pub makespan: Option<Span>,
+}
+
+impl Objectives {
+    /// Measures what became of jobs on a cluster of `nodes` (processors, where space is shared).
+    ///
+    /// One pass: sums of times and money are exact integers, sums of slowdowns run in the order
+    /// of `outcomes`; the median is selected, not sorted for.
+    pub fn of(outcomes: &[Outcome], nodes: u32, market: Market) -> Self {
+        let mut tally = Tally::default();
+        for outcome in outcomes {
+            tally.count(outcome);
+        }
+        tally.conclude(nodes, market)
+    }
+}
+
+/// Sums on the way. Times are in microseconds, money in millionths: even [`i64::MAX`] added up
+/// for each of a billion jobs stays far inside an `i128`.
+#[derive(Default)]
+struct Tally {
+    submitted: u64,
+    accepted: u64,
+    rejected_by_reason: BTreeMap<Reason, u64>,
+    budget: i128,
+    utility: i128,
+    first_submit: Option<Instant>,
+    last_finish: Option<Instant>,
+    work: i128,
+    waits: Vec<Span>,
+    bounded_slowdown: Mean,
+    fulfilled: u64,
+    fulfilled_wait: i128,
+    fulfilled_slowdown: Mean,
+}
+
+impl Tally {
+    fn count(&mut self, outcome: &Outcome) {
+        self.submitted += 1;
+        self.budget += i128::from(outcome.budget.as_micros());
+        self.first_submit = Some(match self.first_submit {
+            Some(first) => first.min(outcome.submit),
+            None => outcome.submit,
+        });
+        match outcome.decision {
+            Decision::Accepted => {
+                self.accepted += 1;
+                self.utility += i128::from(outcome.utility.as_micros());
+            }
+            Decision::Rejected(reason) => *self.rejected_by_reason.entry(reason).or_default() += 1,
+        }
+        self.count_run(outcome);
+        if outcome.fulfilled() {
+            self.count_fulfilled(outcome);
+        }
+    }
+
+    fn count_run(&mut self, outcome: &Outcome) {
+        self.last_finish = self.last_finish.max(outcome.ran.map(|ran| ran.finish));
+        if outcome.ran.is_some() {
+            self.work += i128::from(outcome.runtime.as_micros()) * i128::from(outcome.procs);
+        }
+        self.waits.extend(outcome.wait());
+        self.bounded_slowdown
+            .extend(outcome.bounded_slowdown(BOUNDED_SLOWDOWN_THRESHOLD));
+    }
+
+    fn count_fulfilled(&mut self, outcome: &Outcome) {
+        self.fulfilled += 1;
+        let wait = outcome.wait().unwrap_or(Span::ZERO);
+        self.fulfilled_wait += i128::from(wait.as_micros());
+        if outcome.runtime > Span::ZERO {
+            self.fulfilled_slowdown.extend(outcome.slowdown());
+        }
+    }
+
+    fn conclude(mut self, nodes: u32, market: Market) -> Objectives {
+        let utility = match market {
+            Market::None => None,
+            Market::Commodity | Market::Bid => Some(self.utility),
+        };
+        let budget = Some(self.budget).filter(|&budget| budget > 0);
+        let makespan = self.makespan();
+        let ran = self.waits.len() as u64;
+        let waited = self.waits.iter().map(|wait| i128::from(wait.as_micros()));
+        Objectives {
+            submitted: self.submitted,
+            accepted: self.accepted,
+            rejected: self.submitted - self.accepted,
+            fulfilled: self.fulfilled,
+            wait: mean_span(self.fulfilled_wait, self.fulfilled),
+            sla_pct: share_pct(self.fulfilled, self.submitted),
+            reliability_pct: share_pct(self.fulfilled, self.accepted),
+            profitability_pct: utility
+                .zip(budget)
+                .map(|(earned, offered)| earned as f64 / offered as f64 * 100.0),
+            utility: utility.map(credits),
+            mean_wait: mean_span(waited.sum(), ran),
+            median_wait: median(&mut self.waits),
+            mean_bounded_slowdown: self.bounded_slowdown.value(),
+            mean_slowdown_fulfilled: self.fulfilled_slowdown.value(),
+            utilisation: makespan.and_then(|span| self.utilisation(nodes, span)),
+            makespan,
+            rejected_by_reason: self.rejected_by_reason,
+        }
+    }
+
+    fn makespan(&self) -> Option<Span> {
+        let (first, last) = self.first_submit.zip(self.last_finish)?;
+        Some(last.since(first))
+    }
+
+    fn utilisation(&self, nodes: u32, makespan: Span) -> Option<f64> {
+        let offered = i128::from(makespan.as_micros()) * i128::from(nodes);
+        (offered > 0).then(|| self.work as f64 / offered as f64)
+    }
+}
+
+/// A mean of real numbers, added up in the order in which they come.
+#[derive(Default)]
+struct Mean {
+    sum: f64,
+    count: u64,
+}
+
+impl Mean {
+    fn value(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum / self.count as f64)
+    }
+}
+
+impl Extend<f64> for Mean {
+    fn extend<I: IntoIterator<Item = f64>>(&mut self, values: I) {
+        for value in values {
+            self.sum += value;
+            self.count += 1;
+        }
+    }
+}
+
+/// `part` of `whole` in %; all of it if there is nothing to have a part of.
+fn share_pct(part: u64, whole: u64) -> f64 {
+    if whole == 0 {
+        100.0
+    } else {
+        part as f64 / whole as f64 * 100.0
+    }
+}
+
+/// The mean of `count` spans that add up to `micros`, rounded to the nearest microsecond, halves
+/// upward.
+fn mean_span(micros: i128, count: u64) -> Option<Span> {
+    let count = i128::from(count);
+    let mean = (2 * micros + count).checked_div_euclid(2 * count)?;
+    Some(Span::from_micros(saturated(mean)))
+}
+
+/// The middle of `spans`, which it reorders.
+fn median(spans: &mut [Span]) -> Option<Span> {
+    let middle = spans.len() / 2;
+    let even = spans.len().is_multiple_of(2);
+    if spans.is_empty() {
+        return None;
+    }
+    let (below, &mut upper, _) = spans.select_nth_unstable(middle);
+    let lower = below.iter().max().filter(|_| even).copied();
+    let both = [lower.unwrap_or(upper), upper];
+    mean_span(
+        both.iter().map(|span| i128::from(span.as_micros())).sum(),
+        2,
+    )
+}
+
+fn credits(micros: i128) -> Credits {
+    Credits::from_micros(saturated(micros))
+}
+
+fn saturated(micros: i128) -> i64 {
+    micros.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64
+}

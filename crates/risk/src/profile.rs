@@ -1,0 +1,203 @@
+//! The points of one policy in a risk analysis plot, summed up.
+
+use std::fmt;
+
+use crate::Risk;
+
+/// Points are compared in billionths: far finer than any plot, and coarse enough for rounding
+/// errors to break no tie.
+const STEPS: f64 = 1e9;
+
+/// The extremes of a policy's points, one for each scenario, and their trend (Yeo & Buyya 2008,
+/// Tables II-IV). All figures are rounded to billionths.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Profile {
+    /// Best performance in any scenario, 0 to 1; more is better.
+    pub max_performance: f64,
+    /// Worst performance in any scenario, 0 to 1.
+    pub min_performance: f64,
+    /// Worst volatility in any scenario; not negative.
+    pub max_volatility: f64,
+    /// Best volatility in any scenario; not negative, less is better.
+    pub min_volatility: f64,
+    /// The trend line through the points.
+    pub gradient: Gradient,
+    /// Mean Euclidean distance of the points to the corner (maximum performance, minimum
+    /// volatility): how close the policy stays to its own best.
+    pub mean_distance: f64,
+}
+
+/// Where the trend line goes, the preferred directions first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Gradient {
+    /// Better performance comes with less volatility.
+    Decreasing,
+    /// Better performance comes with more volatility.
+    Increasing,
+    /// Volatility changes, performance hardly does.
+    Zero,
+    /// There is no line: all points have the same volatility, as those of a policy that does the
+    /// same in every scenario.
+    None,
+}
+
+impl Profile {
+    /// Sums up the points of a policy. None if there are none.
+    pub fn of(points: &[Risk]) -> Option<Self> {
+        let performance = || points.iter().map(|point| steps(point.performance));
+        let volatility = || points.iter().map(|point| steps(point.volatility));
+        Some(Self {
+            max_performance: from_steps(performance().max()?),
+            min_performance: from_steps(performance().min()?),
+            max_volatility: from_steps(volatility().max()?),
+            min_volatility: from_steps(volatility().min()?),
+            gradient: Gradient::of(points),
+            mean_distance: mean_distance(points, performance().max()?, volatility().min()?),
+        })
+    }
+
+    /// By how much performance differs between scenarios; less is better.
+    pub fn performance_difference(&self) -> f64 {
+        from_steps(steps(self.max_performance) - steps(self.min_performance))
+    }
+
+    /// By how much volatility differs between scenarios; less is better.
+    pub fn volatility_difference(&self) -> f64 {
+        from_steps(steps(self.max_volatility) - steps(self.min_volatility))
+    }
+}
+
+impl Gradient {
+    /// The direction of the least-squares line of performance on volatility. A slope between
+    /// -0.1 and 0.1, the ends included, counts as zero: the paper calls lines that look level so.
+    ///
+    /// The sums are exact integers of billionths, so the order of the points does not matter.
+    pub fn of(points: &[Risk]) -> Self {
+        let count = points.len() as i128;
+        let (mut x, mut y, mut xx, mut xy) = (0, 0, 0, 0);
+        for point in points {
+            let volatility = i128::from(steps(point.volatility));
+            let performance = i128::from(steps(point.performance));
+            x += volatility;
+            y += performance;
+            xx += volatility * volatility;
+            xy += volatility * performance;
+        }
+        let spread = count * xx - x * x;
+        let joint = count * xy - x * y;
+        if spread == 0 {
+            Self::None
+        } else if 10 * joint.abs() <= spread {
+            Self::Zero
+        } else if joint < 0 {
+            Self::Decreasing
+        } else {
+            Self::Increasing
+        }
+    }
+}
+
+/// The words of Tables III-IV, in small letters.
+impl fmt::Display for Gradient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Decreasing => "decreasing",
+            Self::Increasing => "increasing",
+            Self::Zero => "zero",
+            Self::None => "none",
+        })
+    }
+}
+
+fn mean_distance(points: &[Risk], max_performance: i64, min_volatility: i64) -> f64 {
+    let distances = points.iter().map(|point| {
+        let short_of = (max_performance - steps(point.performance)) as f64;
+        let above = (steps(point.volatility) - min_volatility) as f64;
+        short_of.hypot(above)
+    });
+    (distances.sum::<f64>() / points.len() as f64).round() / STEPS
+}
+
+/// A figure in billionths.
+pub(crate) fn steps(figure: f64) -> i64 {
+    (figure * STEPS).round() as i64
+}
+
+fn from_steps(steps: i64) -> f64 {
+    steps as f64 / STEPS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn points(points: &[(f64, f64)]) -> Vec<Risk> {
+        points
+            .iter()
+            .map(|&(performance, volatility)| Risk {
+                performance,
+                volatility,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_slope_of_a_tenth_is_still_level() {
+        let slope = |rise: f64| Gradient::of(&points(&[(0.5, 0.0), (0.5 + rise, 0.5)]));
+        assert_eq!(slope(0.05), Gradient::Zero);
+        assert_eq!(slope(0.050_000_001), Gradient::Increasing);
+        assert_eq!(slope(-0.05), Gradient::Zero);
+        assert_eq!(slope(-0.050_000_001), Gradient::Decreasing);
+    }
+
+    #[test]
+    fn points_without_a_line_have_no_gradient() {
+        assert_eq!(Gradient::of(&[]), Gradient::None);
+        assert_eq!(Gradient::of(&points(&[(0.3, 0.1)])), Gradient::None);
+        assert_eq!(Gradient::of(&points(&[(0.3, 0.1); 5])), Gradient::None);
+        let upright = points(&[(0.3, 0.1), (0.4, 0.1)]);
+        assert_eq!(Gradient::of(&upright), Gradient::None);
+    }
+
+    #[test]
+    fn differences_are_free_of_rounding_errors() {
+        let profile = Profile::of(&points(&[(0.7, 1.0), (0.2, 0.3)])).unwrap();
+        assert_eq!(profile.performance_difference(), 0.5);
+        assert_eq!(profile.volatility_difference(), 0.7);
+    }
+
+    #[test]
+    fn distance_is_to_the_policys_own_best() {
+        let profile = Profile::of(&points(&[(0.9, 0.1), (0.6, 0.5)])).unwrap();
+        assert_eq!(profile.mean_distance, 0.25);
+        assert_eq!(Profile::of(&[]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn the_gradient_is_that_of_the_textbook_line(
+            coordinates in proptest::collection::vec((0.0..1.0f64, 0.0..0.5f64), 2..20),
+        ) {
+            let points = points(&coordinates);
+            let n = points.len() as f64;
+            let mean_x = points.iter().map(|p| p.volatility).sum::<f64>() / n;
+            let mean_y = points.iter().map(|p| p.performance).sum::<f64>() / n;
+            let spread: f64 = points.iter().map(|p| (p.volatility - mean_x).powi(2)).sum();
+            let joint: f64 = points
+                .iter()
+                .map(|p| (p.volatility - mean_x) * (p.performance - mean_y))
+                .sum();
+            let slope = joint / spread;
+            prop_assume!(spread > 1e-6 && (slope.abs() - 0.1).abs() > 1e-6);
+            let expected = if slope.abs() < 0.1 {
+                Gradient::Zero
+            } else if slope < 0.0 {
+                Gradient::Decreasing
+            } else {
+                Gradient::Increasing
+            };
+            prop_assert_eq!(Gradient::of(&points), expected);
+        }
+    }
+}

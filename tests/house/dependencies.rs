@@ -1,0 +1,142 @@
+//! Who may depend on whom.
+//!
+//! What a room is built from comes from its list. Its tests may use every room above it, so
+//! that no test ties a knot; packages outside `crates/` may use any room, and no room uses them.
+
+use crate::metadata::{self, Dependency, Kind, Package};
+use crate::rooms::{Purity, Room, floor, room_of};
+
+/// Crates from outside that pure rooms may be built from: none of them does I/O, and none of
+/// them is asked for its global random source, which [`crate::purity`] looks for.
+const PURE_LIBRARIES: &[&str] = &[
+    "rand",
+    "rand_distr",
+    "rand_pcg",
+    "serde",
+    "statrs",
+    "thiserror",
+];
+
+/// Every breach of the list of rooms, in words.
+fn breaches(packages: &[Package]) -> Vec<String> {
+    packages.iter().flat_map(breaches_of).collect()
+}
+
+fn breaches_of(package: &Package) -> Vec<String> {
+    let in_crates = package
+        .dir()
+        .parent()
+        .is_some_and(|dir| dir.ends_with("crates"));
+    match room_of(&package.name) {
+        Some(room) if in_crates && package.dir().ends_with(room.dir) => package
+            .dependencies
+            .iter()
+            .filter_map(|used| breach(room, used))
+            .collect(),
+        None if !in_crates => Vec::new(),
+        Some(_) | None => vec![format!(
+            "{} in {}: a crate called tollgate-<dir> lives in crates/<dir> and is on the list in rooms.rs",
+            package.name,
+            package.dir().display()
+        )],
+    }
+}
+
+fn breach(room: &Room, used: &Dependency) -> Option<String> {
+    if !used.name.starts_with("tollgate") {
+        return impure_library(room, used);
+    }
+    let Some(used_room) = room_of(&used.name) else {
+        return Some(format!("{} uses {}, which is no room", room.dir, used.name));
+    };
+    let allowed = match used.kind {
+        None | Some(Kind::Build) => room.may_use.contains(&used_room.dir),
+        Some(Kind::Dev) => floor(used_room.dir) < floor(room.dir),
+    };
+    (!allowed).then(|| {
+        format!(
+            "{} uses {}, but may use only {:?} (and in tests any room above it)",
+            room.dir, used_room.dir, room.may_use
+        )
+    })
+}
+
+fn impure_library(room: &Room, used: &Dependency) -> Option<String> {
+    let for_tests = used.kind == Some(Kind::Dev);
+    let allowed =
+        for_tests || room.purity == Purity::Edge || PURE_LIBRARIES.contains(&used.name.as_str());
+    (!allowed).then(|| {
+        format!(
+            "{} is pure and uses {}, which is not on the list of libraries without I/O",
+            room.dir, used.name
+        )
+    })
+}
+
+#[test]
+fn rooms_use_only_what_they_may() {
+    let breaches = breaches(&metadata::workspace().packages);
+    assert!(breaches.is_empty(), "\n{}", breaches.join("\n"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn package(dir: &str, uses: &[(&str, Option<Kind>)]) -> Package {
+        let name = dir.rsplit('/').next().expect("a directory");
+        Package {
+            name: format!("tollgate-{name}"),
+            version: "0.1.0".to_owned(),
+            license: None,
+            source: None,
+            manifest_path: format!("/house/{dir}/Cargo.toml").into(),
+            dependencies: uses
+                .iter()
+                .map(|&(name, kind)| Dependency {
+                    name: name.to_owned(),
+                    kind,
+                })
+                .collect(),
+        }
+    }
+
+    fn count(dir: &str, uses: &[(&str, Option<Kind>)]) -> usize {
+        breaches(&[package(dir, uses)]).len()
+    }
+
+    #[test]
+    fn a_room_off_the_list_is_a_breach() {
+        assert_eq!(count("crates/gate", &[("tollgate-policy", None)]), 0);
+        assert_eq!(count("crates/gate", &[("tollgate-sim", None)]), 1);
+        assert_eq!(count("crates/policy", &[("tollgate-risk", None)]), 1);
+        assert_eq!(
+            count("crates/engine", &[("tollgate-sim", Some(Kind::Build))]),
+            1
+        );
+    }
+
+    #[test]
+    fn tests_may_look_up_but_not_down() {
+        let dev = Some(Kind::Dev);
+        assert_eq!(count("crates/risk", &[("tollgate-policy", dev)]), 0);
+        assert_eq!(count("crates/model", &[("tollgate-sim", dev)]), 1);
+        assert_eq!(count("crates/model", &[("tollgate-model", dev)]), 1);
+    }
+
+    #[test]
+    fn a_crate_nobody_listed_is_a_breach() {
+        assert_eq!(count("crates/util", &[]), 1);
+        assert_eq!(count("elsewhere/policy", &[]), 1);
+        assert_eq!(count("tests/house", &[("tollgate-sim", None)]), 0);
+        assert_eq!(count("crates/cli", &[("tollgate-house", None)]), 1);
+    }
+
+    #[test]
+    fn a_library_with_io_in_a_pure_room_is_a_breach() {
+        assert_eq!(count("crates/policy", &[("tokio", None)]), 1);
+        assert_eq!(count("crates/policy", &[("proptest", Some(Kind::Dev))]), 0);
+        assert_eq!(count("crates/policy", &[("thiserror", None)]), 0);
+        assert_eq!(count("crates/service", &[("tokio", None)]), 0);
+    }
+}

@@ -1,0 +1,123 @@
+//! What comes in from outside: its licence, and whether it is banned. The lists are those of
+//! `deny.toml`, which `cargo deny` reads too; this check needs nothing installed.
+
+use std::fs;
+
+use serde::Deserialize;
+use spdx::{Expression, LicenseReq, Licensee, ParseMode};
+
+use crate::metadata::{self, Package};
+
+/// The part of `deny.toml` that is checked here.
+#[derive(Deserialize)]
+struct Rules {
+    licenses: Licenses,
+    bans: Bans,
+}
+
+#[derive(Deserialize)]
+struct Licenses {
+    allow: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Bans {
+    deny: Vec<Banned>,
+}
+
+#[derive(Deserialize)]
+struct Banned {
+    #[serde(rename = "crate")]
+    name: String,
+    reason: String,
+}
+
+impl Rules {
+    fn read() -> Self {
+        let text = fs::read_to_string(metadata::root().join("deny.toml"));
+        toml::from_str(&text.expect("deny.toml can be read")).expect("deny.toml has both lists")
+    }
+
+    /// Every breach among the packages that are not ours, in words.
+    fn breaches(&self, packages: &[Package]) -> Vec<String> {
+        let foreign = packages.iter().filter(|package| package.source.is_some());
+        foreign
+            .flat_map(|package| [self.unlicensed(package), self.banned(package)])
+            .flatten()
+            .collect()
+    }
+
+    fn unlicensed(&self, package: &Package) -> Option<String> {
+        let licence = package.license.as_deref().unwrap_or("");
+        let allowed = Expression::parse_mode(licence, ParseMode::LAX)
+            .is_ok_and(|terms| terms.evaluate(|asked| self.allows(asked)));
+        (!allowed).then(|| {
+            format!(
+                "{} {}: its licence `{licence}` is not on the list",
+                package.name, package.version
+            )
+        })
+    }
+
+    fn allows(&self, asked: &LicenseReq) -> bool {
+        self.allow_list().any(|licence| licence.satisfies(asked))
+    }
+
+    fn allow_list(&self) -> impl Iterator<Item = Licensee> {
+        let words = self.licenses.allow.iter();
+        words.map(|word| Licensee::parse(word).expect("deny.toml lists SPDX licences"))
+    }
+
+    fn banned(&self, package: &Package) -> Option<String> {
+        let ban = self.bans.deny.iter().find(|ban| ban.name == package.name)?;
+        Some(format!("{} is banned: {}", package.name, ban.reason))
+    }
+}
+
+#[test]
+fn everything_from_outside_is_licensed_and_welcome() {
+    let breaches = Rules::read().breaches(&metadata::closure().packages);
+    assert!(breaches.is_empty(), "\n{}", breaches.join("\n"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn foreign(name: &str, license: Option<&str>) -> Package {
+        Package {
+            name: name.to_owned(),
+            version: "1.0.0".to_owned(),
+            license: license.map(str::to_owned),
+            source: Some("registry".to_owned()),
+            manifest_path: "/elsewhere/Cargo.toml".into(),
+            dependencies: Vec::new(),
+        }
+    }
+
+    fn count(name: &str, license: Option<&str>) -> usize {
+        Rules::read().breaches(&[foreign(name, license)]).len()
+    }
+
+    #[test]
+    fn a_licence_off_the_list_is_a_breach() {
+        assert_eq!(count("kind", Some("MIT OR Apache-2.0")), 0);
+        assert_eq!(count("old-style", Some("Unlicense/MIT")), 0);
+        assert_eq!(count("choice", Some("GPL-3.0-only OR MIT")), 0);
+        assert_eq!(count("both", Some("GPL-3.0-only AND MIT")), 1);
+        assert_eq!(count("copyleft", Some("AGPL-3.0-only")), 1);
+        assert_eq!(count("silent", None), 1);
+    }
+
+    #[test]
+    fn a_banned_crate_is_a_breach() {
+        assert_eq!(count("figment", Some("MIT")), 1);
+    }
+
+    #[test]
+    fn our_own_packages_need_no_leave() {
+        let mut ours = foreign("tollgate-model", None);
+        ours.source = None;
+        assert!(Rules::read().breaches(&[ours]).is_empty());
+    }
+}

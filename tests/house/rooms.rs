@@ -1,0 +1,124 @@
+//! The rooms of the house, from the top down; `ARCHITECTURE.md` says what each is for.
+
+/// A crate under `crates/`.
+pub(crate) struct Room {
+    /// Its directory; the package is called `tollgate-<dir>`.
+    pub(crate) dir: &'static str,
+    /// The rooms whose code it may use.
+    pub(crate) may_use: &'static [&'static str],
+    /// Whether it must stay free of I/O, clocks, threads and global randomness.
+    pub(crate) purity: Purity,
+}
+
+/// Whether a room may touch the world outside.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purity {
+    /// Time and random streams are arguments, actions are values.
+    Pure,
+    /// It is at the edge, where input and output belong.
+    Edge,
+}
+
+use Purity::{Edge, Pure};
+
+/// Every room, those not built yet included. A room stands below all rooms that it may use.
+pub(crate) const ROOMS: &[Room] = &[
+    room("model", &[], Pure),
+    room("policy", &["model"], Pure),
+    room("forecast", &["model"], Pure),
+    room("risk", &["model"], Pure),
+    room("gate", &["model", "policy", "forecast"], Pure),
+    room("federation", &["model", "policy"], Pure),
+    room("workload", &["model"], Edge),
+    room("engine", &["model"], Edge),
+    room(
+        "sim",
+        &[
+            "model",
+            "policy",
+            "forecast",
+            "risk",
+            "gate",
+            "federation",
+            "workload",
+        ],
+        Edge,
+    ),
+    room(
+        "study",
+        &["model", "risk", "workload", "sim", "engine"],
+        Edge,
+    ),
+    room("report", &["model", "risk", "forecast", "study"], Edge),
+    room(
+        "service",
+        &[
+            "model",
+            "policy",
+            "forecast",
+            "risk",
+            "gate",
+            "federation",
+            "workload",
+            "engine",
+        ],
+        Edge,
+    ),
+    room(
+        "cli",
+        &[
+            "model",
+            "policy",
+            "forecast",
+            "risk",
+            "gate",
+            "federation",
+            "workload",
+            "engine",
+            "sim",
+            "study",
+            "report",
+            "service",
+        ],
+        Edge,
+    ),
+];
+
+const fn room(dir: &'static str, may_use: &'static [&'static str], purity: Purity) -> Room {
+    Room {
+        dir,
+        may_use,
+        purity,
+    }
+}
+
+/// The room that a package is, if it is one.
+pub(crate) fn room_of(package: &str) -> Option<&'static Room> {
+    let dir = package.strip_prefix("tollgate-")?;
+    ROOMS.iter().find(|room| room.dir == dir)
+}
+
+/// How far down a room stands; the topmost is 0.
+pub(crate) fn floor(dir: &str) -> Option<usize> {
+    ROOMS.iter().position(|room| room.dir == dir)
+}
+
+#[test]
+fn every_room_uses_only_rooms_above_it() {
+    for (below, room) in ROOMS.iter().enumerate() {
+        for used in room.may_use {
+            let above = floor(used).unwrap_or_else(|| panic!("{used} is no room"));
+            assert!(above < below, "{} uses {used}, below it", room.dir);
+        }
+    }
+}
+
+#[test]
+fn pure_rooms_use_only_pure_rooms() {
+    for room in ROOMS.iter().filter(|room| room.purity == Pure) {
+        for used in room.may_use {
+            let used = &ROOMS[floor(used).expect("a room")];
+            assert!(used.purity == Pure, "{} uses {}", room.dir, used.dir);
+        }
+    }
+}
