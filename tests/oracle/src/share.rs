@@ -65,7 +65,7 @@ fn answer(decided: Result<Offer, Reason>, now: Instant) -> OracleOutcome {
                 .iter()
                 .map(|&node| NodeId(node as u32))
                 .collect(),
-            ..OracleOutcome::rejected(Reason::Lost, now)
+            ..OracleOutcome::rejected(Reason::NoShare, now)
         },
     }
 }
