@@ -410,18 +410,7 @@ impl State {
     ) -> Option<Instant> {
         let node = &mut self.nodes[node.index()];
         node.advance(now);
-        node.total = 0.0;
-        for task in &mut node.tasks {
-            task.share = share(task);
-            assert!(
-                task.share >= 0.0,
-                "the share of {:?} is {}",
-                task.job,
-                task.share
-            );
-            node.total += task.share;
-        }
-        node.next_change()
+        node.set_shares(share)
     }
 }
 
