@@ -193,12 +193,15 @@ impl<'a> Cx<'a> {
         self.effects.push(Effect::SharesChanged { node });
     }
 
-    /// Notes when a queued job is meant to start, and asks for a pass then.
+    /// Notes when a queued job is meant to start.
     pub fn plan(&mut self, job: JobId, at: Instant) {
         self.state.plan(job, at);
-        if at > self.now && at < Instant::MAX {
-            self.clock.pass = Some(self.clock.pass.map_or(at, |pass| pass.min(at)));
-        }
+    }
+
+    /// Asks for a pass at `at`, which is later than now, although nothing may happen then.
+    pub fn wake_at(&mut self, at: Instant) {
+        assert!(at > self.now, "a wake at {at} is asked for at {}", self.now);
+        self.clock.pass = Some(self.clock.pass.map_or(at, |pass| pass.min(at)));
     }
 
     /// Verifies what is too dear to verify always; the first violation is kept for the gate.

@@ -12,7 +12,9 @@ mod shadow;
 mod slack;
 mod waiting;
 
-use tollgate_model::{CreditsPerSecond, Instant, JobId, JobSpec, Market, NodeId, Reason};
+use tollgate_model::{
+    Credits, CreditsPerSecond, Instant, JobId, JobSpec, Market, NodeId, Reason, Span,
+};
 
 use crate::blocks::{Blocks, Cursor, Entry};
 use crate::cx::{Cx, Violation};
@@ -73,7 +75,7 @@ impl Queue {
         if spec.procs > view.n_nodes() {
             return Err(Reason::TooWide);
         }
-        let price = price::flat(self.market, spec);
+        let price = self.price(spec);
         price::within_budget(self.market, spec, price)?;
         match self.settings.admission {
             Admission::None => Ok(Verdict::Queue),
@@ -85,6 +87,15 @@ impl Queue {
                 self.settings.slack.admit(spec, others)?;
                 Ok(Verdict::Promise { price })
             }
+        }
+    }
+
+    /// What a job costs. A policy that keeps nobody out charges nobody more than the budget.
+    fn price(&self, spec: &JobSpec) -> Credits {
+        let price = price::flat(self.market, spec);
+        match spec.sla.budget {
+            Some(budget) if self.settings.keeps_nobody_out() => price.min(budget),
+            Some(_) | None => price,
         }
     }
 
@@ -103,7 +114,7 @@ impl Queue {
             self.penalties.waiting = self.penalties.waiting - spec.sla.penalty;
         }
         self.penalties.running = self.penalties.running + spec.sla.penalty;
-        cx.start(job, price::flat(self.market, &spec));
+        cx.start(job, self.price(&spec));
     }
 
     /// Starts or drops jobs from the head on, until one does not fit now.
@@ -254,8 +265,18 @@ impl Queue {
                 reserved += 1;
                 first_reserved = first_reserved.min(at);
                 profile.reserve(at, job.procs, job.estimate);
-                cx.plan(job.id, at);
+                self.plan(cx, job.id, at);
             }
+        }
+    }
+
+    /// Notes a reservation. One that is made anew at every pass begins when some job ends, so a
+    /// pass comes by itself; one that is kept may begin when nothing else happens. The end of a
+    /// job past its estimate cannot be waited for.
+    fn plan(&self, cx: &mut Cx<'_>, job: JobId, at: Instant) {
+        cx.plan(job, at);
+        if !self.settings.compress && at > cx.now() + Span::TICK {
+            cx.wake_at(at);
         }
     }
 

@@ -325,7 +325,10 @@ impl World {
             .filter_map(|task| {
                 let rate = node.rate(task);
                 let left = self.runtime_s(task.job) - node.work_at(task, now);
-                (rate > 0.0).then(|| now + Span::ceil_secs_f64(left.max(0.0) / rate))
+                if left <= TOLERANCE_S {
+                    return Some(now);
+                }
+                (rate > 0.0).then(|| now + Span::ceil_secs_f64(left / rate))
             })
             .min();
         self.node_ends.set(id.index(), end);

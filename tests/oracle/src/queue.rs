@@ -135,7 +135,7 @@ impl Cluster<'_> {
         if asked.spec.procs > self.nodes {
             return Some(Reason::TooWide);
         }
-        if self.settings.budget_test && asked.cannot_pay(self.price(job)) {
+        if asked.cannot_pay(self.price(job)) {
             return Some(Reason::OverBudget);
         }
         match self.settings.entry {
@@ -144,10 +144,14 @@ impl Cluster<'_> {
         }
     }
 
-    /// One credit for each second of the estimate in the commodity market.
+    /// One credit for each second of the estimate in the commodity market; a policy that lets
+    /// everybody in charges nobody more than the budget.
     fn price(&self, job: usize) -> Credits {
+        let spec = &self.jobs[job].spec;
+        let asked = Credits::from_micros(spec.estimate.as_micros());
         match self.settings.market {
-            Market::Commodity => Credits::from_micros(self.jobs[job].spec.estimate.as_micros()),
+            Market::Commodity if self.settings.budget_test => asked,
+            Market::Commodity => asked.min(spec.sla.budget.unwrap_or(asked)),
             Market::None | Market::Bid => Credits::ZERO,
         }
     }

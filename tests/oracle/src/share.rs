@@ -10,7 +10,7 @@ mod settings;
 mod stepping;
 
 use tollgate_model::outcome::Ran;
-use tollgate_model::{Decision, Instant, NodeId, Reason};
+use tollgate_model::{Credits, Decision, Instant, NodeId, Reason};
 
 use crate::{OracleJob, OracleOutcome};
 use admission::Offer;
@@ -59,13 +59,15 @@ fn answer(decided: Result<Offer, Reason>, now: Instant) -> OracleOutcome {
         Err(reason) => OracleOutcome::rejected(reason, now),
         Ok(offer) => OracleOutcome {
             decision: Decision::Accepted,
+            decided: now,
+            ran: None,
             price: offer.price,
+            utility: Credits::ZERO,
             nodes: offer
                 .nodes
                 .iter()
                 .map(|&node| NodeId(node as u32))
                 .collect(),
-            ..OracleOutcome::rejected(Reason::Lost, now)
         },
     }
 }

@@ -85,6 +85,11 @@ impl Settings {
 }
 
 impl Settings {
+    /// Whether every job that fits the machine is run sooner or later.
+    pub(super) fn keeps_nobody_out(&self) -> bool {
+        self.test == Test::None && self.admission == Admission::None
+    }
+
     fn backfills(&self) -> bool {
         self.depth != Depth::AtMost(0)
     }

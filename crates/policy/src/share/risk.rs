@@ -3,6 +3,9 @@
 /// A risk of at most this much is zero.
 const ZERO_RISK: f64 = 1e-9;
 
+/// Up to this total share no deadline delay is above it, so the risk is zero.
+pub(super) const CALM: f64 = 1.0 + ZERO_RISK;
+
 /// The risk sigma (eq. 6) of tasks given as (seconds to the deadline, share): the standard
 /// deviation of their deadline delays (eq. 4), as predicted with the shares frozen as they are.
 ///

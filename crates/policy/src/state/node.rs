@@ -3,8 +3,8 @@
 use tollgate_model::{Instant, JobId, JobSpec, Span};
 
 /// Work and times within this many seconds of zero count as zero: the smallest step of the
-/// clock.
-pub const TOLERANCE_S: f64 = 1e-6;
+/// clock, and what rounding may put on top of it.
+pub const TOLERANCE_S: f64 = 1e-6 + 1e-9;
 
 /// A node and the tasks that share it, in order of arrival.
 ///

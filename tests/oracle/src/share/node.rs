@@ -5,8 +5,9 @@ use tollgate_model::{Instant, Span};
 use super::{Rule, ShareSettings};
 use crate::OracleJob;
 
-/// Work (seconds) and remaining deadlines of at most this much count as none.
-const TOLERANCE: f64 = 1e-6;
+/// Remaining work of at most this many seconds counts as none: a microsecond, and what `f64`
+/// may lose in a month of work, so that a microsecond left of whole ones is within it.
+const TOLERANCE: f64 = 1e-6 + 1e-9;
 
 /// One of a job's tasks on a node.
 #[derive(Clone, Debug)]

@@ -1,0 +1,55 @@
+//! The product beside the oracle.
+
+use proptest::test_runner::{Config as ProptestConfig, RngSeed};
+use tollgate_model::{Market, NodeId};
+use tollgate_oracle::{OracleJob, OracleOutcome};
+use tollgate_policy::Choice;
+use tollgate_sim::cluster::{Arrival, Record, Replay, Settings};
+
+/// So many cases, or as many as `PROPTEST_CASES` says; the same ones each time.
+pub(crate) fn cases(cases: u32) -> ProptestConfig {
+    let asked = std::env::var("PROPTEST_CASES").ok();
+    ProptestConfig {
+        cases: asked.and_then(|asked| asked.parse().ok()).unwrap_or(cases),
+        rng_seed: RngSeed::Fixed(1),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
+}
+
+/// Runs `jobs` under a policy given in words, with everything verified.
+pub(crate) fn replay(jobs: &[OracleJob], nodes: u32, policy: &str, market: Market) -> Replay {
+    let choice = Choice::parse_list(policy)
+        .expect("the policy exists")
+        .remove(0);
+    let arrivals = jobs.iter().map(|job| Arrival {
+        spec: job.spec,
+        runtime: job.runtime,
+    });
+    let settings = Settings {
+        nodes,
+        market,
+        record: Record::Checked,
+    };
+    tollgate_sim::replay(arrivals, choice.build(market), &settings)
+        .unwrap_or_else(|violation| panic!("{policy}: {violation}"))
+}
+
+/// What the product made of one job, told like an oracle's outcome.
+pub(crate) fn told(replay: &Replay, job: usize) -> OracleOutcome {
+    let outcome = replay.outcomes[job];
+    let placements = replay.placements.as_ref().expect("placements are recorded");
+    let nodes: Vec<NodeId> = placements
+        .of(job)
+        .iter()
+        .flat_map(|range| range.nodes())
+        .collect();
+    OracleOutcome {
+        decision: outcome.decision,
+        decided: outcome.decided,
+        ran: outcome.ran,
+        price: outcome.price,
+        utility: outcome.utility,
+        nodes,
+    }
+}

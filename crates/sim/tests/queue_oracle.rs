@@ -1,0 +1,119 @@
+//! Space-shared policies decide as a brute-force scheduler written from the rules decides.
+
+mod common;
+
+use proptest::prelude::*;
+use tollgate_model::Decision;
+use tollgate_model::{Market, Reason};
+use tollgate_oracle::generate::{Case, any_case, with_safe_estimates};
+use tollgate_oracle::queue::{self, Count, DeadlineTest, Entry, Fill, Pass, QueueSettings, Ties};
+
+fn compare(case: &Case, words: &str, settings: &QueueSettings) -> Result<(), TestCaseError> {
+    let expected = queue::run(&case.jobs, case.nodes, settings);
+    let replay = common::replay(&case.jobs, case.nodes, words, settings.market);
+    for (job, mut expected) in expected.into_iter().enumerate() {
+        let mut told = common::told(&replay, job);
+        // The user's bid is the price where users bid; the oracle knows only the provider's.
+        told.price = expected.price;
+        if let (Decision::Rejected(a), Decision::Rejected(b)) = (told.decision, expected.decision)
+            && hopeless(a)
+            && hopeless(b)
+        {
+            expected.decision = told.decision;
+        }
+        prop_assert_eq!(told, expected, "{} job {}", words, job);
+    }
+    Ok(())
+}
+
+/// Whether a deadline was missed already or only out of reach is told apart by the product alone.
+fn hopeless(reason: Reason) -> bool {
+    matches!(reason, Reason::DeadlinePassed | Reason::DeadlineUnreachable)
+}
+
+/// The policies' variants, in words and as the oracle's settings.
+fn variants(market: Market) -> Vec<(String, QueueSettings)> {
+    let named = |name| QueueSettings::named(name, market).expect("space-shared");
+    let mut variants = Vec::new();
+    for name in [
+        "fcfs",
+        "easy",
+        "conservative",
+        "edf",
+        "fcfs-bf",
+        "sjf-bf",
+        "edf-bf",
+    ] {
+        variants.push((name.to_owned(), named(name)));
+    }
+    if market != Market::None {
+        variants.push(("first-reward".to_owned(), named("first-reward")));
+        let entry = Entry::Slack(Count::Waiting);
+        let waiting = QueueSettings {
+            entry,
+            ..named("first-reward")
+        };
+        variants.push(("first-reward:count=waiting".to_owned(), waiting));
+    }
+    for name in ["edf", "fcfs-bf", "sjf-bf", "edf-bf"] {
+        for (word, test) in [
+            ("select", DeadlineTest::Select),
+            ("mixed", DeadlineTest::Mixed),
+        ] {
+            let settings = QueueSettings {
+                test,
+                ..named(name)
+            };
+            variants.push((format!("{name}:test={word}"), settings));
+        }
+    }
+    for name in ["easy", "fcfs-bf", "sjf-bf", "edf-bf"] {
+        let plain = named(name);
+        let extra = plain.fill != Fill::Backfill { extra: true };
+        let fill = Fill::Backfill { extra };
+        variants.push((
+            format!("{name}:extra={extra}"),
+            QueueSettings { fill, ..plain },
+        ));
+        let event = QueueSettings {
+            pass: Pass::Event,
+            ties: Ties::ArrivalsFirst,
+            ..plain
+        };
+        variants.push((format!("{name}:pass=event"), event));
+    }
+    variants
+}
+
+proptest! {
+    #![proptest_config(common::cases(600))]
+
+    #[test]
+    fn as_brute_force_without_a_market(case in any_case(14)) {
+        for (words, settings) in variants(Market::None) {
+            compare(&case, &words, &settings)?;
+        }
+    }
+
+    #[test]
+    fn as_brute_force_in_the_commodity_market(case in any_case(12)) {
+        for (words, settings) in variants(Market::Commodity) {
+            compare(&case, &words, &settings)?;
+        }
+    }
+
+    #[test]
+    fn as_brute_force_where_users_bid(case in any_case(12)) {
+        for (words, settings) in variants(Market::Bid) {
+            compare(&case, &words, &settings)?;
+        }
+    }
+
+    /// Reservations that are kept slip only when a job outlives its estimate.
+    #[test]
+    fn kept_reservations_as_brute_force(case in any_case(12).prop_map(with_safe_estimates)) {
+        let plain = QueueSettings::named("conservative", Market::None).expect("space-shared");
+        let fill = Fill::Conservative { replan: queue::Replan::Never };
+        compare(&case, "conservative:compress=false", &QueueSettings { fill, ..plain })?;
+    }
+}

@@ -1,0 +1,104 @@
+//! Time-shared policies decide as a brute-force simulator written from the rules decides.
+
+mod common;
+
+use proptest::prelude::*;
+use tollgate_model::{Instant, Market, Span};
+use tollgate_oracle::OracleOutcome;
+use tollgate_oracle::generate::{Case, any_case};
+use tollgate_oracle::share::{self, Rule, ShareSettings};
+
+/// Whether two instants are the same but for the rounding of real-valued work.
+fn close(a: Instant, b: Instant) -> bool {
+    a.since(b).as_micros().abs() <= 50
+}
+
+/// The oracle's outcomes, unless the case stands on a knife's edge: where the oracle itself
+/// decides otherwise once every run time is a few microseconds longer or shorter, it is chance
+/// how the rounding of real-valued work falls out.
+fn settled(case: &Case, settings: &ShareSettings) -> Option<Vec<OracleOutcome>> {
+    let expected = share::run(&case.jobs, case.nodes, settings);
+    let stable = [-3, 3].into_iter().all(|micros| {
+        let mut jobs = case.jobs.clone();
+        for job in &mut jobs {
+            job.runtime += Span::from_micros(micros);
+        }
+        let nearby = share::run(&jobs, case.nodes, settings);
+        let mut pairs = expected.iter().zip(&nearby);
+        pairs.all(|(one, other)| difference(one, other).is_none())
+    });
+    stable.then_some(expected)
+}
+
+/// What differs between two outcomes of a job by more than rounding.
+fn difference(one: &OracleOutcome, other: &OracleOutcome) -> Option<&'static str> {
+    if one.decision != other.decision {
+        return Some("decision");
+    }
+    if one.nodes != other.nodes {
+        return Some("nodes");
+    }
+    let (Some(ran), Some(other_ran)) = (one.ran, other.ran) else {
+        return (one.ran != other.ran).then_some("run");
+    };
+    if ran.start != other_ran.start || !close(ran.finish, other_ran.finish) {
+        return Some("run");
+    }
+    let off = (one.utility - other.utility).as_f64().abs();
+    (off > 1e-3).then_some("utility")
+}
+
+fn compare(case: &Case, words: &str, settings: &ShareSettings) -> Result<(), TestCaseError> {
+    let Some(expected) = settled(case, settings) else {
+        return Ok(());
+    };
+    let replay = common::replay(&case.jobs, case.nodes, words, settings.market);
+    for (job, expected) in expected.iter().enumerate() {
+        let told = common::told(&replay, job);
+        let what = difference(&told, expected);
+        prop_assert_eq!(
+            what,
+            None,
+            "{} job {}: {:?} is not {:?}",
+            words,
+            job,
+            told,
+            expected
+        );
+    }
+    Ok(())
+}
+
+const RULES: [(&str, Rule); 4] = [
+    ("full", Rule::Full),
+    ("zero", Rule::Zero),
+    ("keep", Rule::Keep),
+    ("one-second", Rule::OneSecond),
+];
+
+proptest! {
+    #![proptest_config(common::cases(1500))]
+
+    #[test]
+    fn as_brute_force_in_every_market(case in any_case(16), market in 0usize..3) {
+        let market = Market::ALL[market];
+        for name in ["libra", "libra-risk", "libra-dollar"] {
+            let settings = ShareSettings::named(name, market).expect("time-shared");
+            compare(&case, name, &settings)?;
+        }
+    }
+
+    #[test]
+    fn as_brute_force_under_every_rule(case in any_case(16), overrun in 0usize..4, expired in 0usize..4) {
+        for name in ["libra", "libra-risk"] {
+            let plain = ShareSettings::named(name, Market::None).expect("time-shared");
+            let settings = ShareSettings {
+                overrun: RULES[overrun].1,
+                expired: RULES[expired].1,
+                ..plain
+            };
+            let words = format!("{name}:overrun={},expired={}", RULES[overrun].0, RULES[expired].0);
+            compare(&case, &words, &settings)?;
+        }
+    }
+}
