@@ -1,0 +1,285 @@
+//! What was skipped, repaired or defaulted while a trace was read, counted by kind.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// How many line numbers of each kind are kept for messages.
+const LINES_KEPT: usize = 3;
+
+/// What was done about a finding, mildest last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Action {
+    /// The line was left out.
+    Skipped,
+    /// A value that could not be true was replaced.
+    Repaired,
+    /// A value was missing and was taken from elsewhere.
+    Defaulted,
+    /// A header line was not used.
+    Ignored,
+}
+
+impl Action {
+    /// The action as it stands in messages and machine-readable output.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Skipped => "skipped",
+            Self::Repaired => "repaired",
+            Self::Defaulted => "defaulted",
+            Self::Ignored => "ignored",
+        }
+    }
+}
+
+/// A field of a record that tollgate reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Field {
+    /// The public number of the job.
+    JobNumber,
+    /// When it was submitted.
+    Submit,
+    /// How long it ran.
+    RunTime,
+    /// The processors it got, or asked for.
+    Procs,
+    /// How long its user said it would run.
+    Estimate,
+    /// Its deadline, as a span after submission.
+    Deadline,
+    /// The most that its user pays.
+    Budget,
+    /// What each second of delay costs.
+    Penalty,
+}
+
+impl Field {
+    /// The field in words.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::JobNumber => "job number",
+            Self::Submit => "submit time",
+            Self::RunTime => "run time",
+            Self::Procs => "processors",
+            Self::Estimate => "estimate",
+            Self::Deadline => "deadline",
+            Self::Budget => "budget",
+            Self::Penalty => "penalty rate",
+        }
+    }
+
+    /// The values that make sense, in words.
+    pub const fn range(self) -> &'static str {
+        match self {
+            Self::JobNumber => "a whole number, 0 or more",
+            Self::Submit => "0 to 1e11 seconds",
+            Self::RunTime | Self::Estimate => "at most 1e11 seconds",
+            Self::Procs => "1 to 10 million",
+            Self::Deadline => "more than 0 and at most 1e11 seconds",
+            Self::Budget | Self::Penalty => "0 to 1e12 credits",
+        }
+    }
+}
+
+/// One kind of thing that was wrong with a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Finding {
+    /// An SWF line with fewer than 5 fields: skipped.
+    TooFewFields,
+    /// A table line with more or fewer fields than the header: skipped.
+    FieldCount,
+    /// A line of more than a mebibyte: skipped.
+    LineTooLong,
+    /// The header of a table once more, as when files were put together: skipped.
+    HeaderAgain,
+    /// Text where a number belongs: skipped.
+    NotANumber(Field),
+    /// A fraction where a whole number belongs: skipped.
+    NotWhole(Field),
+    /// A number that no job can have: skipped.
+    OutOfRange(Field),
+    /// A submit time before that of an earlier line: the job takes its place by submit time
+    /// when the workload is run.
+    OutOfOrder,
+    /// A negative run time other than the -1 of the unknown: taken as unknown.
+    NegativeRunTime,
+    /// A name that is not UTF-8: the bytes that are not were replaced.
+    NameNotUtf8,
+    /// Requested processors stand in for allocated ones.
+    RequestedProcs,
+    /// No processors at all are given: 1.
+    OneProc,
+    /// The run time stands in for the estimate.
+    RunTimeAsEstimate,
+    /// No run time is given: the job is taken as one that never ran.
+    NoRunTime,
+    /// A deadline, budget or penalty rate that is no number or out of range: taken as missing.
+    UnusableSla(Field),
+    /// A known header directive without a whole number after it.
+    DirectiveNotANumber,
+    /// A header directive that contradicts an earlier one: the first counts.
+    DirectiveAgain,
+}
+
+impl Finding {
+    /// What was done about it.
+    pub const fn action(self) -> Action {
+        match self {
+            Self::TooFewFields
+            | Self::FieldCount
+            | Self::LineTooLong
+            | Self::HeaderAgain
+            | Self::NotANumber(_)
+            | Self::NotWhole(_)
+            | Self::OutOfRange(_) => Action::Skipped,
+            Self::OutOfOrder | Self::NegativeRunTime | Self::NameNotUtf8 => Action::Repaired,
+            Self::RequestedProcs
+            | Self::OneProc
+            | Self::RunTimeAsEstimate
+            | Self::NoRunTime
+            | Self::UnusableSla(_) => Action::Defaulted,
+            Self::DirectiveNotANumber | Self::DirectiveAgain => Action::Ignored,
+        }
+    }
+}
+
+/// The finding in words, to stand after "12 lines skipped: ".
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooFewFields => f.write_str("fewer than 5 fields"),
+            Self::FieldCount => f.write_str("not as many fields as the header has"),
+            Self::LineTooLong => f.write_str("longer than 1 MiB"),
+            Self::HeaderAgain => f.write_str("the header once more"),
+            Self::NotANumber(field) => write!(f, "{} is not a number", field.name()),
+            Self::NotWhole(field) => write!(f, "{} is not a whole number", field.name()),
+            Self::OutOfRange(field) => {
+                write!(
+                    f,
+                    "{} out of range, expected {}",
+                    field.name(),
+                    field.range()
+                )
+            }
+            Self::OutOfOrder => f.write_str("submit times out of order, jobs sorted by them"),
+            Self::NegativeRunTime => f.write_str("negative run time, taken as never run"),
+            Self::NameNotUtf8 => f.write_str("a name that is not UTF-8"),
+            Self::RequestedProcs => f.write_str("requested processors for lack of allocated ones"),
+            Self::OneProc => f.write_str("1 processor for lack of any number of them"),
+            Self::RunTimeAsEstimate => f.write_str("the run time for lack of an estimate"),
+            Self::NoRunTime => f.write_str("no run time, taken as never run"),
+            Self::UnusableSla(field) => write!(
+                f,
+                "{} taken as missing, expected {}",
+                field.name(),
+                field.range()
+            ),
+            Self::DirectiveNotANumber => f.write_str("no number in a header directive"),
+            Self::DirectiveAgain => f.write_str("a header directive contradicts an earlier one"),
+        }
+    }
+}
+
+/// How often something was found, and where first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// How many lines.
+    pub count: u64,
+    /// The numbers of the first few of them, from 1.
+    pub lines: Vec<u64>,
+}
+
+/// Everything that was found while a trace was read. Empty for a clean file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Diagnostics {
+    tallies: BTreeMap<Finding, Tally>,
+}
+
+impl Diagnostics {
+    /// Counts `finding` at `line` (from 1).
+    pub fn record(&mut self, finding: Finding, line: u64) {
+        let tally = self.tallies.entry(finding).or_default();
+        tally.count += 1;
+        if tally.lines.len() < LINES_KEPT {
+            tally.lines.push(line);
+        }
+    }
+
+    /// Whether nothing was found.
+    pub fn is_empty(&self) -> bool {
+        self.tallies.is_empty()
+    }
+
+    /// How many lines `finding` was true of.
+    pub fn count(&self, finding: Finding) -> u64 {
+        self.tallies.get(&finding).map_or(0, |tally| tally.count)
+    }
+
+    /// How many times `action` was taken.
+    pub fn total(&self, action: Action) -> u64 {
+        self.iter()
+            .filter(|(finding, _)| finding.action() == action)
+            .map(|(_, tally)| tally.count)
+            .sum()
+    }
+
+    /// Every finding with its count, skipped lines first.
+    pub fn iter(&self) -> impl Iterator<Item = (Finding, &Tally)> {
+        self.tallies
+            .iter()
+            .map(|(&finding, tally)| (finding, tally))
+    }
+}
+
+/// One line a kind, without a line feed after the last:
+/// `12 lines skipped: fewer than 5 fields (lines 7, 9, 23, ..)`.
+impl fmt::Display for Diagnostics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, (finding, tally)) in self.iter().enumerate() {
+            if at > 0 {
+                writeln!(f)?;
+            }
+            write_tally(f, finding, tally)?;
+        }
+        Ok(())
+    }
+}
+
+fn write_tally(f: &mut fmt::Formatter<'_>, finding: Finding, tally: &Tally) -> fmt::Result {
+    let plural = if tally.count == 1 { "" } else { "s" };
+    let action = finding.action().word();
+    write!(
+        f,
+        "{} line{plural} {action}: {finding} (line{plural} ",
+        tally.count
+    )?;
+    for (at, line) in tally.lines.iter().enumerate() {
+        let comma = if at > 0 { ", " } else { "" };
+        write!(f, "{comma}{line}")?;
+    }
+    let more = tally.count > tally.lines.len() as u64;
+    f.write_str(if more { ", ..)" } else { ")" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn findings_are_counted_by_kind_and_skipped_lines_come_first() {
+        let mut diagnostics = Diagnostics::default();
+        assert_eq!(diagnostics.to_string(), "");
+        diagnostics.record(Finding::RequestedProcs, 4);
+        for line in [7, 9, 23, 24] {
+            diagnostics.record(Finding::TooFewFields, line);
+        }
+        diagnostics.record(Finding::NotANumber(Field::RunTime), 8);
+        assert_eq!(
+            diagnostics.to_string(),
+            "4 lines skipped: fewer than 5 fields (lines 7, 9, 23, ..)\n\
+             1 line skipped: run time is not a number (line 8)\n\
+             1 line defaulted: requested processors for lack of allocated ones (line 4)"
+        );
+        assert_eq!(diagnostics.total(Action::Skipped), 5);
+        assert_eq!(diagnostics.total(Action::Repaired), 0);
+    }
+}

@@ -1,0 +1,109 @@
+//! What a user asks for: processors and time.
+
+use super::curve::{pick, quantile};
+use super::latent::{Latent, blend};
+use crate::normal::probability;
+use crate::stream::Stream;
+
+/// The correlation of width and estimate, as normal deviates: who asks for more processors
+/// asks for more time.
+const WIDTH_AND_ESTIMATE: f64 = 0.5;
+
+/// The measured widths and how many jobs have them; rare ones are gathered at a neighbour.
+const WIDTHS: [(u32, f64); 24] = [
+    (1, 685.0),
+    (2, 564.0),
+    (3, 154.0),
+    (4, 618.0),
+    (5, 68.0),
+    (6, 99.0),
+    (7, 57.0),
+    (8, 478.0),
+    (9, 28.0),
+    (10, 136.0),
+    (11, 19.0),
+    (12, 133.0),
+    (14, 61.0),
+    (16, 387.0),
+    (20, 60.0),
+    (24, 164.0),
+    (25, 105.0),
+    (28, 40.0),
+    (30, 40.0),
+    (32, 387.0),
+    (37, 55.0),
+    (50, 125.0),
+    (64, 450.0),
+    (128, 12.0),
+];
+
+/// Estimates in seconds at every twentieth: measured, up to the limit of the longest queue.
+const ESTIMATE_LEVELS: [f64; 21] = [
+    0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8,
+    0.85, 0.9, 0.95, 1.0,
+];
+const ESTIMATES_S: [f64; 21] = [
+    60.0, 300.0, 600.0, 900.0, 1500.0, 1800.0, 3600.0, 3600.0, 5400.0, 7200.0, 7200.0, 11_520.0,
+    14_460.0, 21_600.0, 30_600.0, 43_200.0, 43_200.0, 64_500.0, 64_800.0, 64_800.0, 64_800.0,
+];
+
+/// What people write: minutes and hours that come to mind.
+const ROUND_S: [f64; 20] = [
+    120.0, 300.0, 600.0, 900.0, 1200.0, 1800.0, 2400.0, 3600.0, 5400.0, 7200.0, 10_800.0, 14_400.0,
+    18_000.0, 21_600.0, 25_200.0, 28_800.0, 36_000.0, 43_200.0, 54_000.0, 64_800.0,
+];
+
+/// How often: the rest are multiples of five minutes, or of one.
+const ROUND_SHARE: f64 = 0.75;
+
+/// The widest jobs, from so many processors on, may ask for less: measured, nine in ten of
+/// those of 64 processors ask for at most 12 hours.
+const WIDE: u32 = 64;
+const WIDE_LIMIT_S: f64 = 43_200.0;
+
+/// A job as it is handed in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Request {
+    pub(super) procs: u32,
+    pub(super) estimate_s: i64,
+}
+
+impl Request {
+    /// What the user behind `latent` asks for.
+    pub(super) fn draw(latent: &Latent, stream: &mut Stream) -> Self {
+        let estimate = blend(WIDTH_AND_ESTIMATE, latent.width, latent.estimate);
+        let estimate_s = quantile(&ESTIMATE_LEVELS, &ESTIMATES_S, probability(estimate));
+        let procs = pick(&WIDTHS, probability(latent.width));
+        let limit_s = if procs >= WIDE {
+            WIDE_LIMIT_S
+        } else {
+            f64::INFINITY
+        };
+        Self {
+            procs,
+            estimate_s: rounded(estimate_s, stream).min(limit_s) as i64,
+        }
+    }
+}
+
+/// The time that a user writes who thinks of `estimate_s` seconds.
+fn rounded(estimate_s: f64, stream: &mut Stream) -> f64 {
+    if stream.chance(ROUND_SHARE) {
+        return nearest_round(estimate_s);
+    }
+    let step = if estimate_s < 1800.0 { 60.0 } else { 300.0 };
+    (estimate_s / step).round().max(1.0) * step
+}
+
+/// The nearest by ratio.
+fn nearest_round(estimate_s: f64) -> f64 {
+    let above = ROUND_S.partition_point(|&round| round < estimate_s);
+    match (
+        above.checked_sub(1).map(|below| ROUND_S[below]),
+        ROUND_S.get(above),
+    ) {
+        (Some(low), Some(&high)) if estimate_s * estimate_s < low * high => low,
+        (_, Some(&high)) => high,
+        (_, None) => ROUND_S[ROUND_S.len() - 1],
+    }
+}

@@ -1,0 +1,105 @@
+//! Names that repeat from job to job, kept once.
+
+use std::collections::HashMap;
+use std::num::NonZeroU32;
+
+/// A name in a [`Labels`] column; only meaningful together with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Label(NonZeroU32);
+
+impl Label {
+    /// The label as an index into [`Labels::names`].
+    pub const fn index(self) -> usize {
+        self.0.get() as usize - 1
+    }
+}
+
+/// A column of names, four bytes a job.
+#[derive(Clone, Debug, Default)]
+pub struct Labels {
+    rows: Vec<Option<Label>>,
+    names: Vec<Box<str>>,
+    /// Looked up in, never iterated: its order reaches no result.
+    by_name: HashMap<Box<str>, Label>,
+}
+
+impl Labels {
+    /// The name of the job in `row`, if it is known.
+    pub fn get(&self, row: usize) -> Option<&str> {
+        self.label(row).map(|label| self.name(label))
+    }
+
+    /// The label of the job in `row`, if it is known.
+    pub fn label(&self, row: usize) -> Option<Label> {
+        self.rows.get(row).copied().flatten()
+    }
+
+    /// The name behind a label of this column.
+    pub fn name(&self, label: Label) -> &str {
+        &self.names[label.index()]
+    }
+
+    /// Every name, in the order in which they first occurred.
+    pub fn names(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.names.iter().map(AsRef::as_ref)
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Appends the name of the next job.
+    pub(crate) fn push(&mut self, name: Option<&str>) {
+        let label = name.map(|name| self.intern(name));
+        self.rows.push(label);
+    }
+
+    /// Forgets the first `n` rows; names stay.
+    pub(crate) fn drop_first(&mut self, n: usize) {
+        self.rows.drain(..n);
+    }
+
+    fn intern(&mut self, name: &str) -> Label {
+        if let Some(&label) = self.by_name.get(name) {
+            return label;
+        }
+        self.names.push(name.into());
+        let count = u32::try_from(self.names.len())
+            .ok()
+            .and_then(NonZeroU32::new);
+        let label = Label(count.expect("fewer names than rows, and rows fit 32 bits"));
+        self.by_name.insert(name.into(), label);
+        label
+    }
+}
+
+/// Equal if every job has the same name in both.
+impl PartialEq for Labels {
+    fn eq(&self, other: &Self) -> bool {
+        self.len() == other.len() && (0..self.len()).all(|row| self.get(row) == other.get(row))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_kept_once() {
+        let mut users = Labels::default();
+        for name in [Some("ann"), None, Some("bob"), Some("ann")] {
+            users.push(name);
+        }
+        assert_eq!(users.names().collect::<Vec<_>>(), ["ann", "bob"]);
+        assert_eq!(users.get(1), None);
+        assert_eq!(users.label(0), users.label(3));
+        users.drop_first(2);
+        assert_eq!((users.len(), users.get(0)), (2, Some("bob")));
+    }
+}

@@ -1,0 +1,167 @@
+//! Numbers as traces write them, read from bytes.
+
+/// Why a field is no number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NumberError {
+    /// Text, nothing at all, or not-a-number.
+    NotANumber,
+    /// A fraction where only whole numbers make sense.
+    NotWhole,
+    /// A whole number that does not fit.
+    TooLarge,
+}
+
+const MILLION: i64 = 1_000_000;
+
+/// More digits before the point than this are read through `f64`: the plain sum would not
+/// fit once it counts millionths.
+const PLAIN_DIGITS: usize = 12;
+
+/// Reads a decimal number as millionths, rounded to the nearest and saturating: seconds become
+/// microseconds. A sign, a fraction and an exponent are allowed.
+pub(crate) fn millionths(text: &[u8]) -> Result<i64, NumberError> {
+    let (negative, digits) = match text {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        rest => (false, rest),
+    };
+    let magnitude = match plain(digits) {
+        Some(magnitude) => magnitude,
+        None => return through_float(text),
+    };
+    Ok(if negative { -magnitude } else { magnitude })
+}
+
+/// Reads a whole number: `64`, or `64.00` as some traces write it. Negative ones give `None`.
+pub(crate) fn whole(text: &[u8]) -> Result<Option<u64>, NumberError> {
+    if !text.is_empty() && text.iter().all(u8::is_ascii_digit) {
+        return digits(text).map(Some).ok_or(NumberError::TooLarge);
+    }
+    match millionths(text)? {
+        ..0 => Ok(None),
+        EXACT.. => Err(NumberError::TooLarge),
+        value if value % MILLION != 0 => Err(NumberError::NotWhole),
+        value => Ok(Some((value / MILLION) as u64)),
+    }
+}
+
+/// From here on millionths went through `f64` and are not exact.
+const EXACT: i64 = 1_000_000_000_000_000_000;
+
+fn digits(text: &[u8]) -> Option<u64> {
+    text.iter().try_fold(0u64, |sum, &digit| {
+        sum.checked_mul(10)?.checked_add(digit_value(digit))
+    })
+}
+
+/// Unsigned `digits[.digits]` with few enough digits for exact integer arithmetic.
+fn plain(text: &[u8]) -> Option<i64> {
+    let mut value: i64 = 0;
+    for (at, &byte) in text.iter().enumerate() {
+        if byte == b'.' && at > 0 {
+            return Some(value * MILLION + fraction(&text[at + 1..])?);
+        }
+        if !byte.is_ascii_digit() || at >= PLAIN_DIGITS {
+            return None;
+        }
+        value = value * 10 + digit_value(byte) as i64;
+    }
+    (!text.is_empty()).then_some(value * MILLION)
+}
+
+/// The digits after the point as millionths; the seventh rounds.
+fn fraction(digits: &[u8]) -> Option<i64> {
+    if !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let padded = digits.iter().copied().chain(std::iter::repeat(b'0'));
+    let value = padded
+        .take(6)
+        .fold(0, |sum, digit| sum * 10 + digit_value(digit) as i64);
+    let round_up = digits.get(6).is_some_and(|&digit| digit >= b'5');
+    Some(value + i64::from(round_up))
+}
+
+fn digit_value(digit: u8) -> u64 {
+    u64::from(digit - b'0')
+}
+
+fn through_float(text: &[u8]) -> Result<i64, NumberError> {
+    let value: f64 = std::str::from_utf8(text)
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .ok_or(NumberError::NotANumber)?;
+    if value.is_nan() {
+        return Err(NumberError::NotANumber);
+    }
+    Ok((value * MILLION as f64).round() as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn numbers_are_read_to_the_millionth() {
+        for (text, millionth) in [
+            ("0", 0),
+            ("-1", -1_000_000),
+            ("+2", 2_000_000),
+            ("40.25", 40_250_000),
+            ("489.00", 489_000_000),
+            ("7.", 7_000_000),
+            (".5", 500_000),
+            ("1e3", 1_000_000_000),
+            ("0.0000005", 1),
+            ("0.00000049", 0),
+            ("999999999999", 999_999_999_999_000_000),
+            ("1e300", i64::MAX),
+            ("99999999999999999999999", i64::MAX),
+            ("-inf", i64::MIN),
+        ] {
+            assert_eq!(millionths(text.as_bytes()), Ok(millionth), "{text}");
+        }
+    }
+
+    #[test]
+    fn text_is_no_number() {
+        for text in [
+            "", "-", "--1", "1-", "1.2.3", "abc", "12s", "NaN", ".", "0x10", "\u{fc}",
+        ] {
+            assert_eq!(
+                millionths(text.as_bytes()),
+                Err(NumberError::NotANumber),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn whole_numbers_have_no_fraction() {
+        assert_eq!(whole(b"64"), Ok(Some(64)));
+        assert_eq!(whole(b"64.00"), Ok(Some(64)));
+        assert_eq!(whole(b"-1"), Ok(None));
+        assert_eq!(
+            whole(b"9999999999999999999"),
+            Ok(Some(9_999_999_999_999_999_999))
+        );
+        assert_eq!(whole(b"18446744073709551615"), Ok(Some(u64::MAX)));
+        assert_eq!(whole(b"18446744073709551616"), Err(NumberError::TooLarge));
+        assert_eq!(whole(b"1e30"), Err(NumberError::TooLarge));
+        assert_eq!(whole(b"-1e30"), Ok(None));
+        assert_eq!(whole(b"1.5"), Err(NumberError::NotWhole));
+        assert_eq!(whole(b""), Err(NumberError::NotANumber));
+    }
+
+    proptest! {
+        #[test]
+        fn written_spans_read_back(micros in -4_000_000_000_000_000_000i64..4_000_000_000_000_000_000) {
+            let text = tollgate_model::Span::from_micros(micros).to_string();
+            let read = millionths(text.as_bytes()).unwrap();
+            // Thirteen and more digits before the point go through f64.
+            let exact = micros.unsigned_abs() < 1_000_000_000_000_000_000;
+            prop_assert!(!exact || read == micros, "{} {}", text, read);
+        }
+    }
+}

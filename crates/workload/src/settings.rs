@@ -1,0 +1,201 @@
+//! What may be varied about the jobs of a run, with its legal ranges.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+
+/// How the jobs of a trace are turned into the jobs of a run (Yeo & Buyya 2008, §5.3-5.4 and
+/// Table VI). The defaults are those of the papers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settings {
+    /// What becomes of jobs that never ran.
+    pub never_ran: NeverRan,
+    /// The probability that a job is of high urgency: 0 to 1, default 0.2.
+    pub high_urgency: f64,
+    /// What inter-arrival times are multiplied by: 0 to 1e6, default 1. Less is a heavier load.
+    pub arrival_factor: f64,
+    /// How much of the trace's estimation error is kept: 0 (exact) to 1 (as traced), default 1.
+    pub inaccuracy: f64,
+    /// How deadlines are drawn, as factors of the run time.
+    pub deadline: Factor,
+    /// How budgets are drawn, as credits for a second of run time.
+    pub budget: Factor,
+    /// How penalty rates are drawn, in credits per second.
+    pub penalty: Factor,
+    /// What the draws depend on, besides the job and the parameter. Default 1.
+    pub seed: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            never_ran: NeverRan::Drop,
+            high_urgency: 0.2,
+            arrival_factor: 1.0,
+            inaccuracy: 1.0,
+            deadline: Factor::default(),
+            budget: Factor::default(),
+            penalty: Factor::default(),
+            seed: 1,
+        }
+    }
+}
+
+/// What becomes of jobs whose run time is not positive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum NeverRan {
+    /// They are left out, after the trace was cut.
+    #[default]
+    Drop,
+    /// They run for one second.
+    One,
+}
+
+impl NeverRan {
+    /// The word for it on the command line and in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Drop => "drop",
+            Self::One => "one",
+        }
+    }
+}
+
+/// A normal distribution for each of the two urgency classes; the standard deviation is a
+/// quarter of the mean, and draws are repeated until they are above 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Factor {
+    /// The lower of the two means: 1 to 1e6, default 4.
+    pub low: f64,
+    /// The higher mean over the lower: 1 to 1e6, default 4.
+    pub ratio: f64,
+    /// What the values of longer jobs are divided by, and those of shorter jobs multiplied:
+    /// 1e-6 to 1e6, default 1.
+    pub bias: f64,
+}
+
+impl Default for Factor {
+    fn default() -> Self {
+        Self {
+            low: 4.0,
+            ratio: 4.0,
+            bias: 1.0,
+        }
+    }
+}
+
+/// A setting outside its range.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[error("{setting} is {value}, expected {range}")]
+pub struct SettingsError {
+    /// The name of the setting on the command line.
+    pub setting: &'static str,
+    /// What it was set to.
+    pub value: f64,
+    /// What it may be.
+    pub range: Range,
+}
+
+/// The legal values of a setting, both ends included.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Range {
+    /// The least.
+    pub min: f64,
+    /// The most.
+    pub max: f64,
+}
+
+impl fmt::Display for Range {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} to {}", self.min, self.max)
+    }
+}
+
+/// Below a mean of 1 nearly every draw would have to be repeated.
+const MEANS: RangeInclusive<f64> = 1.0..=1e6;
+const BIASES: RangeInclusive<f64> = 1e-6..=1e6;
+const FRACTIONS: RangeInclusive<f64> = 0.0..=1.0;
+const ARRIVAL_FACTORS: RangeInclusive<f64> = 0.0..=1e6;
+
+impl Settings {
+    /// Checks every setting against its range.
+    ///
+    /// # Errors
+    /// The first one that is outside, or not a number.
+    pub fn validate(&self) -> Result<(), SettingsError> {
+        let Self {
+            deadline,
+            budget,
+            penalty,
+            ..
+        } = self;
+        [
+            ("high-urgency", self.high_urgency, FRACTIONS),
+            ("arrival-factor", self.arrival_factor, ARRIVAL_FACTORS),
+            ("inaccuracy", self.inaccuracy, FRACTIONS),
+            ("deadline-low", deadline.low, MEANS),
+            ("deadline-ratio", deadline.ratio, MEANS),
+            ("deadline-bias", deadline.bias, BIASES),
+            ("budget-low", budget.low, MEANS),
+            ("budget-ratio", budget.ratio, MEANS),
+            ("budget-bias", budget.bias, BIASES),
+            ("penalty-low", penalty.low, MEANS),
+            ("penalty-ratio", penalty.ratio, MEANS),
+            ("penalty-bias", penalty.bias, BIASES),
+        ]
+        .into_iter()
+        .try_for_each(|(setting, value, range)| within(setting, value, &range))
+    }
+}
+
+fn within(
+    setting: &'static str,
+    value: f64,
+    range: &RangeInclusive<f64>,
+) -> Result<(), SettingsError> {
+    if range.contains(&value) {
+        return Ok(());
+    }
+    Err(SettingsError {
+        setting,
+        value,
+        range: Range {
+            min: *range.start(),
+            max: *range.end(),
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_papers_settings_are_legal() {
+        assert_eq!(Settings::default().validate(), Ok(()));
+    }
+
+    #[test]
+    fn a_setting_out_of_range_is_named_with_value_and_range() {
+        let message = |change: fn(&mut Settings)| {
+            let mut settings = Settings::default();
+            change(&mut settings);
+            settings.validate().unwrap_err().to_string()
+        };
+        assert_eq!(
+            message(|s| s.high_urgency = 20.0),
+            "high-urgency is 20, expected 0 to 1"
+        );
+        assert_eq!(
+            message(|s| s.inaccuracy = f64::NAN),
+            "inaccuracy is NaN, expected 0 to 1"
+        );
+        assert_eq!(
+            message(|s| s.penalty.low = 0.5),
+            "penalty-low is 0.5, expected 1 to 1000000"
+        );
+        assert_eq!(
+            message(|s| s.arrival_factor = -1.0),
+            "arrival-factor is -1, expected 0 to 1000000"
+        );
+    }
+}

@@ -1,0 +1,266 @@
+//! Deadlines, budgets and penalty rates for traces that have none (Yeo & Buyya 2006, §4; 2008,
+//! §5.3).
+
+use tollgate_model::{Credits, CreditsPerSecond, Span};
+
+use crate::settings::{Factor, Settings};
+use crate::stream::{Family, Purpose};
+
+/// The standard deviation of a factor over its mean. The papers give none; with a quarter,
+/// replays reproduce their statements.
+const SPREAD: f64 = 0.25;
+
+/// Draws the SLA of any job of a set, in any order: each seed, job and parameter has a random
+/// stream of its own, so that sweeping one parameter leaves all other draws alone.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SlaModel {
+    high_urgency: f64,
+    /// In seconds. Jobs above it are the longer ones of the bias.
+    mean_runtime_s: f64,
+    urgency: Family,
+    deadline: Parameter,
+    budget: Parameter,
+    penalty: Parameter,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Parameter {
+    factor: Factor,
+    family: Family,
+}
+
+/// How soon a user wants the result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Urgency {
+    /// Short deadline, high budget, high penalty rate.
+    High,
+    /// Long deadline, low budget, low penalty rate.
+    Low,
+}
+
+impl SlaModel {
+    /// The model for a set of jobs whose mean run time is `mean_runtime_s` seconds. `settings`
+    /// are valid.
+    pub fn new(settings: &Settings, mean_runtime_s: f64) -> Self {
+        let family = |purpose| Family::new(settings.seed, purpose);
+        let parameter = |factor, purpose| Parameter {
+            factor,
+            family: family(purpose),
+        };
+        Self {
+            high_urgency: settings.high_urgency,
+            mean_runtime_s,
+            urgency: family(Purpose::Urgency),
+            deadline: parameter(settings.deadline, Purpose::Deadline),
+            budget: parameter(settings.budget, Purpose::Budget),
+            penalty: parameter(settings.penalty, Purpose::Penalty),
+        }
+    }
+
+    /// The class of the job with this index in the set (before jobs that never ran are left
+    /// out).
+    pub fn urgency(&self, job: u64) -> Urgency {
+        if self.urgency.stream(job).chance(self.high_urgency) {
+            Urgency::High
+        } else {
+            Urgency::Low
+        }
+    }
+
+    /// The deadline of a job after its submission: a factor of its run time, and never less
+    /// than it.
+    pub fn deadline(&self, job: u64, runtime: Span) -> Span {
+        let mean = match self.urgency(job) {
+            Urgency::High => self.deadline.low(),
+            Urgency::Low => self.deadline.high(),
+        };
+        let factor = self.deadline.biased(mean, job, self.length(runtime));
+        Span::from_secs_f64(factor * runtime.as_secs_f64()).max(runtime)
+    }
+
+    /// The budget of a job: a factor of its run time in seconds, at one credit a second.
+    pub fn budget(&self, job: u64, runtime: Span) -> Credits {
+        let factor = self.willingness(&self.budget, job, runtime);
+        Credits::from_f64(factor * runtime.as_secs_f64())
+    }
+
+    /// The penalty rate of a job.
+    pub fn penalty(&self, job: u64, runtime: Span) -> CreditsPerSecond {
+        CreditsPerSecond::from_f64(self.willingness(&self.penalty, job, runtime))
+    }
+
+    /// What a user offers grows with urgency.
+    fn willingness(&self, parameter: &Parameter, job: u64, runtime: Span) -> f64 {
+        let mean = match self.urgency(job) {
+            Urgency::High => parameter.high(),
+            Urgency::Low => parameter.low(),
+        };
+        parameter.biased(mean, job, self.length(runtime))
+    }
+
+    fn length(&self, runtime: Span) -> Length {
+        if runtime.as_secs_f64() > self.mean_runtime_s {
+            Length::Longer
+        } else {
+            Length::Shorter
+        }
+    }
+}
+
+/// A run time against the mean of the set.
+#[derive(Clone, Copy)]
+enum Length {
+    Longer,
+    Shorter,
+}
+
+impl Parameter {
+    const fn low(&self) -> f64 {
+        self.factor.low
+    }
+
+    fn high(&self) -> f64 {
+        self.factor.low * self.factor.ratio
+    }
+
+    /// A factor with this mean, after the bias.
+    fn biased(&self, mean: f64, job: u64, length: Length) -> f64 {
+        let factor = self.draw(mean, job);
+        match length {
+            Length::Longer => factor / self.factor.bias,
+            Length::Shorter => factor * self.factor.bias,
+        }
+    }
+
+    /// Normal around `mean`, drawn again until it is above 1. The mean is at least 1, so half
+    /// of the draws are.
+    fn draw(&self, mean: f64, job: u64) -> f64 {
+        let mut stream = self.family.stream(job);
+        loop {
+            let factor = mean + SPREAD * mean * stream.normal();
+            if factor > 1.0 {
+                return factor;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR: Span = Span::from_secs(3600);
+
+    fn model(change: impl Fn(&mut Settings)) -> SlaModel {
+        let mut settings = Settings::default();
+        change(&mut settings);
+        settings.validate().unwrap();
+        SlaModel::new(&settings, 7200.0)
+    }
+
+    fn mean(values: impl Iterator<Item = f64>) -> f64 {
+        let (sum, n) = values.fold((0.0, 0.0), |(sum, n), value| (sum + value, n + 1.0));
+        sum / n
+    }
+
+    fn of_class(model: &SlaModel, class: Urgency) -> impl Iterator<Item = u64> {
+        (0..20_000).filter(move |&job| model.urgency(job) == class)
+    }
+
+    #[test]
+    fn each_class_has_its_means() {
+        let model = model(|_| ());
+        let high = of_class(&model, Urgency::High).count() as f64 / 20_000.0;
+        assert!((high - 0.2).abs() < 0.012, "{high}");
+        for (class, deadline, offer) in [(Urgency::High, 4.0, 16.0), (Urgency::Low, 16.0, 4.0)] {
+            let jobs = || of_class(&model, class);
+            let factor = |value: f64| value / HOUR.as_secs_f64();
+            let deadlines = jobs().map(|job| factor(model.deadline(job, HOUR).as_secs_f64()));
+            let budgets = jobs().map(|job| factor(model.budget(job, HOUR).as_f64()));
+            let penalties = jobs().map(|job| model.penalty(job, HOUR).as_f64());
+            assert!((mean(deadlines) / deadline - 1.0).abs() < 0.02);
+            assert!((mean(budgets) / offer - 1.0).abs() < 0.02);
+            assert!((mean(penalties) / offer - 1.0).abs() < 0.02);
+        }
+    }
+
+    #[test]
+    fn sweeping_one_parameter_leaves_the_other_draws_alone() {
+        let plain = model(|_| ());
+        let swept = model(|settings| {
+            settings.high_urgency = 0.2;
+            settings.deadline = Factor {
+                low: 1.0,
+                ratio: 10.0,
+                bias: 2.0,
+            };
+        });
+        for job in 0..200 {
+            assert_eq!(plain.urgency(job), swept.urgency(job));
+            assert_eq!(plain.budget(job, HOUR), swept.budget(job, HOUR));
+            assert_eq!(plain.penalty(job, HOUR), swept.penalty(job, HOUR));
+        }
+        let more_urgent = model(|settings| settings.high_urgency = 0.8);
+        assert!((0..200).all(|job| {
+            plain.urgency(job) == Urgency::Low || more_urgent.urgency(job) == Urgency::High
+        }));
+    }
+
+    #[test]
+    fn bias_shortens_the_deadlines_of_longer_jobs_down_to_their_run_time() {
+        let plain = model(|_| ());
+        let biased = model(|settings| settings.deadline.bias = 2.0);
+        let extreme = model(|settings| settings.deadline.bias = 1000.0);
+        let long = Span::from_secs(7201);
+        for job in 0..200 {
+            let longer = biased.deadline(job, long).as_secs_f64();
+            assert!(
+                (longer * 2.0 - plain.deadline(job, long).as_secs_f64()).abs() < 1e-5
+                    || longer == 7201.0
+            );
+            let shorter = biased.deadline(job, HOUR).as_secs_f64();
+            assert!((shorter / 2.0 - plain.deadline(job, HOUR).as_secs_f64()).abs() < 1e-5);
+            assert_eq!(extreme.deadline(job, long), long);
+        }
+    }
+
+    #[test]
+    fn a_job_as_long_as_the_mean_is_not_longer() {
+        let biased = model(|settings| settings.penalty.bias = 4.0);
+        let plain = model(|_| ());
+        let mean = Span::from_secs(7200);
+        let ratio = biased.penalty(3, mean).as_f64() / plain.penalty(3, mean).as_f64();
+        assert!((ratio - 4.0).abs() < 1e-5);
+    }
+
+    #[test]
+    fn every_factor_is_above_one() {
+        let tight = model(|settings| {
+            settings.deadline = Factor {
+                low: 1.0,
+                ratio: 1.0,
+                bias: 1.0,
+            }
+        });
+        assert!((0..5_000).all(|job| tight.deadline(job, HOUR) > HOUR));
+    }
+
+    /// Deadline, budget and penalty rate of the first jobs.
+    const PINNED: [&str; 3] = [
+        "13384.494238 48665.983194 15.762684",
+        "74497.220457 17215.439971 3.204639",
+        "10704.684373 45360.648945 11.281818",
+    ];
+
+    #[test]
+    fn the_first_slas_never_change() {
+        let model = model(|_| ());
+        let first: Vec<String> = (0..3)
+            .map(|job| {
+                let (deadline, budget) = (model.deadline(job, HOUR), model.budget(job, HOUR));
+                format!("{deadline} {budget} {}", model.penalty(job, HOUR))
+            })
+            .collect();
+        assert_eq!(first, PINNED);
+    }
+}

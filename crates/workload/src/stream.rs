@@ -1,0 +1,160 @@
+//! Pinned random streams: one for each seed, index and purpose, so that drawing more of one
+//! thing leaves every other draw alone.
+//!
+//! A stream is SplitMix64 (Steele, Lea & Flood, "Fast splittable pseudorandom number
+//! generators", OOPSLA 2014) started at a hash of its key. Logarithms and the like are those
+//! of the `libm` crate, so that the bytes are the same on every platform. The values are part
+//! of tollgate's output: tests pin them.
+
+use crate::normal;
+
+/// The step of SplitMix64: 2^64 over the golden ratio, odd.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// What a stream is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Purpose {
+    /// Whether a job is of high urgency.
+    Urgency,
+    /// The deadline factor of a job.
+    Deadline,
+    /// The budget factor of a job.
+    Budget,
+    /// The penalty factor of a job.
+    Penalty,
+    /// When sessions of the embedded workload begin.
+    Arrivals,
+    /// How busy each day of the embedded workload is.
+    Days,
+    /// What the sessions of the embedded workload are made of.
+    Sessions,
+    /// What the users of the embedded workload are like.
+    Users,
+}
+
+impl Purpose {
+    /// Never renumber: the numbers are part of the key.
+    const fn code(self) -> u64 {
+        match self {
+            Self::Urgency => 1,
+            Self::Deadline => 2,
+            Self::Budget => 3,
+            Self::Penalty => 4,
+            Self::Arrivals => 5,
+            Self::Days => 6,
+            Self::Sessions => 7,
+            Self::Users => 8,
+        }
+    }
+}
+
+/// All streams of one seed and purpose: hashes what they share once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Family(u64);
+
+impl Family {
+    /// The streams of `seed` for `purpose`.
+    pub const fn new(seed: u64, purpose: Purpose) -> Self {
+        Self(mix(
+            mix(seed.wrapping_add(GOLDEN)) ^ purpose.code().wrapping_mul(GOLDEN)
+        ))
+    }
+
+    /// The stream at `index`.
+    pub const fn stream(self, index: u64) -> Stream {
+        Stream(mix(self.0 ^ mix(index.wrapping_mul(GOLDEN))))
+    }
+}
+
+/// A sequence of random numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stream(u64);
+
+impl Stream {
+    /// The next 64 random bits.
+    pub const fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(GOLDEN);
+        mix(self.0)
+    }
+
+    /// Uniform in the open interval (0, 1): the middle of one of 2^53 equal parts, rounded to
+    /// what `f64` can hold, and never 1.
+    pub fn uniform(&mut self) -> f64 {
+        let part = (self.bits() >> 11) as f64 + 0.5;
+        (part * (1.0 / (1u64 << 53) as f64)).min(1.0 - f64::EPSILON / 2.0)
+    }
+
+    /// Normal with mean 0 and standard deviation 1: one uniform number gives one deviate, in
+    /// the same order, so that sweeping a mean or a width moves each value smoothly.
+    pub fn normal(&mut self) -> f64 {
+        normal::quantile(self.uniform())
+    }
+
+    /// Exponential with mean 1.
+    pub fn exponential(&mut self) -> f64 {
+        -libm::log(self.uniform())
+    }
+
+    /// True with probability `p`.
+    pub fn chance(&mut self, p: f64) -> bool {
+        self.uniform() < p
+    }
+}
+
+/// The finaliser of SplitMix64 (Stafford's variant 13): a bijection in which every bit of the
+/// input reaches every bit of the output.
+const fn mix(mut z: u64) -> u64 {
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const PINNED_BITS: [u64; 3] = [
+        0x6391_84d8_98dc_7984,
+        0x4591_7201_c36a_be8b,
+        0x3059_6dfd_1676_0f4a,
+    ];
+    const PINNED_NORMAL: u64 = 0xbfe0_bbd3_2446_2aff;
+
+    #[test]
+    fn the_first_numbers_never_change() {
+        let mut stream = Family::new(1, Purpose::Deadline).stream(0);
+        let bits: Vec<u64> = (0..3).map(|_| stream.bits()).collect();
+        assert_eq!(bits, PINNED_BITS);
+        let normal = Family::new(42, Purpose::Budget).stream(4999).normal();
+        assert_eq!(normal.to_bits(), PINNED_NORMAL, "{normal}");
+    }
+
+    #[test]
+    fn streams_of_neighbours_are_unrelated() {
+        let family = Family::new(7, Purpose::Penalty);
+        let n = 20_000;
+        let pairs = (0..n).map(|job| {
+            let (a, b) = (family.stream(job).normal(), family.stream(job + 1).normal());
+            [a, a * a, a * b]
+        });
+        let sums = pairs.fold([0.0; 3], |sum, pair| {
+            std::array::from_fn(|at| sum[at] + pair[at])
+        });
+        let [mean, square, product] = sums.map(|sum| sum / n as f64);
+        // Four standard errors: 4/sqrt(20000) = 0.028, and 0.040 for the square.
+        assert!(mean.abs() < 0.028, "{mean}");
+        assert!((square - 1.0).abs() < 0.04, "{square}");
+        assert!(product.abs() < 0.028, "{product}");
+    }
+
+    proptest! {
+        #[test]
+        fn uniform_numbers_stay_inside(seed: u64, index: u64) {
+            let mut stream = Family::new(seed, Purpose::Urgency).stream(index);
+            let u = stream.uniform();
+            prop_assert!(0.0 < u && u < 1.0);
+            prop_assert!(stream.normal().is_finite());
+        }
+    }
+}

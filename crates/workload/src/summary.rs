@@ -1,0 +1,196 @@
+//! The figures by which workloads are compared.
+
+use tollgate_model::{Instant, Span};
+
+use crate::trace::{Trace, TraceJob};
+
+/// What a trace looks like. Means over "all jobs" count jobs that never ran with their traced
+/// run time of -1 second, as the published figures do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Summary {
+    /// How many jobs there are.
+    pub jobs: usize,
+    /// From the first submission to the last.
+    pub span: Span,
+    /// Mean time between two submissions; none with fewer than two jobs.
+    pub mean_interarrival: Option<Span>,
+    /// Mean run time of all jobs; none without jobs.
+    pub mean_runtime: Option<Span>,
+    /// Run times in seconds of the jobs that ran.
+    pub runtimes_s: Option<Quantiles>,
+    /// Mean processors of a job; none without jobs.
+    pub mean_procs: Option<f64>,
+    /// Processors of the jobs.
+    pub procs: Option<Quantiles>,
+    /// How many jobs never ran.
+    pub never_ran: usize,
+    /// How many jobs have an estimate above their run time, those that never ran included.
+    pub over_estimated: usize,
+    /// How many jobs ran longer than their estimate.
+    pub under_estimated: usize,
+    /// Estimate over run time of the over-estimated jobs that ran; above 1.
+    pub over_ratios: Option<Quantiles>,
+    /// Run time over estimate of the under-estimated jobs; above 1.
+    pub under_ratios: Option<Quantiles>,
+    /// Processors of the machine, by which utilisation is meant.
+    pub nodes: u32,
+    /// Work of all jobs over what the machine could do between the first and the last
+    /// submission: the offered load, above 1 where it is too much. None if that is no time.
+    pub utilisation: Option<f64>,
+}
+
+/// A distribution in a few numbers: each is the value at rank `floor(p (n - 1))`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Quantiles {
+    /// The least.
+    pub min: f64,
+    /// A tenth are at most this.
+    pub p10: f64,
+    /// A quarter are at most this.
+    pub p25: f64,
+    /// Half are at most this.
+    pub median: f64,
+    /// Three quarters are at most this.
+    pub p75: f64,
+    /// Nine tenths are at most this.
+    pub p90: f64,
+    /// 99 of 100 are at most this.
+    pub p99: f64,
+    /// The largest.
+    pub max: f64,
+}
+
+impl Summary {
+    /// The figures of `trace`.
+    pub fn of(trace: &Trace) -> Self {
+        let jobs = &trace.jobs;
+        let ran = || jobs.iter().filter(|job| job.runtime > Span::ZERO);
+        let over = |job: &&TraceJob| job.estimate > job.runtime;
+        let under = |job: &&TraceJob| job.estimate < job.runtime;
+        let span = span(jobs);
+        let (nodes, _) = trace.nodes();
+        Self {
+            jobs: jobs.len(),
+            span,
+            mean_interarrival: interarrival(span, jobs.len()),
+            mean_runtime: mean(jobs.iter().map(|job| job.runtime.as_secs_f64()))
+                .map(Span::from_secs_f64),
+            runtimes_s: Quantiles::of(ran().map(|job| job.runtime.as_secs_f64())),
+            mean_procs: mean(jobs.iter().map(|job| f64::from(job.procs))),
+            procs: Quantiles::of(jobs.iter().map(|job| f64::from(job.procs))),
+            never_ran: jobs.len() - ran().count(),
+            over_estimated: jobs.iter().filter(over).count(),
+            under_estimated: ran().filter(under).count(),
+            over_ratios: Quantiles::of(ran().filter(over).map(|job| 1.0 / overrun(job))),
+            under_ratios: Quantiles::of(ran().filter(under).map(overrun)),
+            nodes,
+            utilisation: utilisation(jobs, nodes, span),
+        }
+    }
+
+    /// `count` jobs as a share of all, 0 without jobs.
+    pub fn share(&self, count: usize) -> f64 {
+        count as f64 / self.jobs.max(1) as f64
+    }
+}
+
+impl Quantiles {
+    /// Those of `values`; none if there are no values.
+    pub fn of(values: impl Iterator<Item = f64>) -> Option<Self> {
+        let mut sorted: Vec<f64> = values.collect();
+        sorted.sort_by(f64::total_cmp);
+        let last = sorted.len().checked_sub(1)?;
+        let at = |p: f64| sorted[(p * last as f64) as usize];
+        Some(Self {
+            min: at(0.0),
+            p10: at(0.1),
+            p25: at(0.25),
+            median: at(0.5),
+            p75: at(0.75),
+            p90: at(0.9),
+            p99: at(0.99),
+            max: at(1.0),
+        })
+    }
+}
+
+/// Run time over estimate.
+fn overrun(job: &TraceJob) -> f64 {
+    job.runtime.as_secs_f64() / job.estimate.as_secs_f64()
+}
+
+fn span(jobs: &[TraceJob]) -> Span {
+    let submits = || jobs.iter().map(|job| job.submit);
+    let first = submits().min().unwrap_or(Instant::ZERO);
+    let last = submits().max().unwrap_or(Instant::ZERO);
+    last.since(first)
+}
+
+fn interarrival(span: Span, jobs: usize) -> Option<Span> {
+    let gaps = jobs.checked_sub(1).filter(|&gaps| gaps > 0)?;
+    Some(Span::from_secs_f64(span.as_secs_f64() / gaps as f64))
+}
+
+fn utilisation(jobs: &[TraceJob], nodes: u32, span: Span) -> Option<f64> {
+    let work: f64 = jobs
+        .iter()
+        .map(|job| f64::from(job.procs) * job.runtime.max(Span::ZERO).as_secs_f64())
+        .sum();
+    (span > Span::ZERO).then(|| work / (f64::from(nodes) * span.as_secs_f64()))
+}
+
+fn mean(values: impl ExactSizeIterator<Item = f64>) -> Option<f64> {
+    let n = values.len();
+    (n > 0).then(|| values.sum::<f64>() / n as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(submit: i64, runtime: i64, estimate: i64, procs: u32) -> TraceJob {
+        TraceJob {
+            number: 0,
+            submit: Instant::from_secs(submit),
+            runtime: Span::from_secs(runtime),
+            estimate: Span::from_secs(estimate),
+            procs,
+        }
+    }
+
+    #[test]
+    fn the_figures_of_four_jobs() {
+        let mut trace = Trace::empty("four jobs");
+        trace.jobs = vec![
+            job(100, 10, 40, 4),
+            job(110, -1, 30, 8),
+            job(130, 20, 10, 1),
+            job(200, 5, 5, 3),
+        ];
+        let summary = Summary::of(&trace);
+        assert_eq!(summary.span, Span::from_secs(100));
+        assert_eq!(
+            summary.mean_interarrival,
+            Some(Span::from_secs_f64(100.0 / 3.0))
+        );
+        assert_eq!(summary.mean_runtime, Some(Span::from_secs_f64(8.5)));
+        assert_eq!(summary.runtimes_s.unwrap().median, 10.0);
+        assert_eq!(summary.mean_procs, Some(4.0));
+        assert_eq!(summary.never_ran, 1);
+        assert_eq!((summary.over_estimated, summary.under_estimated), (2, 1));
+        assert_eq!(summary.over_ratios.unwrap().max, 4.0);
+        assert_eq!(summary.under_ratios.unwrap().max, 2.0);
+        assert_eq!(summary.nodes, 8);
+        assert_eq!(summary.utilisation, Some((40.0 + 20.0 + 15.0) / 800.0));
+        assert_eq!(summary.share(1), 0.25);
+    }
+
+    #[test]
+    fn no_jobs_have_no_means() {
+        let summary = Summary::of(&Trace::empty("nothing"));
+        assert_eq!(summary.jobs, 0);
+        assert_eq!(summary.mean_runtime, None);
+        assert_eq!(summary.utilisation, None);
+        assert_eq!(summary.runtimes_s, None);
+    }
+}

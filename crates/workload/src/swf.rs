@@ -1,0 +1,250 @@
+//! The Standard Workload Format of the Parallel Workloads Archive: 18 numbers a line,
+//! comments and header directives after `;`, -1 for what is not known.
+//!
+//! Chapin et al., "Benchmarks and standards for the evaluation of parallel job schedulers",
+//! JSSPP 1999. Real files bend the format, so: blanks of any kind and number separate fields,
+//! fields may have fractions, fewer than 18 will do (fewer than 5 will not), and what comes
+//! after them is not looked at. Neither are fields that tollgate does not use.
+
+use std::io::BufRead;
+
+use tollgate_model::Instant;
+
+use crate::diagnostics::{Field, Finding};
+use crate::error::ReadError;
+use crate::field;
+use crate::lines::{Line, for_each_line};
+use crate::number::millionths;
+use crate::open::{Columns, ReadOptions};
+use crate::trace::{Metadata, Trace, TraceJob};
+
+/// Reads every record of `reader`; lines that are none are counted and left out.
+///
+/// - processors: allocated (field 5) if positive, else requested (field 8), else 1;
+/// - estimate: requested time (field 9) if positive, else the run time.
+///
+/// # Errors
+/// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no line was a job.
+pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<Trace, ReadError> {
+    let mut swf = Reader::new(source, options);
+    for_each_line(reader, |number, line| swf.line(number, line))
+        .map_err(|(line, error)| ReadError::Io { line, error })?;
+    swf.finish()
+}
+
+/// Whether `line` may be the first of such a file: a comment, or a number and then perhaps
+/// more. What is wrong with it otherwise is the reader's business.
+pub(crate) fn starts_like(line: &[u8]) -> bool {
+    let first = Fields(line).next().unwrap_or_default();
+    first.starts_with(b";") || millionths(first).is_ok()
+}
+
+/// Whether `line` has as many numbers as a record must have.
+pub(crate) fn is_record(line: &[u8]) -> bool {
+    let numbers = Fields(line).map_while(|field| millionths(field).ok());
+    numbers.take(5).count() == 5
+}
+
+struct Reader {
+    trace: Trace,
+    latest: Instant,
+}
+
+impl Reader {
+    fn new(source: &str, options: ReadOptions) -> Self {
+        let mut trace = Trace::empty(source);
+        trace.metadata = match options.columns {
+            Columns::Core => None,
+            Columns::All => Some(Metadata::default()),
+        };
+        Self {
+            trace,
+            latest: Instant::ZERO,
+        }
+    }
+
+    fn line(&mut self, number: u64, line: Line<'_>) {
+        let found = match line {
+            Line::TooLong => Err(Finding::LineTooLong),
+            Line::Text(text) => match text.trim_ascii_start() {
+                [] => Ok(()),
+                [b';', comment @ ..] => self.directive(comment),
+                record => self.record(record, number),
+            },
+        };
+        if let Err(finding) = found {
+            self.trace.diagnostics.record(finding, number);
+        }
+    }
+
+    fn finish(self) -> Result<Trace, ReadError> {
+        if self.trace.jobs.is_empty() {
+            return Err(ReadError::NoUsableLine {
+                diagnostics: self.trace.diagnostics,
+            });
+        }
+        Ok(self.trace)
+    }
+
+    /// A comment; those of the form `Name: number` that tollgate knows are kept. The number
+    /// may be followed by words (`MaxNodes: 400 (48 interactive, ..)`).
+    fn directive(&mut self, comment: &[u8]) -> Result<(), Finding> {
+        let Some(colon) = memchr::memchr(b':', comment) else {
+            return Ok(());
+        };
+        let (name, value) = (comment[..colon].trim_ascii(), &comment[colon + 1..]);
+        if name == b"UnixStartTime" {
+            let start = first_number(value).ok_or(Finding::DirectiveNotANumber)?;
+            return keep_first(&mut self.trace.unix_start, Instant::from_secs(start));
+        }
+        let kept = match name {
+            b"MaxProcs" => &mut self.trace.max_procs,
+            b"MaxNodes" => &mut self.trace.max_nodes,
+            _ => return Ok(()),
+        };
+        let count = first_number(value)
+            .and_then(|count| u32::try_from(count).ok())
+            .filter(|&count| count > 0)
+            .ok_or(Finding::DirectiveNotANumber)?;
+        keep_first(kept, count)
+    }
+
+    fn record(&mut self, text: &[u8], line: u64) -> Result<(), Finding> {
+        let record = Record::split(text)?;
+        let job = self.job(&record, line)?;
+        self.names(&record, line);
+        self.trace.push_job(job, line, &mut self.latest);
+        Ok(())
+    }
+
+    fn job(&mut self, record: &Record<'_>, line: u64) -> Result<TraceJob, Finding> {
+        let number = field::job_number(record.number)?;
+        let submit = field::submit(record.submit)?;
+        let runtime = field::span(record.runtime, Field::RunTime)?;
+        let allocated = field::procs(record.allocated)?;
+        let requested = match (allocated, record.requested) {
+            (None, Some(text)) => field::procs(text)?,
+            (Some(_), _) | (None, None) => None,
+        };
+        let estimate = record
+            .estimate
+            .map(|text| field::span(text, Field::Estimate))
+            .transpose()?;
+
+        // The line is a job: only now may something be said about what was assumed.
+        let notes = &mut self.trace.diagnostics;
+        let (runtime, estimate) = field::settle_times(Some(runtime), estimate, line, notes);
+        let procs = allocated.unwrap_or_else(|| {
+            let assumed = match requested {
+                Some(_) => Finding::RequestedProcs,
+                None => Finding::OneProc,
+            };
+            notes.record(assumed, line);
+            requested.unwrap_or(1)
+        });
+        Ok(TraceJob {
+            number,
+            submit,
+            runtime,
+            estimate,
+            procs,
+        })
+    }
+
+    fn names(&mut self, record: &Record<'_>, line: u64) {
+        let Some(metadata) = &mut self.trace.metadata else {
+            return;
+        };
+        for (column, text) in [
+            (&mut metadata.user, record.user),
+            (&mut metadata.group, record.group),
+            (&mut metadata.executable, record.executable),
+            (&mut metadata.queue, record.queue),
+        ] {
+            let known = text.filter(|&text| text != b"-1");
+            field::push_name(column, known, line, &mut self.trace.diagnostics);
+        }
+    }
+}
+
+/// The fields of one line that are used, as text.
+#[derive(Default)]
+struct Record<'a> {
+    number: &'a [u8],
+    submit: &'a [u8],
+    runtime: &'a [u8],
+    allocated: &'a [u8],
+    requested: Option<&'a [u8]>,
+    estimate: Option<&'a [u8]>,
+    user: Option<&'a [u8]>,
+    group: Option<&'a [u8]>,
+    executable: Option<&'a [u8]>,
+    queue: Option<&'a [u8]>,
+}
+
+impl<'a> Record<'a> {
+    fn split(text: &'a [u8]) -> Result<Self, Finding> {
+        let mut fields = Fields(text);
+        let mut required = || fields.next().ok_or(Finding::TooFewFields);
+        let (number, submit) = (required()?, required()?);
+        let _wait = required()?;
+        let (runtime, allocated) = (required()?, required()?);
+        // Fields 8, 9 and 12 to 15; the average processor time and memory of 6 and 7, the
+        // memory and status of 10 and 11 are passed over.
+        let (requested, estimate) = (fields.nth(2), fields.next());
+        let (user, group) = (fields.nth(2), fields.next());
+        let (executable, queue) = (fields.next(), fields.next());
+        Ok(Self {
+            number,
+            submit,
+            runtime,
+            allocated,
+            requested,
+            estimate,
+            user,
+            group,
+            executable,
+            queue,
+        })
+    }
+}
+
+/// The pieces of a line between blanks.
+struct Fields<'a>(&'a [u8]);
+
+impl<'a> Iterator for Fields<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let start = self.0.iter().position(|&byte| !is_blank(byte))?;
+        let rest = &self.0[start..];
+        let end = rest
+            .iter()
+            .position(|&byte| is_blank(byte))
+            .unwrap_or(rest.len());
+        let (field, rest) = rest.split_at(end);
+        self.0 = rest;
+        Some(field)
+    }
+}
+
+/// Blanks, tabs and whatever else below them ends up in files, such as carriage returns.
+const fn is_blank(byte: u8) -> bool {
+    byte <= b' '
+}
+
+fn first_number(text: &[u8]) -> Option<i64> {
+    let word = Fields(text).next()?;
+    std::str::from_utf8(word).ok()?.parse().ok()
+}
+
+fn keep_first<T: Copy + PartialEq>(kept: &mut Option<T>, value: T) -> Result<(), Finding> {
+    match *kept {
+        Some(first) if first != value => Err(Finding::DirectiveAgain),
+        Some(_) => Ok(()),
+        None => {
+            *kept = Some(value);
+            Ok(())
+        }
+    }
+}

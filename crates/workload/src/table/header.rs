@@ -1,0 +1,131 @@
+//! Which column of a job table stands where.
+
+use csv::ByteRecord;
+
+use crate::error::ReadError;
+
+/// The columns that tollgate knows, in the order in which it writes them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Column {
+    JobId,
+    Submit,
+    Runtime,
+    Procs,
+    Estimate,
+    User,
+    Group,
+    Executable,
+    Queue,
+    Deadline,
+    Budget,
+    Penalty,
+}
+
+impl Column {
+    pub(super) const ALL: [Self; 12] = [
+        Self::JobId,
+        Self::Submit,
+        Self::Runtime,
+        Self::Procs,
+        Self::Estimate,
+        Self::User,
+        Self::Group,
+        Self::Executable,
+        Self::Queue,
+        Self::Deadline,
+        Self::Budget,
+        Self::Penalty,
+    ];
+    const REQUIRED: [Self; 4] = [Self::JobId, Self::Submit, Self::Runtime, Self::Procs];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::JobId => "job_id",
+            Self::Submit => "submit_s",
+            Self::Runtime => "runtime_s",
+            Self::Procs => "procs",
+            Self::Estimate => "estimate_s",
+            Self::User => "user",
+            Self::Group => "group",
+            Self::Executable => "executable",
+            Self::Queue => "queue",
+            Self::Deadline => "deadline_s",
+            Self::Budget => "budget",
+            Self::Penalty => "penalty_per_s",
+        }
+    }
+}
+
+/// Whether a header cell names a column without which there is no job table.
+pub(crate) fn is_required(cell: &[u8]) -> bool {
+    Column::REQUIRED
+        .iter()
+        .any(|column| column.name().as_bytes() == cell)
+}
+
+/// The header of one table: where each known column stands, and what else there is.
+pub(super) struct Header {
+    /// By `Column as usize`.
+    places: [Option<usize>; Column::ALL.len()],
+    /// Name and place of the columns that are not known, in file order.
+    pub(super) extra: Vec<(String, usize)>,
+}
+
+impl Header {
+    /// Reads the header in `record`, which stands on `line`.
+    pub(super) fn parse(record: &ByteRecord, line: u64) -> Result<Self, ReadError> {
+        let mut header = Self {
+            places: [None; Column::ALL.len()],
+            extra: Vec::new(),
+        };
+        for (place, cell) in record.iter().enumerate() {
+            let name = String::from_utf8_lossy(cell.trim_ascii()).into_owned();
+            if header.place_of(&name).is_some() {
+                return Err(ReadError::DuplicateColumn { line, column: name });
+            }
+            match Column::ALL.into_iter().find(|column| column.name() == name) {
+                Some(column) => header.places[column as usize] = Some(place),
+                None => header.extra.push((name, place)),
+            }
+        }
+        match Column::REQUIRED
+            .into_iter()
+            .find(|&column| !header.has(column))
+        {
+            Some(missing) => Err(ReadError::MissingColumn {
+                line,
+                column: missing.name(),
+            }),
+            None => Ok(header),
+        }
+    }
+
+    pub(super) const fn has(&self, column: Column) -> bool {
+        self.places[column as usize].is_some()
+    }
+
+    /// The cell of `column` in `record`; none if there is no such column or it is empty.
+    pub(super) fn cell<'a>(&self, record: &'a ByteRecord, column: Column) -> Option<&'a [u8]> {
+        let cell = record.get(self.places[column as usize]?)?.trim_ascii();
+        (!cell.is_empty()).then_some(cell)
+    }
+
+    /// Whether `record` is the header itself, once more.
+    pub(super) fn is_again(&self, record: &ByteRecord) -> bool {
+        Column::REQUIRED
+            .into_iter()
+            .all(|column| self.cell(record, column) == Some(column.name().as_bytes()))
+    }
+
+    fn place_of(&self, name: &str) -> Option<usize> {
+        let known = Column::ALL.into_iter().find(|column| column.name() == name);
+        match known {
+            Some(column) => self.places[column as usize],
+            None => self
+                .extra
+                .iter()
+                .find(|(extra, _)| extra == name)
+                .map(|&(_, place)| place),
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! Reading a job table.
+
+use std::borrow::Cow;
+use std::io::{self, Read};
+
+use csv::{ByteRecord, ReaderBuilder};
+use tollgate_model::{Instant, Span};
+
+use super::header::{Column, Header};
+use crate::diagnostics::{Diagnostics, Field, Finding};
+use crate::error::ReadError;
+use crate::extra::ExtraColumns;
+use crate::field;
+use crate::open::{Columns, ReadOptions};
+use crate::trace::{Metadata, Trace, TraceJob, TraceSla};
+
+/// Reads every line of the job table in `reader`; lines that are no jobs are counted and left
+/// out. `reader` is buffered here.
+///
+/// # Errors
+/// [`ReadError::Io`] if the reader fails, [`ReadError::MissingColumn`] or
+/// [`ReadError::DuplicateColumn`] if the header will not do, [`ReadError::NoUsableLine`] if no
+/// line was a job.
+pub fn read(source: &str, reader: impl Read, options: ReadOptions) -> Result<Trace, ReadError> {
+    let mut csv = ReaderBuilder::new()
+        .has_headers(false)
+        .flexible(true)
+        .from_reader(reader);
+    let mut record = ByteRecord::new();
+    let mut next = |record: &mut ByteRecord| {
+        let line = csv.position().line();
+        csv.read_byte_record(record)
+            .map_err(|error| io_error(error, line))
+    };
+    if !next(&mut record)? {
+        return Err(ReadError::Empty);
+    }
+    let header = Header::parse(&record, line_of(&record))?;
+    let mut table = Reader::new(source, header, record.len(), options);
+    while next(&mut record)? {
+        table.line(&record);
+    }
+    table.finish()
+}
+
+/// The reader's own error, unwrapped: its kind tells damaged compression apart.
+fn io_error(error: csv::Error, line: u64) -> ReadError {
+    let text = error.to_string();
+    let error = if let csv::ErrorKind::Io(error) = error.into_kind() {
+        error
+    } else {
+        // With flexible records of bytes nothing else can be wrong.
+        io::Error::other(text)
+    };
+    ReadError::Io { line, error }
+}
+
+fn line_of(record: &ByteRecord) -> u64 {
+    record.position().map_or(1, csv::Position::line)
+}
+
+struct Reader {
+    header: Header,
+    width: usize,
+    trace: Trace,
+    latest: Instant,
+}
+
+impl Reader {
+    fn new(source: &str, header: Header, width: usize, options: ReadOptions) -> Self {
+        let mut trace = Trace::empty(source);
+        trace.metadata = match options.columns {
+            Columns::Core => None,
+            Columns::All => Some(Metadata::default()),
+        };
+        let any_sla = [Column::Deadline, Column::Budget, Column::Penalty]
+            .into_iter()
+            .any(|column| header.has(column));
+        trace.slas = any_sla.then(Vec::new);
+        if !header.extra.is_empty() {
+            let names = header.extra.iter().map(|(name, _)| name.clone());
+            trace.extra = Some(ExtraColumns::new(names.collect()));
+        }
+        Self {
+            header,
+            width,
+            trace,
+            latest: Instant::ZERO,
+        }
+    }
+
+    fn line(&mut self, record: &ByteRecord) {
+        let line = line_of(record);
+        if let Err(finding) = self.record(record, line) {
+            self.trace.diagnostics.record(finding, line);
+        }
+    }
+
+    fn record(&mut self, record: &ByteRecord, line: u64) -> Result<(), Finding> {
+        if record.len() != self.width {
+            return Err(Finding::FieldCount);
+        }
+        if self.header.is_again(record) {
+            return Err(Finding::HeaderAgain);
+        }
+        let job = self.job(record, line)?;
+        self.sla(record, line);
+        self.names(record, line);
+        self.extra(record, line);
+        self.trace.push_job(job, line, &mut self.latest);
+        Ok(())
+    }
+
+    fn job(&mut self, record: &ByteRecord, line: u64) -> Result<TraceJob, Finding> {
+        let cell = |column| self.header.cell(record, column);
+        let number = field::job_number(cell(Column::JobId).unwrap_or_default())?;
+        let submit = field::submit(cell(Column::Submit).unwrap_or_default())?;
+        let span = |column, field| -> Result<Option<Span>, Finding> {
+            cell(column)
+                .map(|text| field::span(text, field))
+                .transpose()
+        };
+        let runtime = span(Column::Runtime, Field::RunTime)?;
+        let estimate = span(Column::Estimate, Field::Estimate)?;
+        let procs = cell(Column::Procs).map(field::procs).transpose()?.flatten();
+
+        // The line is a job: only now may something be said about what was assumed.
+        let notes = &mut self.trace.diagnostics;
+        let (runtime, estimate) = field::settle_times(runtime, estimate, line, notes);
+        if procs.is_none() {
+            notes.record(Finding::OneProc, line);
+        }
+        Ok(TraceJob {
+            number,
+            submit,
+            runtime,
+            estimate,
+            procs: procs.unwrap_or(1),
+        })
+    }
+
+    fn sla(&mut self, record: &ByteRecord, line: u64) {
+        let Self { header, trace, .. } = self;
+        let Some(slas) = &mut trace.slas else {
+            return;
+        };
+        let notes = &mut trace.diagnostics;
+        let cell = |column| header.cell(record, column);
+        slas.push(TraceSla {
+            deadline: usable(
+                cell(Column::Deadline),
+                field::deadline,
+                Field::Deadline,
+                line,
+                notes,
+            ),
+            budget: usable(
+                cell(Column::Budget),
+                field::budget,
+                Field::Budget,
+                line,
+                notes,
+            ),
+            penalty: usable(
+                cell(Column::Penalty),
+                field::penalty,
+                Field::Penalty,
+                line,
+                notes,
+            ),
+        });
+    }
+
+    fn names(&mut self, record: &ByteRecord, line: u64) {
+        let Self { header, trace, .. } = self;
+        let Some(metadata) = &mut trace.metadata else {
+            return;
+        };
+        for (labels, column) in [
+            (&mut metadata.user, Column::User),
+            (&mut metadata.group, Column::Group),
+            (&mut metadata.executable, Column::Executable),
+            (&mut metadata.queue, Column::Queue),
+        ] {
+            let text = header.cell(record, column);
+            field::push_name(labels, text, line, &mut trace.diagnostics);
+        }
+    }
+
+    fn extra(&mut self, record: &ByteRecord, line: u64) {
+        let Some(extra) = &mut self.trace.extra else {
+            return;
+        };
+        for &(_, place) in &self.header.extra {
+            let cell = String::from_utf8_lossy(&record[place]);
+            if let Cow::Owned(_) = cell {
+                self.trace.diagnostics.record(Finding::NameNotUtf8, line);
+            }
+            extra.push(&cell);
+        }
+    }
+
+    fn finish(self) -> Result<Trace, ReadError> {
+        if self.trace.jobs.is_empty() {
+            return Err(ReadError::NoUsableLine {
+                diagnostics: self.trace.diagnostics,
+            });
+        }
+        Ok(self.trace)
+    }
+}
+
+/// The value of a cell that may be empty; one that makes no sense counts as empty, and that is
+/// noted.
+fn usable<T>(
+    cell: Option<&[u8]>,
+    parse: impl Fn(&[u8]) -> Option<T>,
+    field: Field,
+    line: u64,
+    notes: &mut Diagnostics,
+) -> Option<T> {
+    let text = cell?;
+    let value = parse(text);
+    if value.is_none() {
+        notes.record(Finding::UnusableSla(field), line);
+    }
+    value
+}

@@ -1,0 +1,218 @@
+//! What a reader returns: the jobs of a file, in file order.
+
+use std::fmt;
+
+use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
+
+use crate::diagnostics::{Diagnostics, Finding};
+use crate::extra::ExtraColumns;
+use crate::labels::Labels;
+
+/// A job as a trace records it. The truth: a policy never sees this.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TraceJob {
+    /// The public number of the job.
+    pub number: u64,
+    /// When it was submitted, on the trace's own clock. Not negative.
+    pub submit: Instant,
+    /// How long it ran on each of its processors; zero or negative if it never ran.
+    pub runtime: Span,
+    /// How long its user said it would run; the run time (so perhaps not positive) where the
+    /// trace does not say.
+    pub estimate: Span,
+    /// Processors it used, or asked for. At least 1.
+    pub procs: u32,
+}
+
+/// What a trace says about a job's SLA; each part may be missing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TraceSla {
+    /// Span after submission by which the job must have finished. Positive.
+    pub deadline: Option<Span>,
+    /// The most that its user pays. Not negative.
+    pub budget: Option<Credits>,
+    /// What each second past the deadline costs the provider. Not negative.
+    pub penalty: Option<CreditsPerSecond>,
+}
+
+/// Who handed the jobs in, and what they were: columns with a row a job.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Metadata {
+    /// The user.
+    pub user: Labels,
+    /// The user's group.
+    pub group: Labels,
+    /// What was run.
+    pub executable: Labels,
+    /// The queue that it was handed to.
+    pub queue: Labels,
+}
+
+impl Metadata {
+    fn drop_first(&mut self, n: usize) {
+        let Self {
+            user,
+            group,
+            executable,
+            queue,
+        } = self;
+        for column in [user, group, executable, queue] {
+            column.drop_first(n);
+        }
+    }
+}
+
+/// The jobs of a file, and everything worth saying about them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Trace {
+    /// Where they came from, for messages.
+    pub source: String,
+    /// The jobs in file order, which is nearly always the order of submission.
+    pub jobs: Vec<TraceJob>,
+    /// Their SLAs, if the file has any column for them; a row a job.
+    pub slas: Option<Vec<TraceSla>>,
+    /// Users, groups, executables and queues, if they were asked for.
+    pub metadata: Option<Metadata>,
+    /// Columns that tollgate does not know, if there were any.
+    pub extra: Option<ExtraColumns>,
+    /// Processors of the machine, from the header.
+    pub max_procs: Option<u32>,
+    /// Nodes of the machine, from the header.
+    pub max_nodes: Option<u32>,
+    /// The instant, since the Unix epoch, of the origin of the trace's clock.
+    pub unix_start: Option<Instant>,
+    /// What was skipped, repaired or defaulted. Line numbers are those of the whole file,
+    /// also after a cut.
+    pub diagnostics: Diagnostics,
+}
+
+impl Trace {
+    /// A trace without jobs, from `source`.
+    pub fn empty(source: impl Into<String>) -> Self {
+        Self {
+            source: source.into(),
+            ..Self::default()
+        }
+    }
+
+    /// The size of the machine, and where that is known from: MaxProcs of the header, else
+    /// MaxNodes, else the widest job (1 without jobs).
+    pub fn nodes(&self) -> (u32, NodesFrom) {
+        let header = [
+            (self.max_procs, NodesFrom::MaxProcs),
+            (self.max_nodes, NodesFrom::MaxNodes),
+        ];
+        header
+            .into_iter()
+            .find_map(|(nodes, from)| nodes.map(|nodes| (nodes, from)))
+            .unwrap_or_else(|| (self.widest_job(), NodesFrom::WidestJob))
+    }
+
+    fn widest_job(&self) -> u32 {
+        let widths = self.jobs.iter().map(|job| job.procs);
+        widths.max().unwrap_or(1)
+    }
+
+    /// The last `n` jobs in file order, or all if there are fewer. Cut before anything is
+    /// filtered: the published subsets contain the jobs that never ran.
+    #[must_use]
+    pub fn last(mut self, n: usize) -> Self {
+        let before = self.jobs.len().saturating_sub(n);
+        self.jobs.drain(..before);
+        self.jobs.shrink_to_fit();
+        if let Some(slas) = &mut self.slas {
+            slas.drain(..before);
+        }
+        if let Some(metadata) = &mut self.metadata {
+            metadata.drop_first(before);
+        }
+        if let Some(extra) = &mut self.extra {
+            extra.drop_first(before);
+        }
+        self
+    }
+
+    /// Appends a job from `line`, and notes if it is out of order. `latest` is the latest
+    /// submit time so far.
+    pub(crate) fn push_job(&mut self, job: TraceJob, line: u64, latest: &mut Instant) {
+        if job.submit < *latest {
+            self.diagnostics.record(Finding::OutOfOrder, line);
+        }
+        *latest = job.submit.max(*latest);
+        self.jobs.push(job);
+    }
+}
+
+/// What the size of the machine was taken from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum NodesFrom {
+    /// `MaxProcs` in the header of the trace.
+    MaxProcs,
+    /// `MaxNodes` in the header of the trace.
+    MaxNodes,
+    /// The widest job: the header does not say.
+    WidestJob,
+}
+
+/// In words, to stand after "128 nodes (".
+impl fmt::Display for NodesFrom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::MaxProcs => "MaxProcs in the header of the trace",
+            Self::MaxNodes => "MaxNodes in the header of the trace",
+            Self::WidestJob => "the widest job: the trace does not say",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_million_jobs_stay_small() {
+        assert!(size_of::<TraceJob>() <= 40);
+    }
+
+    #[test]
+    fn a_cut_keeps_every_column_aligned() {
+        let mut trace = Trace::empty("here");
+        let mut metadata = Metadata::default();
+        let mut extra = ExtraColumns::new(vec!["note".into()]);
+        let mut slas = Vec::new();
+        for number in 0..5 {
+            trace.jobs.push(TraceJob {
+                number,
+                submit: Instant::from_secs(number as i64),
+                runtime: Span::from_secs(1),
+                estimate: Span::from_secs(1),
+                procs: 1,
+            });
+            let name = number.to_string();
+            for column in [
+                &mut metadata.user,
+                &mut metadata.group,
+                &mut metadata.executable,
+                &mut metadata.queue,
+            ] {
+                column.push(Some(&name));
+            }
+            extra.push(&name);
+            slas.push(TraceSla {
+                deadline: Some(Span::from_secs(number as i64 + 1)),
+                ..TraceSla::default()
+            });
+        }
+        trace.metadata = Some(metadata);
+        trace.extra = Some(extra);
+        trace.slas = Some(slas);
+
+        let cut = trace.clone().last(2);
+        assert_eq!(cut.jobs[0].number, 3);
+        assert_eq!(cut.slas.unwrap()[0].deadline, Some(Span::from_secs(4)));
+        assert_eq!(cut.metadata.unwrap().queue.get(1), Some("4"));
+        assert_eq!(cut.extra.unwrap().row(0).next(), Some("3"));
+        assert_eq!(trace.clone().last(9), trace);
+        assert!(trace.last(0).jobs.is_empty());
+    }
+}

@@ -1,0 +1,5 @@
+//! Whatever a file may hold, compressed or not.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tollgate_workload::fuzz::open(data));

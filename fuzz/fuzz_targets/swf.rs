@@ -1,0 +1,5 @@
+//! The Standard Workload Format.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tollgate_workload::fuzz::swf(data));

@@ -1,0 +1,5 @@
+//! The job table.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tollgate_workload::fuzz::table(data));
