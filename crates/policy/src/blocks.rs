@@ -8,8 +8,8 @@
 use std::fmt::Debug;
 
 /// How many entries a block holds at most: where looking at a block in vain costs as much as
-/// passing over the summaries of a queue of 15,000 (measured with 16 to 128).
-const CAPACITY: usize = 32;
+/// passing over the summaries of a queue of 15,000 (measured with 16 to 256).
+const CAPACITY: usize = 96;
 
 /// What is kept in [`Blocks`].
 pub(crate) trait Entry: Copy + Debug {

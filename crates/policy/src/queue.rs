@@ -190,7 +190,7 @@ impl Queue {
         if self.settings.depth != Depth::AtMost(0) {
             blocked.fresh.sort_unstable_by_key(Entry::key);
             for job in &blocked.fresh {
-                if blocked.shadow.fits(cx.now(), cx.n_idle(), job) {
+                if blocked.shadow.room(cx.now(), cx.n_idle()).fits(job) {
                     self.waiting.remove(job.key());
                     self.start_candidate(cx, job, &mut blocked.shadow);
                 }
@@ -205,11 +205,11 @@ impl Queue {
         let (test, now) = (self.settings.test, cx.now());
         let mut cursor = Cursor::default().next();
         while cx.n_idle() > 0 {
-            let idle = cx.n_idle();
+            let room = shadow.room(now, cx.n_idle());
             let found = self.waiting.find(
                 cursor,
-                |least| shadow.may_fit(now, idle, least) || test.may_drop_on_sight(least, now),
-                |job| shadow.fits(now, idle, job) || test.on_sight(job, now).is_some(),
+                |least| room.may_fit(least) || test.may_drop_on_sight(least, now),
+                |job| room.fits(job) || test.on_sight(job, now).is_some(),
             );
             let Some((at, job)) = found else {
                 return;

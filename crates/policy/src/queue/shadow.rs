@@ -57,20 +57,13 @@ impl Shadow {
         }
     }
 
-    /// Whether a job that takes `procs` processors for `estimate` from `now` on leaves the
-    /// reservation where it is.
-    fn allows(&self, now: Instant, procs: u32, estimate: Span) -> bool {
-        now + estimate <= self.at || procs <= self.extra
-    }
-
-    /// Whether a waiting job fits besides the reservation.
-    pub(super) fn fits(&self, now: Instant, idle: u32, job: &Waiting) -> bool {
-        job.procs <= idle && self.allows(now, job.procs, job.estimate)
-    }
-
-    /// Whether one of a block's jobs may fit.
-    pub(super) fn may_fit(&self, now: Instant, idle: u32, least: &Least) -> bool {
-        least.procs <= idle && self.allows(now, least.procs, least.estimate)
+    /// What a candidate has at `now`, with `idle` processors idle.
+    pub(super) fn room(&self, now: Instant, idle: u32) -> Room {
+        Room {
+            idle,
+            window: self.at.since(now),
+            extra: self.extra,
+        }
     }
 
     /// Takes note of a job that was started beside the reservation: one that runs past the
@@ -79,5 +72,32 @@ impl Shadow {
         if now + job.estimate > self.at {
             self.extra -= job.procs;
         }
+    }
+}
+
+/// What a candidate may take without delaying the reservation.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Room {
+    idle: u32,
+    /// How long a job may run on any of the idle processors.
+    window: Span,
+    /// On how many it may run for longer.
+    extra: u32,
+}
+
+impl Room {
+    /// Whether a waiting job fits.
+    pub(super) fn fits(&self, job: &Waiting) -> bool {
+        self.holds(job.procs, job.estimate)
+    }
+
+    /// Whether one of a block's jobs may fit.
+    pub(super) fn may_fit(&self, least: &Least) -> bool {
+        self.holds(least.procs, least.estimate)
+    }
+
+    /// Evaluated without branches: in a long queue nearly every answer is no, for either cause.
+    fn holds(&self, procs: u32, estimate: Span) -> bool {
+        (procs <= self.idle) & ((estimate <= self.window) | (procs <= self.extra))
     }
 }
