@@ -33,6 +33,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let input = Input::read(&plan)?;
     input.say(&plan);
     let answers = run::every_policy(&plan, &input)?;
+    if plan.is_checked() {
+        plan.voice
+            .note("every schedule was verified after each event and at the end");
+    }
     let mut out = BufWriter::new(stdout().lock());
     print::answers(&mut out, &plan, &input, &answers)?;
     Ok(out.flush()?)
