@@ -30,6 +30,12 @@ pub(crate) fn error(error: impl Display, hint: Option<&str>) {
     }
 }
 
+/// How many of something there are, in words: `1 node`, `2 nodes`.
+pub(crate) fn counted(count: usize, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{plural}")
+}
+
 /// Nobody is left to be told if standard error is closed.
 fn say(kind: &str, message: impl Display) {
     let _ = writeln!(stderr().lock(), "{kind}: {message}");

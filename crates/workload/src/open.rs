@@ -32,7 +32,7 @@ pub struct ReadOptions {
 const PREFIX: u64 = 1 << 16;
 
 /// Large enough that calls of the operating system do not show.
-const BUFFER: usize = 1 << 18;
+const BUFFER: usize = 1 << 16;
 
 /// What some editors put before UTF-8 text.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";

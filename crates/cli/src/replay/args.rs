@@ -2,6 +2,7 @@
 
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -26,15 +27,24 @@ pub(crate) struct Args {
     pub(super) market: Market,
 
     /// The size of the machine [default: MaxProcs or MaxNodes of the record, else its widest job]
-    #[arg(long, value_name = "N")]
+    #[arg(
+        long, value_name = "N",
+        value_parser = count::<NonZeroU32>, allow_negative_numbers = true,
+    )]
     pub(super) nodes: Option<NonZeroU32>,
 
     /// Use only the last N records, cut before anything is left out
-    #[arg(long, value_name = "N")]
+    #[arg(
+        long, value_name = "N",
+        value_parser = count::<NonZeroUsize>, allow_negative_numbers = true,
+    )]
     pub(super) last: Option<NonZeroUsize>,
 
     /// What the drawn deadlines, budgets and penalty rates depend on
-    #[arg(long, value_name = "N", default_value_t = Settings::default().seed)]
+    #[arg(
+        long, value_name = "N", default_value_t = Settings::default().seed,
+        value_parser = seed, allow_negative_numbers = true,
+    )]
     pub(super) seed: u64,
 
     /// How the answer is written
@@ -50,7 +60,10 @@ pub(crate) struct Args {
     pub(super) check: bool,
 
     /// Run this many policies side by side [default: as many as there are processors]
-    #[arg(long, value_name = "N")]
+    #[arg(
+        long, value_name = "N",
+        value_parser = count::<NonZeroUsize>, allow_negative_numbers = true,
+    )]
     pub(super) threads: Option<NonZeroUsize>,
 
     /// Say nothing about the input, only what goes wrong
@@ -70,51 +83,87 @@ pub(super) struct SlaArgs {
     never_ran: NeverRanArg,
 
     /// Multiply inter-arrival times
-    #[arg(long, value_name = "FACTOR", default_value_t = Settings::default().arrival_factor)]
+    #[arg(
+        long, value_name = "FACTOR", default_value_t = Settings::default().arrival_factor,
+        value_parser = number, allow_negative_numbers = true,
+    )]
     arrival_factor: f64,
 
     /// How much of the estimates' error is kept: 0 is exact, 1 as recorded
-    #[arg(long, value_name = "FRACTION", default_value_t = Settings::default().inaccuracy)]
+    #[arg(
+        long, value_name = "FRACTION", default_value_t = Settings::default().inaccuracy,
+        value_parser = number, allow_negative_numbers = true,
+    )]
     inaccuracy: f64,
 
     /// The share of jobs with high urgency
-    #[arg(long, value_name = "FRACTION", default_value_t = Settings::default().high_urgency)]
+    #[arg(
+        long, value_name = "FRACTION", default_value_t = Settings::default().high_urgency,
+        value_parser = number, allow_negative_numbers = true,
+    )]
     high_urgency: f64,
 
     /// Deadlines of high-urgency jobs: mean factor of the run time
-    #[arg(long, value_name = "MEAN", default_value_t = Factor::default().low)]
+    #[arg(
+        long, value_name = "MEAN", default_value_t = Factor::default().low,
+        value_parser = number, allow_negative_numbers = true,
+    )]
     deadline_low: f64,
 
     /// Deadlines of low-urgency jobs over those of high-urgency jobs
-    #[arg(long, value_name = "RATIO", default_value_t = Factor::default().ratio)]
+    #[arg(
+        long, value_name = "RATIO", default_value_t = Factor::default().ratio,
+        value_parser = number, allow_negative_numbers = true,
+    )]
     deadline_ratio: f64,
 
     /// Deadlines: longer jobs get 1/BIAS, shorter ones BIAS times as much
-    #[arg(long, value_name = "BIAS", default_value_t = Factor::default().bias)]
+    #[arg(
+        long, value_name = "BIAS", default_value_t = Factor::default().bias,
+        value_parser = number, allow_negative_numbers = true,
+    )]
     deadline_bias: f64,
 
     /// Budgets of low-urgency jobs: mean credits for a second of run time
-    #[arg(long, value_name = "MEAN", default_value_t = Factor::default().low)]
+    #[arg(
+        long, value_name = "MEAN", default_value_t = Factor::default().low,
+        value_parser = number, allow_negative_numbers = true,
+    )]
     budget_low: f64,
 
     /// Budgets of high-urgency jobs over those of low-urgency jobs
-    #[arg(long, value_name = "RATIO", default_value_t = Factor::default().ratio)]
+    #[arg(
+        long, value_name = "RATIO", default_value_t = Factor::default().ratio,
+        value_parser = number, allow_negative_numbers = true,
+    )]
     budget_ratio: f64,
 
     /// Budgets: longer jobs get 1/BIAS, shorter ones BIAS times as much
-    #[arg(long, value_name = "BIAS", default_value_t = Factor::default().bias)]
+    #[arg(
+        long, value_name = "BIAS", default_value_t = Factor::default().bias,
+        value_parser = number, allow_negative_numbers = true,
+    )]
     budget_bias: f64,
 
     /// Penalty rates of low-urgency jobs: mean credits for a second of delay
-    #[arg(long, value_name = "MEAN", default_value_t = Factor::default().low)]
+    #[arg(
+        long, value_name = "MEAN", default_value_t = Factor::default().low,
+        value_parser = number, allow_negative_numbers = true,
+    )]
     penalty_low: f64,
 
     /// Penalty rates of high-urgency jobs over those of low-urgency jobs
-    #[arg(long, value_name = "RATIO", default_value_t = Factor::default().ratio)]
+    #[arg(
+        long, value_name = "RATIO", default_value_t = Factor::default().ratio,
+        value_parser = number, allow_negative_numbers = true,
+    )]
     penalty_ratio: f64,
 
     /// Penalty rates: longer jobs get 1/BIAS, shorter ones BIAS times as much
-    #[arg(long, value_name = "BIAS", default_value_t = Factor::default().bias)]
+    #[arg(
+        long, value_name = "BIAS", default_value_t = Factor::default().bias,
+        value_parser = number, allow_negative_numbers = true,
+    )]
     penalty_bias: f64,
 }
 
@@ -153,6 +202,21 @@ impl SlaArgs {
             seed,
         }
     }
+}
+
+/// Any number: whether it is a legal one is known to the settings.
+fn number(word: &str) -> Result<f64, &'static str> {
+    word.parse().map_err(|_| "expected a number")
+}
+
+fn count<N: FromStr>(word: &str) -> Result<N, &'static str> {
+    word.parse()
+        .map_err(|_| "expected a whole number, at least 1")
+}
+
+fn seed(word: &str) -> Result<u64, &'static str> {
+    word.parse()
+        .map_err(|_| "expected a whole number, at least 0")
 }
 
 fn market_parser() -> impl TypedValueParser<Value = Market> {

@@ -7,6 +7,7 @@ use tollgate_workload::{Drawn, Generator, NodesFrom, ReadOptions, Workload, open
 
 use super::plan::Plan;
 use crate::exit::Failure;
+use crate::voice::counted;
 
 /// No machine is larger; a header that says so is wrong, and must not fill the memory.
 const MAX_NODES: u32 = 10_000_000;
@@ -66,11 +67,11 @@ impl Input {
         for line in trace.diagnostics.to_string().lines() {
             voice.note(format_args!("{}: {whole}{line}", trace.source));
         }
-        let jobs = workload.len();
+        let jobs = counted(workload.len(), "job");
         match workload.dropped() {
-            0 => voice.note(format_args!("{jobs} jobs from {}", trace.source)),
+            0 => voice.note(format_args!("{jobs} from {}", trace.source)),
             dropped => voice.note(format_args!(
-                "{jobs} jobs from {}; {dropped} that never ran are left out",
+                "{jobs} from {}; {dropped} that never ran are left out",
                 trace.source
             )),
         }
@@ -93,9 +94,9 @@ impl Input {
         let mut wide = (0..workload.len()).filter(|i| procs(i) > self.machine.nodes);
         let first = wide.next()?;
         Some(format!(
-            "{} jobs ask for more processors than there are and are always rejected (the first is \
-             job {}, which asks for {})",
-            1 + wide.count(),
+            "always rejected for asking for more processors than there are: {} (the first is job \
+             {}, which asks for {})",
+            counted(1 + wide.count(), "job"),
             workload.number(first),
             procs(&first)
         ))
@@ -105,14 +106,14 @@ impl Input {
 /// Which parts of how many SLAs were drawn, if any.
 fn in_words(drawn: Drawn) -> Option<String> {
     let parts = [
-        (drawn.deadlines, "deadlines"),
-        (drawn.budgets, "budgets"),
-        (drawn.penalties, "penalty rates"),
+        (drawn.deadlines, "deadline"),
+        (drawn.budgets, "budget"),
+        (drawn.penalties, "penalty rate"),
     ];
     let parts: Vec<String> = parts
         .into_iter()
         .filter(|&(count, _)| count > 0)
-        .map(|(count, part)| format!("{count} {part}"))
+        .map(|(count, part)| counted(count, part))
         .collect();
     (!parts.is_empty()).then(|| parts.join(", "))
 }
@@ -149,9 +150,10 @@ impl SizeFrom {
 
 impl fmt::Display for Machine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let nodes = counted(self.nodes as usize, "node");
         match self.from {
-            SizeFrom::Flag => write!(f, "{} nodes (--nodes)", self.nodes),
-            SizeFrom::Workload(from) => write!(f, "{} nodes ({from})", self.nodes),
+            SizeFrom::Flag => write!(f, "{nodes} (--nodes)"),
+            SizeFrom::Workload(from) => write!(f, "{nodes} ({from})"),
         }
     }
 }

@@ -26,7 +26,7 @@ pub(super) struct Plan {
     pub(super) choices: Vec<Choice>,
     pub(super) record: Record,
     pub(super) jobs_out: Option<PathBuf>,
-    pub(super) threads: NonZeroUsize,
+    threads: Option<NonZeroUsize>,
     pub(super) format: Format,
     pub(super) voice: Voice,
 }
@@ -47,7 +47,7 @@ impl Plan {
             choices: choices(&args.policies, args.market)?,
             record: record(args),
             jobs_out: args.jobs_out.clone(),
-            threads: args.threads.unwrap_or_else(processors),
+            threads: args.threads,
             format: args.format,
             voice: if args.quiet {
                 Voice::Errors
@@ -55,6 +55,15 @@ impl Plan {
                 Voice::Notes
             },
         })
+    }
+
+    /// How many policies run side by side: as many as was said, or as there are processors. One
+    /// policy does not ask, because asking takes longer than a small workload.
+    pub(super) fn threads(&self) -> NonZeroUsize {
+        match self.choices.len() {
+            0 | 1 => NonZeroUsize::MIN,
+            _ => self.threads.unwrap_or_else(processors),
+        }
     }
 
     /// Whether every schedule is verified.

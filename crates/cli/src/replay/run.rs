@@ -29,7 +29,7 @@ pub(super) fn every_policy(plan: &Plan, input: &Input) -> Result<Vec<Answer>, Fa
     let mut answers = Vec::with_capacity(plan.choices.len());
     let done = in_order(
         plan.choices.len(),
-        plan.threads,
+        plan.threads(),
         |n| one_policy(plan, input, &plan.choices[n], progress.as_ref()),
         |n, (objectives, replay)| {
             let policy = plan.choices[n].to_string();
