@@ -99,42 +99,43 @@ impl Loads {
             tasks: tasks.len() as u32,
             ..Marks::default()
         };
-        let mut base = 0.0;
         marks.first.due = f64::INFINITY;
-        let constants = self.constants[row.clone()].iter_mut();
-        let numerators = self.numerators[row.clone()].iter_mut();
-        let cells = constants.zip(numerators).zip(&mut self.dues[row]);
-        let mut tasks = tasks.iter();
-        for ((constant, numerator), due) in cells {
-            let Some(task) = tasks.next() else {
-                (*constant, *numerator, *due) = (0.0, 0.0, f64::INFINITY);
-                continue;
-            };
-            let time_left = task.time_left(node.since());
-            let regime = Regime::of(task.estimate - task.work, time_left);
-            let dated = regime != Regime::Expired && time_left.is_finite();
-            *due = if dated {
-                task.due.as_micros() as f64
-            } else {
-                f64::INFINITY
-            };
+        let (mut base, now) = (0.0, node.since().as_micros() as f64);
+        let constants = &mut self.constants[row.clone()];
+        let numerators = &mut self.numerators[row.clone()];
+        let dues = &mut self.dues[row];
+        constants[tasks.len()..].fill(0.0);
+        numerators[tasks.len()..].fill(0.0);
+        dues[tasks.len()..].fill(f64::INFINITY);
+        for (at, task) in tasks.iter().enumerate() {
+            let due = task.due.as_micros() as f64;
+            let regime = Regime::of(task.estimate - task.work, (due - now) * 1e-6);
             // The work left is share x time left.
-            (*constant, *numerator) = if regime == Regime::Regular && dated {
-                (task.rate, (task.share - task.rate) * time_left * 1e6)
-            } else {
-                (task.share, 0.0)
+            let cell = match regime {
+                Regime::Regular => Cell {
+                    constant: task.rate,
+                    numerator: (task.share - task.rate) * (due - now),
+                    due,
+                },
+                Regime::Overrun => Cell {
+                    constant: task.share,
+                    numerator: 0.0,
+                    due,
+                },
+                Regime::Expired => Cell {
+                    constant: task.share,
+                    numerator: 0.0,
+                    due: f64::INFINITY,
+                },
             };
+            (constants[at], numerators[at], dues[at]) = (cell.constant, cell.numerator, cell.due);
             marks.expired |= regime == Regime::Expired;
             marks.odd |= regime == Regime::Overrun && settings.overrun == Rule::OneSecond;
-            base += *constant;
-            if *due < marks.first.due {
-                marks.first = Cell {
-                    constant: *constant,
-                    numerator: *numerator,
-                    due: *due,
-                };
+            base += cell.constant;
+            if cell.due < marks.first.due {
+                marks.first = cell;
             }
-            marks.last_due = marks.last_due.max(*due);
+            marks.last_due = marks.last_due.max(cell.due);
         }
         self.bases[id.index()] = base;
         self.marks[id.index()] = marks;
