@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`line_chart`] | a measure over a varied value, one line a policy, with bands of uncertainty |
 //! | [`risk_plot`] | volatility and performance, a point a scenario, a trend line a policy |
+//! | [`gantt`] | nodes and time: which job ran where, who was rejected, who waited |
 //! | [`axis`], [`tick`], [`look`] | axes with round numbers; colours, marks and dashes |
 //! | [`png`] | any of these pictures as a PNG file |
 //!
@@ -18,6 +19,7 @@
 pub mod axis;
 mod font;
 mod frame;
+pub mod gantt;
 mod legend;
 pub mod line_chart;
 pub mod look;
@@ -27,6 +29,7 @@ mod svg;
 pub mod tick;
 
 pub use axis::{Axis, Extent};
+pub use gantt::Gantt;
 pub use line_chart::{LineChart, Point, Series};
 pub use look::Look;
 pub use risk_plot::{RiskPlot, RiskPoint, RiskSeries};
