@@ -110,12 +110,21 @@ impl<E: Entry> Blocks<E> {
         }
     }
 
+    /// Whether there is an entry with this key.
+    pub(crate) fn contains(&self, key: E::Key) -> bool {
+        self.place_of(key).is_some()
+    }
+
     /// Takes out the entry with this key, if there is one.
     pub(crate) fn remove(&mut self, key: E::Key) -> Option<E> {
+        self.place_of(key).map(|place| self.remove_at(place))
+    }
+
+    fn place_of(&self, key: E::Key) -> Option<Cursor> {
         let block = self.block_of(key);
         let entries = self.blocks.get(block)?;
         let entry = entries.binary_search_by_key(&key, Entry::key).ok()?;
-        Some(self.remove_at(Cursor { block, entry }))
+        Some(Cursor { block, entry })
     }
 
     /// Takes out the entry at a place that [`Blocks::find`] gave; the cursor then stands at the

@@ -155,7 +155,7 @@ impl Share {
             }
             match self.settings.fit {
                 Fit::First => nodes.push(node),
-                Fit::Best => fills.push((-(total * 1e9).round() as i64, node)),
+                Fit::Best => fills.push((-((total * 1e9 + 0.5) as i64), node)),
             }
             if nodes.len() == wanted {
                 return Ok(());
@@ -201,9 +201,22 @@ impl Share {
             Admission::Risk => {
                 let marks = self.loads.marks(node);
                 let calm = with_job <= risk::CALM || marks.tasks == 0;
-                !marks.expired && (calm || self.riskless(request, node, promises))
+                !marks.expired
+                    && (calm
+                        || !self.surely_risky(request, node, with_job)
+                            && self.riskless(request, node, promises))
             }
         }
+    }
+
+    /// Whether a bound already tells that the risk is above zero on a node where the job does not
+    /// fit: n deadline delays of which two are so far apart deviate by at least gap / sqrt(2 n).
+    fn surely_risky(&self, request: &Request<'_>, node: NodeId, with_job: f64) -> bool {
+        let job = (request.deadline, request.share);
+        let marks = self.loads.marks(node);
+        let gap = self.loads.delay_gap(node, request.view.now, with_job, job);
+        let tasks = f64::from(marks.tasks + 1);
+        !marks.odd && gap > 2.0 * risk::ZERO_RISK * (2.0 * tasks).sqrt()
     }
 
     /// Whether the risk of deadline delay is zero with the job on a node where it does not fit.

@@ -36,6 +36,7 @@ pub(super) struct Waiting {
     pub(super) id: JobId,
     pub(super) procs: u32,
     pub(super) estimate: Span,
+    /// When it must have finished not to be dropped.
     due: Instant,
 }
 
@@ -74,12 +75,14 @@ impl Entry for Waiting {
 
 impl Waiting {
     pub(super) fn new(id: JobId, job: &Job, key: Key) -> Self {
+        // A promise is kept as late as it may be: only who was not let in yet can be dropped.
+        let droppable = job.spec.due().filter(|_| job.accepted.is_none());
         Self {
             key,
             id,
             procs: job.spec.procs,
             estimate: job.spec.estimate,
-            due: job.spec.due().unwrap_or(Instant::MAX),
+            due: droppable.unwrap_or(Instant::MAX),
         }
     }
 

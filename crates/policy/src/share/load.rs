@@ -6,6 +6,8 @@
 //! decision over many nodes is a sum of divisions over flat rows, which the processor does
 //! several at a time.
 
+use std::ops::Range;
+
 use tollgate_model::{Instant, NodeId};
 
 use super::rules::Regime;
@@ -21,6 +23,10 @@ const STEP: usize = 4;
 pub(super) struct Marks {
     /// How many tasks it holds.
     pub(super) tasks: u32,
+    /// Where in its row stands the task that is due first.
+    first: usize,
+    /// When the task that is due last is due, in microseconds.
+    last_due: f64,
     /// A task is past its deadline.
     pub(super) expired: bool,
     /// A share changes by another law than the rows say: the node must be asked itself.
@@ -79,40 +85,52 @@ impl Loads {
         if tasks.len() > self.width {
             self.widen(tasks.len());
         }
-        let from = id.index() * self.width;
+        let row = self.row(id, tasks.len().next_multiple_of(STEP));
         let mut marks = Marks {
             tasks: tasks.len() as u32,
             ..Marks::default()
         };
         let mut base = 0.0;
-        for (at, task) in (from..).zip(tasks) {
-            let (work_left, time_left) = (task.estimate - task.work, task.time_left(node.since()));
-            let regime = Regime::of(work_left, time_left);
-            let (constant, numerator) = match regime {
-                Regime::Expired | Regime::Overrun => (task.share, 0.0),
-                Regime::Regular if time_left.is_infinite() => (0.0, 0.0),
-                Regime::Regular => {
-                    let rate = node.rate(task);
-                    (rate, (work_left - rate * time_left) * 1e6)
-                }
+        let mut first_due = f64::INFINITY;
+        let constants = self.constants[row.clone()].iter_mut();
+        let numerators = self.numerators[row.clone()].iter_mut();
+        let cells = constants.zip(numerators).zip(&mut self.dues[row]);
+        let mut tasks = tasks.iter();
+        for (place, ((constant, numerator), due)) in cells.enumerate() {
+            let Some(task) = tasks.next() else {
+                (*constant, *numerator, *due) = (0.0, 0.0, f64::INFINITY);
+                continue;
+            };
+            let time_left = task.time_left(node.since());
+            let regime = Regime::of(task.estimate - task.work, time_left);
+            let dated = regime != Regime::Expired && time_left.is_finite();
+            *due = if dated {
+                task.due.as_micros() as f64
+            } else {
+                f64::INFINITY
+            };
+            // The work left is share x time left.
+            (*constant, *numerator) = if regime == Regime::Regular && dated {
+                (task.rate, (task.share - task.rate) * time_left * 1e6)
+            } else {
+                (task.share, 0.0)
             };
             marks.expired |= regime == Regime::Expired;
             marks.odd |= regime == Regime::Overrun && settings.overrun == Rule::OneSecond;
-            self.constants[at] = constant;
-            self.numerators[at] = numerator;
-            self.dues[at] = if regime == Regime::Expired || time_left.is_infinite() {
-                f64::INFINITY
-            } else {
-                task.due.as_micros() as f64
-            };
-            base += constant;
+            base += *constant;
+            if *due < first_due {
+                (marks.first, first_due) = (place, *due);
+            }
+            marks.last_due = marks.last_due.max(*due);
         }
-        let free = from + tasks.len()..from + self.width;
-        self.constants[free.clone()].fill(0.0);
-        self.numerators[free.clone()].fill(0.0);
-        self.dues[free].fill(f64::INFINITY);
         self.bases[id.index()] = base;
         self.marks[id.index()] = marks;
+    }
+
+    /// Where the first `length` cells of a node's row lie.
+    fn row(&self, id: NodeId, length: usize) -> Range<usize> {
+        let from = id.index() * self.width;
+        from..from + length
     }
 
     pub(super) fn marks(&self, id: NodeId) -> Marks {
@@ -121,7 +139,8 @@ impl Loads {
 
     /// The total share of a node at `now`, if nothing happened there since its row was written.
     pub(super) fn total(&self, id: NodeId, now: Instant) -> f64 {
-        let row = id.index() * self.width..(id.index() + 1) * self.width;
+        let tasks = self.marks[id.index()].tasks as usize;
+        let row = self.row(id, tasks.next_multiple_of(STEP));
         let now = now.as_micros() as f64;
         let mut sums = [0.0; STEP];
         let numerators = self.numerators[row.clone()].chunks_exact(STEP);
@@ -133,12 +152,37 @@ impl Loads {
         self.bases[id.index()] + (sums[0] + sums[1]) + (sums[2] + sums[3])
     }
 
+    /// A lower bound of the gap between the largest and the smallest deadline delay on a node
+    /// whose total share with another task is `total`, above 1; the other task has `deadline`
+    /// seconds and this `share`.
+    ///
+    /// The task due first (d1, share s1) is delayed by the whole total S; the one due last, at
+    /// dn, ends no later than d1 S + (dn - d1) (S - s1), so that its deadline delay is at most
+    /// max(1, S - s1 (1 - d1 / dn)).
+    pub(super) fn delay_gap(&self, id: NodeId, now: Instant, total: f64, task: (f64, f64)) -> f64 {
+        let (deadline, share) = (task.0 * 1e6, task.1);
+        let now = now.as_micros() as f64;
+        let marks = &self.marks[id.index()];
+        let at = id.index() * self.width + marks.first;
+        let first_due = (self.dues[at] - now).max(1.0);
+        let (first, first_share) = if deadline < first_due {
+            (deadline, share)
+        } else {
+            (
+                first_due,
+                self.constants[at] + self.numerators[at] / first_due,
+            )
+        };
+        let last = deadline.max(marks.last_due - now);
+        (total - 1.0).min(first_share * (1.0 - first / last))
+    }
+
     /// The work, in seconds, that a node's tasks are promised within `deadline` seconds of
     /// `now`: the sum of share x min(time left, deadline), where a task past its deadline counts
     /// share x deadline.
     pub(super) fn committed(&self, id: NodeId, now: Instant, deadline: f64) -> f64 {
         let now = now.as_micros() as f64;
-        (id.index() * self.width..(id.index() + 1) * self.width)
+        self.row(id, self.marks[id.index()].tasks as usize)
             .map(|at| {
                 let time_left = (self.dues[at] - now).max(1.0);
                 let share = self.constants[at] + self.numerators[at] / time_left;

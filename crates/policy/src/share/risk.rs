@@ -1,7 +1,7 @@
 //! The risk of deadline delay on a node (Yeo & Buyya 2006, §3.2).
 
 /// A risk of at most this much is zero.
-const ZERO_RISK: f64 = 1e-9;
+pub(super) const ZERO_RISK: f64 = 1e-9;
 
 /// Up to this total share no deadline delay is above it, so the risk is zero.
 pub(super) const CALM: f64 = 1.0 + ZERO_RISK;
