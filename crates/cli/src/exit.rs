@@ -48,6 +48,9 @@ pub(crate) enum Failure {
     /// Rows of jobs would be mixed with the answer.
     #[error("--jobs-out: expected the name of a file, got `-`")]
     JobsOutToStdout,
+    /// A chart shows one schedule.
+    #[error("--gantt: expected one policy, got {policies}")]
+    GanttOfSeveral { policies: usize },
     /// A file cannot be written.
     #[error("{file}: cannot be written: {error}")]
     Write { file: String, error: io::Error },
@@ -74,7 +77,8 @@ impl Failure {
             | Self::Settings(_)
             | Self::NothingRan { .. }
             | Self::HugeMachine { .. }
-            | Self::JobsOutToStdout => Exit::Usage,
+            | Self::JobsOutToStdout
+            | Self::GanttOfSeveral { .. } => Exit::Usage,
             Self::Input(error) => exit_of_input(&error.cause),
             Self::Violation { .. } | Self::Write { .. } | Self::Print(_) => Exit::Failed,
         }
@@ -92,6 +96,7 @@ impl Failure {
                 Some("this is a bug in tollgate; please report it with the command and the input")
             }
             Self::JobsOutToStdout => Some("`--jobs-out /dev/stdout` mixes both, if that is meant"),
+            Self::GanttOfSeveral { .. } => Some("choose the one to be drawn with `--policy`"),
             Self::Settings(_) | Self::Write { .. } | Self::Print(_) => None,
         }
     }

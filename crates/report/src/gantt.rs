@@ -23,7 +23,7 @@ const TITLE_SIZE: f64 = 16.0;
 /// From the top edge to the first line.
 const TOP: f64 = 62.0;
 /// About as many jobs a line can hold and still be told apart.
-const JOBS_PER_LINE: usize = 600;
+const JOBS_PER_LINE: usize = 500;
 /// More lines than this make a chart that nobody scrolls through.
 const MOST_LINES: i64 = 16;
 
@@ -62,11 +62,15 @@ struct Lines {
 }
 
 impl Gantt<'_> {
-    /// The chart as an SVG document. `nodes_of` gives the nodes of the job at a position of
-    /// [`Gantt::jobs`].
-    pub fn to_svg<'a>(&self, nodes_of: impl Fn(usize) -> &'a [NodeRange]) -> String {
+    /// The chart as an SVG document. For the job at a position of [`Gantt::jobs`], `number_of`
+    /// gives the number by which users know it, and `nodes_of` its nodes.
+    pub fn to_svg<'a>(
+        &self,
+        number_of: impl Fn(usize) -> u64,
+        nodes_of: impl Fn(usize) -> &'a [NodeRange],
+    ) -> String {
         let lines = self.lines();
-        let bars = bars::of(self, nodes_of);
+        let bars = bars::of(self, number_of, nodes_of);
         let waiting = waiting::Waiting::of(self.jobs);
         let system = System::sized(self.nodes, bars::sharing(&bars), waiting.most());
         let height = TOP + system.height() * lines.count as f64 + 10.0;
@@ -97,7 +101,7 @@ impl Gantt<'_> {
     }
 
     /// Lines from the first instant at which anything happens to the last, all of the same
-    /// round span.
+    /// span: so many marks of the axis that the last line is about as full as the others.
     fn lines(&self) -> Lines {
         let instants = || {
             self.jobs.iter().flat_map(|job| {
@@ -111,14 +115,18 @@ impl Gantt<'_> {
         let end = instants().max().unwrap_or(start);
         let total = end.since(start).max(Span::from_secs(1));
         let wanted = (self.jobs.len().div_ceil(JOBS_PER_LINE) as i64).clamp(1, MOST_LINES);
-        let step = TimeStep::at_least(Span::from_micros(total.as_micros() / wanted));
-        let span = if wanted == 1 { total } else { step.span() };
-        let count = (total.as_micros() - 1) / span.as_micros() + 1;
+        let least = Span::from_micros((total.as_micros() - 1) / wanted + 1);
+        let step = TimeStep::dividing(least);
+        let span = if wanted == 1 {
+            total
+        } else {
+            step.rounded_up(least)
+        };
         Lines {
             start,
             span,
-            count,
-            step: TimeStep::dividing(span),
+            count: (total.as_micros() - 1) / span.as_micros() + 1,
+            step,
         }
     }
 }

@@ -5,6 +5,7 @@
 //! | [`help`] | what it says about itself |
 //! | [`policies`] | `tollgate policies` |
 //! | [`replay`] | `tollgate replay` on the embedded workload and on small files |
+//! | [`gantt`] | the picture of a schedule |
 //! | [`bad_input`] | one message and an exit code for everything that is wrong |
 //! | [`same_bytes`] | the same input gives the same bytes on any number of threads |
 //! | [`checked`] | every schedule passes its verification |
@@ -13,6 +14,7 @@
 
 mod bad_input;
 mod checked;
+mod gantt;
 mod help;
 mod pipes;
 mod policies;

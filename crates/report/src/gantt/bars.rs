@@ -17,7 +17,11 @@ pub(super) struct Bar {
 }
 
 /// The jobs that ran on nodes of the chart, in order.
-pub(super) fn of<'a>(gantt: &Gantt<'_>, nodes_of: impl Fn(usize) -> &'a [NodeRange]) -> Vec<Bar> {
+pub(super) fn of<'a>(
+    gantt: &Gantt<'_>,
+    number_of: impl Fn(usize) -> u64,
+    nodes_of: impl Fn(usize) -> &'a [NodeRange],
+) -> Vec<Bar> {
     let bar = |(index, job): (usize, &Outcome)| {
         let ran = job.ran?;
         let nodes = merged(nodes_of(index), gantt.nodes);
@@ -26,7 +30,7 @@ pub(super) fn of<'a>(gantt: &Gantt<'_>, nodes_of: impl Fn(usize) -> &'a [NodeRan
             finish: ran.finish,
             missed: job.due.filter(|_| job.delay() > Span::ZERO),
             nodes,
-            words: words(index, job),
+            words: words(number_of(index), job),
         })
     };
     gantt.jobs.iter().enumerate().filter_map(bar).collect()
@@ -74,7 +78,7 @@ fn merged(ranges: &[NodeRange], nodes: u32) -> Vec<NodeRange> {
     merged
 }
 
-fn words(index: usize, job: &Outcome) -> String {
+fn words(number: u64, job: &Outcome) -> String {
     let wait = job.wait().unwrap_or(Span::ZERO);
     let delay = job.delay();
     let deadline = match job.due {
@@ -91,8 +95,7 @@ fn words(index: usize, job: &Outcome) -> String {
         "processors"
     };
     format!(
-        "job {}: {} {processors}, ran {}, waited {}{deadline}",
-        index + 1,
+        "job {number}: {} {processors}, ran {}, waited {}{deadline}",
         job.procs,
         hours(
             job.ran

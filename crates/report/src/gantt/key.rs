@@ -18,25 +18,25 @@ pub(super) struct Tint {
 pub(super) const MET: Tint = Tint {
     class: "met",
     colour: "#8fc1e3",
-    words: "finished within its deadline, or without one",
+    words: "job in time, or without a deadline",
 };
 /// A job that missed its deadline, before it passed.
 pub(super) const MISSED: Tint = Tint {
     class: "missed",
     colour: "#f0a868",
-    words: "will miss its deadline",
+    words: "late job, before its deadline",
 };
 /// A job after its deadline.
 pub(super) const LATE: Tint = Tint {
     class: "late",
     colour: "#a63603",
-    words: "past its deadline",
+    words: "late job, past its deadline",
 };
 /// A rejected job.
 pub(super) const REJECTED: Tint = Tint {
     class: "rejected",
     colour: "#444444",
-    words: "rejected",
+    words: "rejected job, at its decision",
 };
 /// Jobs that wait.
 pub(super) const WAITING: Tint = Tint {

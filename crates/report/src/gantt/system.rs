@@ -18,7 +18,7 @@ const NODE_HEIGHT: f64 = 2.5;
 const REJECTIONS_HEIGHT: f64 = 9.0;
 const WAITING_HEIGHT: f64 = 44.0;
 /// Between the parts of a line, and below it.
-const GAP: f64 = 4.0;
+const GAP: f64 = 6.0;
 const BELOW: f64 = 34.0;
 const SIZE: f64 = 11.0;
 /// No job is drawn narrower than this: every one is to be seen.
@@ -165,7 +165,10 @@ impl System {
         tint.open(svg);
         svg.open(match self.sharing {
             Sharing::Space => "fill=\"currentColor\" stroke=\"#ffffff\" stroke-width=\"0.35\"",
-            Sharing::Time => "fill=\"currentColor\" fill-opacity=\"0.3\"",
+            Sharing::Time => {
+                "fill=\"currentColor\" fill-opacity=\"0.28\" stroke=\"currentColor\" \
+                 stroke-width=\"0.4\""
+            }
         });
         for (bar, from, to) in parts {
             if from < to && from < window.to() && to > window.from {

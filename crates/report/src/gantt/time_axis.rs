@@ -44,7 +44,7 @@ pub(super) struct TimeStep {
 
 impl TimeStep {
     /// The shortest step that is no shorter than `span`.
-    pub(super) fn at_least(span: Span) -> Self {
+    fn at_least(span: Span) -> Self {
         let long_enough = |&secs: &i64| Span::from_secs(secs) >= span;
         let years = || {
             let year = Span::from_secs(52 * WEEK).as_micros();
@@ -60,7 +60,14 @@ impl TimeStep {
         Self::at_least(Span::from_micros(span.as_micros() / MARKS))
     }
 
-    pub(super) fn span(self) -> Span {
+    /// The shortest whole number of steps that is no shorter than `span`.
+    pub(super) fn rounded_up(self, span: Span) -> Span {
+        let step = self.span().as_micros();
+        let steps = (span.as_micros() - 1) / step + 1;
+        Span::from_micros(steps.saturating_mul(step))
+    }
+
+    fn span(self) -> Span {
         Span::from_secs(self.secs)
     }
 
