@@ -6,6 +6,7 @@
 //! | [`risk_plot`] | volatility and performance, a point a scenario, a trend line a policy |
 //! | [`gantt`] | nodes and time: which job ran where, who was rejected, who waited |
 //! | [`axis`], [`tick`], [`look`] | axes with round numbers; colours, marks and dashes |
+//! | [`page`], [`folder`] | self-contained HTML pages, and their pictures as files |
 //! | [`png`] | any of these pictures as a PNG file |
 //!
 //! Pictures are SVG documents that this crate writes itself, and PNG files rendered from the
@@ -17,12 +18,14 @@
 //! The same input gives the same bytes.
 
 pub mod axis;
+pub mod folder;
 mod font;
 mod frame;
 pub mod gantt;
 mod legend;
 pub mod line_chart;
 pub mod look;
+pub mod page;
 pub mod png;
 pub mod risk_plot;
 mod svg;
@@ -32,4 +35,5 @@ pub use axis::{Axis, Extent};
 pub use gantt::Gantt;
 pub use line_chart::{LineChart, Point, Series};
 pub use look::Look;
+pub use page::Page;
 pub use risk_plot::{RiskPlot, RiskPoint, RiskSeries};
