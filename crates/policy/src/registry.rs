@@ -156,6 +156,15 @@ impl Choice {
         matches!(self.settings, Family::Queue(_))
     }
 
+    /// Whether its rules say what it does in a market: where nobody pays, there are no budgets
+    /// to weigh.
+    pub fn runs_in(&self, market: Market) -> bool {
+        match (&self.settings, market) {
+            (Family::Queue(settings), Market::None) => !settings.rewards(),
+            (Family::Queue(_), Market::Commodity | Market::Bid) | (Family::Share(_), _) => true,
+        }
+    }
+
     /// Its settings as they stand, to be listed: those that mean something for it.
     pub fn parameters(&self) -> Vec<ParameterInfo> {
         match &self.settings {
@@ -243,6 +252,21 @@ mod tests {
             "libra-risk:overrun=full",
         ];
         assert_eq!(written, expected);
+    }
+
+    #[test]
+    fn rewards_need_a_market() {
+        let runs_in = |words: &str, market| Choice::parse_list(words).unwrap()[0].runs_in(market);
+        for words in ["first-reward", "easy:order=reward", "edf:admission=slack"] {
+            assert!(!runs_in(words, Market::None), "{words}");
+            assert!(runs_in(words, Market::Commodity), "{words}");
+        }
+        for market in Market::ALL {
+            for choice in Choice::of_market(market) {
+                assert!(choice.runs_in(market), "{choice} in {market}");
+            }
+        }
+        assert!(runs_in("libra-dollar", Market::None));
     }
 
     #[test]

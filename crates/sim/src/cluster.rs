@@ -8,20 +8,12 @@ use tollgate_gate::{
 };
 use tollgate_model::outcome::Ran;
 use tollgate_model::{
-    Credits, Decision, Instant, JobId, JobSpec, Market, NodeId, NodeRange, Outcome, Span,
+    Credits, Decision, Instant, JobId, Market, NodeId, NodeRange, Outcome, Span,
 };
 use tollgate_policy::{Policy, TOLERANCE_S, Timers};
+use tollgate_workload::Arrival;
 
 use crate::check;
-
-/// A job as the world knows it: what its user hands in, and how long it really takes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Arrival {
-    /// What the user hands in.
-    pub spec: JobSpec,
-    /// How long it takes on each of its nodes, alone. Positive.
-    pub runtime: Span,
-}
 
 /// What a replay is run with besides its jobs and its policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,4 +10,5 @@
 pub mod check;
 pub mod cluster;
 
-pub use cluster::{Arrival, Placements, Replay, Settings, replay};
+pub use cluster::{Placements, Record, Replay, Settings, replay};
+pub use tollgate_workload::Arrival;

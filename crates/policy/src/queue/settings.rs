@@ -98,7 +98,8 @@ impl Settings {
         !matches!(self.depth, Depth::AtMost(0 | 1))
     }
 
-    fn rewards(&self) -> bool {
+    /// Whether it weighs what jobs would pay.
+    pub(crate) fn rewards(&self) -> bool {
         self.admission == Admission::Slack || self.order == Order::Reward
     }
 }

@@ -4,7 +4,7 @@ use proptest::test_runner::{Config as ProptestConfig, RngSeed};
 use tollgate_model::{Market, NodeId};
 use tollgate_oracle::{OracleJob, OracleOutcome};
 use tollgate_policy::Choice;
-use tollgate_sim::cluster::{Arrival, Record, Replay, Settings};
+use tollgate_sim::{Arrival, Record, Replay, Settings};
 
 /// So many cases, or as many as `PROPTEST_CASES` says; the same ones each time.
 pub(crate) fn cases(cases: u32) -> ProptestConfig {
