@@ -7,9 +7,7 @@ use tollgate_gate::{
     Answer, Discipline, Effect, Ending, Gate, Input, Retry, Said, Violation, WorkerId,
 };
 use tollgate_model::outcome::Ran;
-use tollgate_model::{
-    Credits, Decision, Instant, JobId, Market, NodeId, NodeRange, Outcome, Span,
-};
+use tollgate_model::{Credits, Decision, Instant, JobId, Market, NodeId, NodeRange, Outcome, Span};
 use tollgate_policy::{Policy, TOLERANCE_S, Timers};
 use tollgate_workload::Arrival;
 
