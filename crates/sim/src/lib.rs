@@ -11,4 +11,5 @@ pub mod check;
 pub mod cluster;
 
 pub use cluster::{Placements, Record, Replay, Settings, replay};
+pub use tollgate_policy::{Choice, PolicyError};
 pub use tollgate_workload::Arrival;
