@@ -86,7 +86,8 @@ impl Gate {
         node.into_iter().chain(self.clock.pass).min()
     }
 
-    /// What a job handed in at `now` would be told. Binds nothing and changes nothing.
+    /// What a job handed in at `now` would be told. Binds nothing and changes nothing. If
+    /// [`Gate::next_wake`] is due, send [`Input::Tick`] first: shares are read as they were set.
     pub fn quote(&self, now: Instant, spec: &JobSpec, scratch: &mut Scratch) -> Verdict {
         self.policy.probe(self.view(now), spec, scratch)
     }
@@ -237,14 +238,7 @@ impl Gate {
         node: NodeId,
         effects: &mut Effects,
     ) -> Result<Answer, Ignored> {
-        let there = node.0 < self.state.n_nodes()
-            && self
-                .state
-                .node(node)
-                .tasks()
-                .iter()
-                .any(|task| task.job == job);
-        if !there {
+        if !self.state.shares(job, node) {
             return Err(Ignored::NoSuchTask);
         }
         let last = self.state.end_task(job, node, now);
@@ -369,16 +363,14 @@ impl Gate {
         Ok(Answer::Done)
     }
 
-    /// Running jobs with a part on these nodes, in order of submission.
+    /// Jobs with something running on these nodes, in order of submission.
     fn jobs_on(&self, nodes: NodeRange) -> Vec<JobId> {
-        let overlaps = |range: &NodeRange| {
-            range.first < nodes.first + nodes.len && nodes.first < range.first + range.len
-        };
-        let mut jobs: Vec<(u64, JobId)> = self
+        let running = self
             .state
             .jobs()
-            .filter(|(_, job)| job.phase == Phase::Running)
-            .filter(|(_, job)| job.placement().iter().any(overlaps))
+            .filter(|(_, job)| job.phase == Phase::Running);
+        let mut jobs: Vec<(u64, JobId)> = running
+            .filter(|(id, _)| nodes.nodes().any(|node| self.state.runs_on(*id, node)))
             .map(|(id, job)| (job.sequence, id))
             .collect();
         jobs.sort_unstable();

@@ -77,7 +77,11 @@ impl Span {
     /// Instants of events that follow from real-valued work are rounded this way: the work is
     /// surely done by then.
     pub fn ceil_secs_f64(secs: f64) -> Self {
-        Self((secs * MICROS_PER_SECOND as f64).ceil() as i64)
+        let micros = secs * MICROS_PER_SECOND as f64;
+        // The cast cuts towards zero. `f64::ceil` is a library call on the oldest processors we
+        // run on, and this stands in the innermost loop of the time-shared policies.
+        let whole = micros as i64;
+        Self(whole.saturating_add(i64::from(micros > whole as f64)))
     }
 
     /// The span in microseconds.

@@ -93,12 +93,12 @@ impl Entry for Runner {
         (self.end, self.sequence)
     }
 
-    fn alone(&self) -> u32 {
-        self.procs
+    fn summary(block: &[Self]) -> u32 {
+        block.iter().map(|runner| runner.procs).sum()
     }
 
-    fn merge(a: u32, b: u32) -> u32 {
-        a + b
+    fn include(&self, sum: &mut u32) {
+        *sum += self.procs;
     }
 }
 
@@ -189,6 +189,24 @@ impl State {
     /// A node and the tasks that share it.
     pub fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id.index()]
+    }
+
+    /// Whether a job has a task on a node that it shares, or could share, with others.
+    pub fn shares(&self, job: JobId, node: NodeId) -> bool {
+        let node = self.nodes.get(node.index());
+        node.is_some_and(|node| node.tasks.iter().any(|task| task.job == job))
+    }
+
+    /// Whether anything of a running job runs on a node.
+    pub fn runs_on(&self, id: JobId, node: NodeId) -> bool {
+        let job = self.job(id);
+        let placed = job.placement.iter().any(|range| range.contains(node));
+        placed && (self.shares(id, node) || self.is_exclusive(job))
+    }
+
+    /// Whether a running job has its nodes to itself.
+    pub fn is_exclusive(&self, job: &Job) -> bool {
+        self.runners.contains(job.runner().key())
     }
 
     /// Space-shared jobs that run, in blocks by estimated end, with each block's processors.
@@ -375,16 +393,11 @@ impl State {
             }
             return Vec::new();
         }
-        let nodes: Vec<NodeId> = job
-            .placement
+        let placement = &self.jobs[id.index()].placement;
+        let nodes: Vec<NodeId> = placement
             .iter()
             .flat_map(|range| range.nodes())
-            .filter(|node| {
-                self.nodes[node.index()]
-                    .tasks
-                    .iter()
-                    .any(|task| task.job == id)
-            })
+            .filter(|&node| self.shares(id, node))
             .collect();
         for &node in &nodes {
             self.end_task(id, node, now);
@@ -410,18 +423,7 @@ impl State {
     ) -> Option<Instant> {
         let node = &mut self.nodes[node.index()];
         node.advance(now);
-        node.total = 0.0;
-        for task in &mut node.tasks {
-            task.share = share(task);
-            assert!(
-                task.share >= 0.0,
-                "the share of {:?} is {}",
-                task.job,
-                task.share
-            );
-            node.total += task.share;
-        }
-        node.next_change()
+        node.set_shares(share)
     }
 }
 

@@ -112,6 +112,8 @@ struct Truth {
     /// Its place in the order of arrival.
     index: usize,
     runtime: Span,
+    /// The same in seconds, for work is a real number.
+    runtime_s: f64,
     /// What was booked for it.
     utility: Credits,
 }
@@ -222,7 +224,7 @@ impl World {
     }
 
     fn runtime_s(&self, job: JobId) -> f64 {
-        self.truths[job.index()].runtime.as_secs_f64()
+        self.truths[job.index()].runtime_s
     }
 
     fn arrive(&mut self, arrival: Arrival) {
@@ -230,6 +232,7 @@ impl World {
         let truth = Truth {
             index: self.arrived,
             runtime: arrival.runtime,
+            runtime_s: arrival.runtime.as_secs_f64(),
             utility: Credits::ZERO,
         };
         self.arrived += 1;
@@ -309,18 +312,19 @@ impl World {
     fn watch_node(&mut self, now: Instant, id: NodeId) {
         let view = self.gate.view(now);
         let node = view.node(id);
-        let end = node
-            .tasks()
-            .iter()
-            .filter_map(|task| {
-                let rate = node.rate(task);
-                let left = self.runtime_s(task.job) - node.work_at(task, now);
-                if left <= TOLERANCE_S {
-                    return Some(now);
-                }
-                (rate > 0.0).then(|| now + Span::ceil_secs_f64(left / rate))
-            })
-            .min();
+        let mut first_s = f64::INFINITY;
+        for task in node.tasks() {
+            let left = self.runtime_s(task.job) - node.work_at(task, now);
+            let end_s = if left <= TOLERANCE_S {
+                0.0
+            } else {
+                left / task.rate
+            };
+            first_s = first_s.min(end_s);
+        }
+        let end = first_s
+            .is_finite()
+            .then(|| now + Span::ceil_secs_f64(first_s));
         self.node_ends.set(id.index(), end);
     }
 

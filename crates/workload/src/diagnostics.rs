@@ -87,6 +87,8 @@ pub enum Finding {
     TooFewFields,
     /// A table line with more or fewer fields than the header: skipped.
     FieldCount,
+    /// A quotation mark in a table that swallows the lines after it: skipped with these.
+    OpenQuote,
     /// A line of more than a mebibyte: skipped.
     LineTooLong,
     /// The header of a table once more, as when files were put together: skipped.
@@ -126,6 +128,7 @@ impl Finding {
         match self {
             Self::TooFewFields
             | Self::FieldCount
+            | Self::OpenQuote
             | Self::LineTooLong
             | Self::HeaderAgain
             | Self::NotANumber(_)
@@ -148,6 +151,9 @@ impl fmt::Display for Finding {
         match self {
             Self::TooFewFields => f.write_str("fewer than 5 fields"),
             Self::FieldCount => f.write_str("not as many fields as the header has"),
+            Self::OpenQuote => {
+                f.write_str("a quotation mark that is not closed takes the lines after it along")
+            }
             Self::LineTooLong => f.write_str("longer than 1 MiB"),
             Self::HeaderAgain => f.write_str("the header once more"),
             Self::NotANumber(field) => write!(f, "{} is not a number", field.name()),

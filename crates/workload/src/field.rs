@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
 
 use crate::diagnostics::{Diagnostics, Field, Finding};
-use crate::labels::Labels;
 use crate::number::{NumberError, millionths, whole};
 
 /// Times beyond this many microseconds (1e11 seconds, 3,000 years) are no times.
@@ -101,18 +100,11 @@ pub(crate) fn penalty(text: &[u8]) -> Option<CreditsPerSecond> {
     money(text).map(|micros| CreditsPerSecond::from_f64(Credits::from_micros(micros).as_f64()))
 }
 
-/// Appends a name to a column; bytes that are no UTF-8 are replaced, and that is noted.
-pub(crate) fn push_name(
-    column: &mut Labels,
-    text: Option<&[u8]>,
-    line: u64,
-    notes: &mut Diagnostics,
-) {
-    let name = text.map(String::from_utf8_lossy);
-    if let Some(Cow::Owned(_)) = name {
-        notes.record(Finding::NameNotUtf8, line);
-    }
-    column.push(name.as_deref());
+/// Text as UTF-8; bytes that are none are replaced, and `lossy` is set.
+pub(crate) fn utf8<'a>(text: &'a [u8], lossy: &mut bool) -> Cow<'a, str> {
+    let text = String::from_utf8_lossy(text);
+    *lossy |= matches!(text, Cow::Owned(_));
+    text
 }
 
 fn money(text: &[u8]) -> Option<i64> {

@@ -2,7 +2,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`open`] | a path or standard input, gzip or not: the format is found by content |
+//! | [`mod@open`] | a path or standard input, gzip or not: the format is found by content |
 //! | [`swf`] | the Standard Workload Format of the Parallel Workloads Archive |
 //! | [`table`] | tollgate's own job table, CSV with a header: reader and writer |
 //! | [`trace`] | what a reader returns: [`Trace`], [`TraceJob`] and optional columns |
@@ -32,6 +32,7 @@ mod lines;
 mod normal;
 mod number;
 pub mod open;
+mod rows;
 pub mod settings;
 pub mod sla;
 pub mod stream;

@@ -32,7 +32,10 @@ pub struct ReadOptions {
 const PREFIX: u64 = 1 << 16;
 
 /// Large enough that calls of the operating system do not show.
-const BUFFER: usize = 1 << 18;
+const BUFFER: usize = 1 << 16;
+
+/// What some editors put before UTF-8 text.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// How many characters of an unknown line a message shows.
 const SHOWN: usize = 40;
@@ -91,6 +94,9 @@ fn read_text(name: &str, mut bytes: impl Read, options: ReadOptions) -> Result<T
             line: 1 + memchr::memchr_iter(b'\n', &prefix).count() as u64,
             error,
         })?;
+    if prefix.starts_with(BYTE_ORDER_MARK) {
+        prefix.drain(..BYTE_ORDER_MARK.len());
+    }
     let format = Format::of(&prefix)?;
     let whole = BufReader::with_capacity(BUFFER, Cursor::new(prefix).chain(bytes));
     match format {
@@ -126,8 +132,7 @@ impl Format {
         if found != BinaryKind::Unknown || memchr(0, prefix).is_some() {
             return Err(ReadError::Binary { found });
         }
-        let text = prefix.strip_prefix(b"\xef\xbb\xbf").unwrap_or(prefix);
-        let mut lines = (1..).zip(text.split(|&byte| byte == b'\n'));
+        let mut lines = (1..).zip(prefix.split(|&byte| byte == b'\n'));
         let (line, first) = lines
             .find(|(_, line)| !line.trim_ascii().is_empty())
             .ok_or(ReadError::Empty)?;
@@ -147,7 +152,14 @@ impl Format {
 /// A header names at least one of the required columns of a job table.
 fn looks_like_table(line: &[u8]) -> bool {
     line.split(|&byte| byte == b',')
-        .any(|cell| table::is_required(cell.trim_ascii()))
+        .any(|cell| table::is_required(unquoted(cell)))
+}
+
+fn unquoted(cell: &[u8]) -> &[u8] {
+    let cell = cell.trim_ascii();
+    cell.strip_prefix(b"\"")
+        .and_then(|inner| inner.strip_suffix(b"\""))
+        .unwrap_or(cell)
 }
 
 /// The beginning of a line, fit for a message.

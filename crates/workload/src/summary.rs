@@ -32,7 +32,7 @@ pub struct Summary {
     pub over_ratios: Option<Quantiles>,
     /// Run time over estimate of the under-estimated jobs; above 1.
     pub under_ratios: Option<Quantiles>,
-    /// Processors of the machine, by which utilisation is meant.
+    /// Processors of the machine, against which utilisation is measured.
     pub nodes: u32,
     /// Work of all jobs over what the machine could do between the first and the last
     /// submission: the offered load, above 1 where it is too much. None if that is no time.

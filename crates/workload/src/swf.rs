@@ -15,8 +15,8 @@ use crate::error::ReadError;
 use crate::field;
 use crate::lines::{Line, for_each_line};
 use crate::number::millionths;
-use crate::open::{Columns, ReadOptions};
-use crate::trace::{Metadata, Trace, TraceJob};
+use crate::open::ReadOptions;
+use crate::trace::{Trace, TraceJob};
 
 /// Reads every record of `reader`; lines that are none are counted and left out.
 ///
@@ -26,10 +26,13 @@ use crate::trace::{Metadata, Trace, TraceJob};
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no line was a job.
 pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<Trace, ReadError> {
-    let mut swf = Reader::new(source, options);
+    let mut swf = Reader {
+        trace: Trace::keeping(options.columns, source),
+        latest: Instant::ZERO,
+    };
     for_each_line(reader, |number, line| swf.line(number, line))
         .map_err(|(line, error)| ReadError::Io { line, error })?;
-    swf.finish()
+    swf.trace.not_empty()
 }
 
 /// Whether `line` may be the first of such a file: a comment, or a number and then perhaps
@@ -51,18 +54,6 @@ struct Reader {
 }
 
 impl Reader {
-    fn new(source: &str, options: ReadOptions) -> Self {
-        let mut trace = Trace::empty(source);
-        trace.metadata = match options.columns {
-            Columns::Core => None,
-            Columns::All => Some(Metadata::default()),
-        };
-        Self {
-            trace,
-            latest: Instant::ZERO,
-        }
-    }
-
     fn line(&mut self, number: u64, line: Line<'_>) {
         let found = match line {
             Line::TooLong => Err(Finding::LineTooLong),
@@ -75,15 +66,6 @@ impl Reader {
         if let Err(finding) = found {
             self.trace.diagnostics.record(finding, number);
         }
-    }
-
-    fn finish(self) -> Result<Trace, ReadError> {
-        if self.trace.jobs.is_empty() {
-            return Err(ReadError::NoUsableLine {
-                diagnostics: self.trace.diagnostics,
-            });
-        }
-        Ok(self.trace)
     }
 
     /// A comment; those of the form `Name: number` that tollgate knows are kept. The number
@@ -155,6 +137,7 @@ impl Reader {
         let Some(metadata) = &mut self.trace.metadata else {
             return;
         };
+        let mut lossy = false;
         for (column, text) in [
             (&mut metadata.user, record.user),
             (&mut metadata.group, record.group),
@@ -162,7 +145,10 @@ impl Reader {
             (&mut metadata.queue, record.queue),
         ] {
             let known = text.filter(|&text| text != b"-1");
-            field::push_name(column, known, line, &mut self.trace.diagnostics);
+            column.push(known.map(|text| field::utf8(text, &mut lossy)).as_deref());
+        }
+        if lossy {
+            self.trace.diagnostics.record(Finding::NameNotUtf8, line);
         }
     }
 }

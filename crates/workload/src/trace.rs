@@ -5,8 +5,10 @@ use std::fmt;
 use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
 
 use crate::diagnostics::{Diagnostics, Finding};
+use crate::error::ReadError;
 use crate::extra::ExtraColumns;
 use crate::labels::Labels;
+use crate::open::Columns;
 
 /// A job as a trace records it. The truth: a policy never sees this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,6 +132,26 @@ impl Trace {
             extra.drop_first(before);
         }
         self
+    }
+
+    /// A trace without jobs, ready for a reader that keeps `columns`.
+    pub(crate) fn keeping(columns: Columns, source: &str) -> Self {
+        let mut trace = Self::empty(source);
+        trace.metadata = match columns {
+            Columns::Core => None,
+            Columns::All => Some(Metadata::default()),
+        };
+        trace
+    }
+
+    /// The trace, if it has any job.
+    pub(crate) fn not_empty(self) -> Result<Self, ReadError> {
+        if self.jobs.is_empty() {
+            return Err(ReadError::NoUsableLine {
+                diagnostics: self.diagnostics,
+            });
+        }
+        Ok(self)
     }
 
     /// Appends a job from `line`, and notes if it is out of order. `latest` is the latest

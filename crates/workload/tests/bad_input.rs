@@ -5,7 +5,9 @@ use std::io::Write;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use tollgate_model::{Instant, Span};
-use tollgate_workload::{Field, Finding, OpenError, ReadError, ReadOptions, Trace, open, read};
+use tollgate_workload::{
+    Columns, Field, Finding, OpenError, ReadError, ReadOptions, Trace, open, read,
+};
 
 const HEADER: &str = "job_id,submit_s,runtime_s,procs,estimate_s,deadline_s,budget,penalty_per_s\n";
 
@@ -284,6 +286,16 @@ fn slas_that_cannot_be_count_as_missing() {
 }
 
 #[test]
+fn a_lost_quotation_mark_is_named() {
+    let table = format!("{HEADER}1,0,10,4,20,,,\n2,5,10,4,20,,\"9,\n3,6,10,4,20,,,\n");
+    assert_eq!(
+        findings(table),
+        "1 line skipped: a quotation mark that is not closed takes the lines after it along \
+         (line 3)"
+    );
+}
+
+#[test]
 fn headers_that_contradict_themselves() {
     let twice = outcome("job_id,submit_s,runtime_s,procs,procs\n1,2,3,4,5\n").unwrap_err();
     assert_eq!(
@@ -319,6 +331,30 @@ fn files_put_together_repeat_their_headers() {
         "1 line ignored: no number in a header directive (line 4)\n\
          1 line ignored: a header directive contradicts an earlier one (line 3)"
     );
+}
+
+#[test]
+fn names_that_are_no_utf8_are_repaired_once_a_line() {
+    let table = b"job_id,submit_s,runtime_s,procs,user,site\n1,0,10,4,J\xf6rg,K\xf6ln\n";
+    let options = ReadOptions {
+        columns: Columns::All,
+    };
+    let trace = read("jobs", table.as_slice(), options).unwrap();
+    assert_eq!(trace.diagnostics.count(Finding::NameNotUtf8), 1);
+    assert_eq!(trace.metadata.unwrap().user.get(0), Some("J\u{fffd}rg"));
+
+    let swf = b"1 0 -1 10 4 -1 -1 4 20 -1 1 j\xf6rg g\xf6 1 -1 -1 -1 -1\n";
+    let trace = read("jobs", swf.as_slice(), options).unwrap();
+    assert_eq!(trace.diagnostics.count(Finding::NameNotUtf8), 1);
+}
+
+#[test]
+fn editors_marks_and_quotes_are_no_trouble() {
+    let swf = outcome("\u{feff}1 0 -1 10 4 -1 -1 4 20\n").unwrap();
+    assert_eq!((swf.jobs.len(), swf.diagnostics.is_empty()), (1, true));
+    let quoted =
+        "\u{feff}\"job_id\",\"submit_s\",\"runtime_s\",\"procs\",\"estimate_s\"\n1,0,10,4,9\n";
+    assert_eq!(outcome(quoted).unwrap().jobs.len(), 1);
 }
 
 /// A reader that gives a byte at a time and is interrupted between them, as pipes may be.

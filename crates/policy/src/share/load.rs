@@ -6,6 +6,8 @@
 //! decision over many nodes is a sum of divisions over flat rows, which the processor does
 //! several at a time.
 
+use std::ops::Range;
+
 use tollgate_model::{Instant, NodeId};
 
 use super::rules::Regime;
@@ -16,15 +18,28 @@ use crate::state::Node;
 /// Rows are as long as the fullest node needs, in steps of this many tasks.
 const STEP: usize = 4;
 
-/// Why a node cannot take part in a shortcut.
+/// What is asked of every node, beside its total share, without looking at its row.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Marks {
     /// How many tasks it holds.
     pub(super) tasks: u32,
+    /// The cell of the task that is due first.
+    first: Cell,
+    /// When the task that is due last is due, in microseconds.
+    last_due: f64,
     /// A task is past its deadline.
     pub(super) expired: bool,
     /// A share changes by another law than the rows say: the node must be asked itself.
     pub(super) odd: bool,
+}
+
+/// A task's share as a function of time: constant + numerator / (due - now), the numerator and
+/// the instants in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Cell {
+    constant: f64,
+    numerator: f64,
+    due: f64,
 }
 
 /// The nodes' shares as functions of time. A node's row is a run of tasks: a constant part, the
@@ -79,40 +94,57 @@ impl Loads {
         if tasks.len() > self.width {
             self.widen(tasks.len());
         }
-        let from = id.index() * self.width;
+        let row = self.row(id, tasks.len().next_multiple_of(STEP));
         let mut marks = Marks {
             tasks: tasks.len() as u32,
             ..Marks::default()
         };
-        let mut base = 0.0;
-        for (at, task) in (from..).zip(tasks) {
-            let (work_left, time_left) = (task.estimate - task.work, task.time_left(node.since()));
-            let regime = Regime::of(work_left, time_left);
-            let (constant, numerator) = match regime {
-                Regime::Expired | Regime::Overrun => (task.share, 0.0),
-                Regime::Regular if time_left.is_infinite() => (0.0, 0.0),
-                Regime::Regular => {
-                    let rate = node.rate(task);
-                    (rate, (work_left - rate * time_left) * 1e6)
-                }
+        marks.first.due = f64::INFINITY;
+        let (mut base, now) = (0.0, node.since().as_micros() as f64);
+        let constants = &mut self.constants[row.clone()];
+        let numerators = &mut self.numerators[row.clone()];
+        let dues = &mut self.dues[row];
+        constants[tasks.len()..].fill(0.0);
+        numerators[tasks.len()..].fill(0.0);
+        dues[tasks.len()..].fill(f64::INFINITY);
+        for (at, task) in tasks.iter().enumerate() {
+            let due = task.due.as_micros() as f64;
+            let regime = Regime::of(task.estimate - task.work, (due - now) * 1e-6);
+            // The work left is share x time left.
+            let cell = match regime {
+                Regime::Regular => Cell {
+                    constant: task.rate,
+                    numerator: (task.share - task.rate) * (due - now),
+                    due,
+                },
+                Regime::Overrun => Cell {
+                    constant: task.share,
+                    numerator: 0.0,
+                    due,
+                },
+                Regime::Expired => Cell {
+                    constant: task.share,
+                    numerator: 0.0,
+                    due: f64::INFINITY,
+                },
             };
+            (constants[at], numerators[at], dues[at]) = (cell.constant, cell.numerator, cell.due);
             marks.expired |= regime == Regime::Expired;
             marks.odd |= regime == Regime::Overrun && settings.overrun == Rule::OneSecond;
-            self.constants[at] = constant;
-            self.numerators[at] = numerator;
-            self.dues[at] = if regime == Regime::Expired || time_left.is_infinite() {
-                f64::INFINITY
-            } else {
-                task.due.as_micros() as f64
-            };
-            base += constant;
+            base += cell.constant;
+            if cell.due < marks.first.due {
+                marks.first = cell;
+            }
+            marks.last_due = marks.last_due.max(cell.due);
         }
-        let free = from + tasks.len()..from + self.width;
-        self.constants[free.clone()].fill(0.0);
-        self.numerators[free.clone()].fill(0.0);
-        self.dues[free].fill(f64::INFINITY);
         self.bases[id.index()] = base;
         self.marks[id.index()] = marks;
+    }
+
+    /// Where the first `length` cells of a node's row lie.
+    fn row(&self, id: NodeId, length: usize) -> Range<usize> {
+        let from = id.index() * self.width;
+        from..from + length
     }
 
     pub(super) fn marks(&self, id: NodeId) -> Marks {
@@ -121,31 +153,80 @@ impl Loads {
 
     /// The total share of a node at `now`, if nothing happened there since its row was written.
     pub(super) fn total(&self, id: NodeId, now: Instant) -> f64 {
-        let row = id.index() * self.width..(id.index() + 1) * self.width;
+        let tasks = self.marks[id.index()].tasks as usize;
+        let row = self.row(id, tasks.next_multiple_of(STEP));
         let now = now.as_micros() as f64;
+        let numerators = quads(&self.numerators[row.clone()]);
         let mut sums = [0.0; STEP];
-        let numerators = self.numerators[row.clone()].chunks_exact(STEP);
-        for (numerators, dues) in numerators.zip(self.dues[row].chunks_exact(STEP)) {
+        for (numerators, dues) in numerators.iter().zip(quads(&self.dues[row])) {
             for lane in 0..STEP {
-                sums[lane] += numerators[lane] / (dues[lane] - now).max(1.0);
+                sums[lane] += numerators[lane] / time_left(dues[lane], now);
             }
         }
         self.bases[id.index()] + (sums[0] + sums[1]) + (sums[2] + sums[3])
+    }
+
+    /// A lower bound of the gap between the largest and the smallest deadline delay on a node
+    /// whose total share with another task is `total`, above 1; the other task has `deadline`
+    /// seconds and this `share`.
+    ///
+    /// The task due first (d1, share s1) is delayed by the whole total S; the one due last, at
+    /// dn, ends no later than d1 S + (dn - d1) (S - s1), so that its deadline delay is at most
+    /// max(1, S - s1 (1 - d1 / dn)).
+    pub(super) fn delay_gap(&self, id: NodeId, now: Instant, total: f64, task: (f64, f64)) -> f64 {
+        let (deadline, share) = (task.0 * 1e6, task.1);
+        let now = now.as_micros() as f64;
+        let Marks {
+            first, last_due, ..
+        } = self.marks[id.index()];
+        let first_due = time_left(first.due, now);
+        let (earliest, earliest_share) = if deadline < first_due {
+            (deadline, share)
+        } else {
+            (first_due, first.constant + first.numerator / first_due)
+        };
+        let latest = deadline.max(last_due - now);
+        (total - 1.0).min(earliest_share * (1.0 - earliest / latest))
     }
 
     /// The work, in seconds, that a node's tasks are promised within `deadline` seconds of
     /// `now`: the sum of share x min(time left, deadline), where a task past its deadline counts
     /// share x deadline.
     pub(super) fn committed(&self, id: NodeId, now: Instant, deadline: f64) -> f64 {
+        let tasks = self.marks[id.index()].tasks as usize;
+        let row = self.row(id, tasks.next_multiple_of(STEP));
         let now = now.as_micros() as f64;
-        (id.index() * self.width..(id.index() + 1) * self.width)
-            .map(|at| {
-                let time_left = (self.dues[at] - now).max(1.0);
-                let share = self.constants[at] + self.numerators[at] / time_left;
-                share * (time_left * 1e-6).min(deadline)
-            })
-            .sum()
+        let constants = quads(&self.constants[row.clone()]);
+        let numerators = quads(&self.numerators[row.clone()]);
+        let dues = quads(&self.dues[row]);
+        let mut sums = [0.0; STEP];
+        for ((constants, numerators), dues) in constants.iter().zip(numerators).zip(dues) {
+            for lane in 0..STEP {
+                let time_left = time_left(dues[lane], now);
+                let share = constants[lane] + numerators[lane] / time_left;
+                let seconds = time_left * 1e-6;
+                sums[lane] += share
+                    * if seconds < deadline {
+                        seconds
+                    } else {
+                        deadline
+                    };
+            }
+        }
+        (sums[0] + sums[1]) + (sums[2] + sums[3])
     }
+}
+
+/// Cells by fours, which the processor takes together.
+fn quads(cells: &[f64]) -> &[[f64; STEP]] {
+    cells.as_chunks().0
+}
+
+/// Microseconds until `due`, at least one. Written out, since `f64::max` also minds NaN, and costs
+/// twice as much for it here.
+fn time_left(due: f64, now: f64) -> f64 {
+    let left = due - now;
+    if left > 1.0 { left } else { 1.0 }
 }
 
 /// The total share of a node at `now`, asked of its tasks one by one.

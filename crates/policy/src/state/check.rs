@@ -51,7 +51,7 @@ impl State {
         if idle && !self.up.contains(id) {
             return wrong("idle and down");
         }
-        let rates: f64 = node.tasks.iter().map(|task| node.rate(task)).sum();
+        let rates: f64 = node.tasks.iter().map(|task| task.rate).sum();
         if rates > 1.0 + RATE_TOLERANCE {
             return wrong(&format!("rates sum to {rates}"));
         }

@@ -22,8 +22,12 @@ pub struct Node {
 pub struct Task {
     /// Whose it is.
     pub job: JobId,
-    /// The share it weighs in with, at least 0; see [`Node::rate`].
+    /// The share it weighs in with, at least 0.
     pub share: f64,
+    /// Seconds of work it does a second: its share of all shares, so that spare time is given
+    /// out and a shortage shared in proportion; equal parts if nobody has a share. The rates of
+    /// a node sum to 1.
+    pub rate: f64,
     /// Seconds of work done until the node's [`Node::since`].
     pub work: f64,
     /// Seconds of work its user expects.
@@ -40,6 +44,7 @@ impl Task {
         Self {
             job,
             share: 0.0,
+            rate: 0.0,
             work: 0.0,
             estimate,
             due: spec.due().unwrap_or(Instant::MAX),
@@ -80,24 +85,10 @@ impl Node {
         self.total
     }
 
-    /// Seconds of work a second that a task does: its share of all shares, so that spare time
-    /// is given out and a shortage shared in proportion; equal parts if nobody has a share. The
-    /// rates of a node sum to 1.
-    pub fn rate(&self, task: &Task) -> f64 {
-        if self.total > 0.0 {
-            task.share / self.total
-        } else {
-            1.0 / self.tasks.len() as f64
-        }
-    }
-
     /// Seconds of work that a task has done by `now`.
     pub fn work_at(&self, task: &Task, now: Instant) -> f64 {
-        let elapsed = now.since(self.since);
-        if elapsed <= Span::ZERO {
-            return task.work;
-        }
-        task.work + self.rate(task) * elapsed.as_secs_f64()
+        let elapsed = now.since(self.since).max(Span::ZERO);
+        task.work + task.rate * elapsed.as_secs_f64()
     }
 
     /// Brings the work of every task up to `now`.
@@ -105,28 +96,46 @@ impl Node {
         if now <= self.since {
             return;
         }
-        for at in 0..self.tasks.len() {
-            self.tasks[at].work = self.work_at(&self.tasks[at], now);
+        let elapsed = now.since(self.since).as_secs_f64();
+        for task in &mut self.tasks {
+            task.work += task.rate * elapsed;
         }
         self.since = now;
     }
 
-    /// The next instant at which shares must be set anew without anything arriving or ending: a
-    /// deadline passes or an estimate is used up. Counted from [`Node::since`].
-    pub(super) fn next_change(&self) -> Option<Instant> {
+    /// Sets the share of each task, in order, and the rates that follow from them. Returns the
+    /// next instant at which shares must be set anew without anything arriving or ending: a
+    /// deadline passes or an estimate is used up.
+    pub(super) fn set_shares(&mut self, share: impl Fn(&Task) -> f64) -> Option<Instant> {
+        self.total = 0.0;
+        for task in &mut self.tasks {
+            task.share = share(task);
+            assert!(
+                task.share >= 0.0,
+                "the share of {:?} is {}",
+                task.job,
+                task.share
+            );
+            self.total += task.share;
+        }
         let now = self.since;
-        self.tasks
-            .iter()
-            .flat_map(|task| {
-                let lapses = Some(task.due).filter(|&due| due > now + Span::TICK);
-                let left = task.estimate - task.work;
-                let rate = self.rate(task);
-                let used_up = (left > TOLERANCE_S && rate > 0.0)
-                    .then(|| now + Span::ceil_secs_f64(left / rate));
-                [lapses, used_up]
-            })
-            .flatten()
-            .filter(|&at| at < Instant::MAX)
-            .min()
+        let equal_part = 1.0 / self.tasks.len() as f64;
+        let (mut next_due, mut next_used_up_s) = (Instant::MAX, f64::INFINITY);
+        for task in &mut self.tasks {
+            task.rate = if self.total > 0.0 {
+                task.share / self.total
+            } else {
+                equal_part
+            };
+            if task.due > now + Span::TICK {
+                next_due = next_due.min(task.due);
+            }
+            let left = task.estimate - task.work;
+            if left > TOLERANCE_S {
+                next_used_up_s = next_used_up_s.min(left / task.rate);
+            }
+        }
+        let next = next_due.min(now + Span::ceil_secs_f64(next_used_up_s));
+        (next < Instant::MAX).then_some(next)
     }
 }

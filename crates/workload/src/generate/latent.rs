@@ -4,9 +4,9 @@ use crate::stream::Stream;
 
 /// What a user is at, at a time: independent normal deviates.
 pub(super) struct Latent {
-    /// How many processors his jobs need.
+    /// How many processors the jobs need.
     pub(super) width: f64,
-    /// How long he thinks they take, beyond what goes with their width.
+    /// How long the user thinks they take, beyond what goes with their width.
     pub(super) estimate: f64,
     /// How much of that they really take.
     pub(super) used: f64,
@@ -30,7 +30,7 @@ impl Latent {
         self.estimate = blend(kept, self.estimate, stream.normal());
     }
 
-    /// How his jobs end changes a little.
+    /// How the jobs end changes a little.
     pub(super) fn outcome_drifts(&mut self, kept: f64, stream: &mut Stream) {
         self.used = blend(kept, self.used, stream.normal());
         self.cancelled = blend(kept, self.cancelled, stream.normal());

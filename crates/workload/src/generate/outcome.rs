@@ -26,9 +26,9 @@ struct Band {
 
 const USE_LEVELS: [f64; 9] = [0.0, 0.1, 0.25, 0.4, 0.5, 0.6, 0.75, 0.9, 1.0];
 
-/// Measured, but for the overruns of the shortest, which are lifted by a quarter so that their
-/// long tail comes out right. The first two or three numbers are jobs that fail at once: half a minute,
-/// whatever they asked for.
+/// Measured, but for the overruns of the shortest estimates: lifted by a quarter, so that the
+/// long tail of overruns comes out right. The first numbers of the longer ones are jobs that
+/// fail at once: half a minute, whatever they asked for.
 const BANDS: [Band; 9] = [
     Band {
         from_s: 0,

@@ -1,5 +1,5 @@
 //! Who comes, and for how many jobs: a few users make most of the jobs, and what one hands in
-//! next is like what he handed in last.
+//! next is like what came last.
 
 use super::curve::{pick, quantile};
 use super::latent::Latent;
@@ -21,7 +21,7 @@ const TAIL: f64 = 1.7;
 const LONGEST_SESSION: f64 = 40.0;
 
 /// How much of what a job is like lasts from one job to the next within a session, and from
-/// one session of a user to his next (correlation of the underlying normal deviates).
+/// one session of a user to the next (correlation of the underlying normal deviates).
 const WITHIN: f64 = 0.93;
 const BETWEEN: f64 = 0.85;
 

@@ -1,6 +1,5 @@
 //! Reading a job table.
 
-use std::borrow::Cow;
 use std::io::{self, Read};
 
 use csv::{ByteRecord, ReaderBuilder};
@@ -11,8 +10,8 @@ use crate::diagnostics::{Diagnostics, Field, Finding};
 use crate::error::ReadError;
 use crate::extra::ExtraColumns;
 use crate::field;
-use crate::open::{Columns, ReadOptions};
-use crate::trace::{Metadata, Trace, TraceJob, TraceSla};
+use crate::open::ReadOptions;
+use crate::trace::{Trace, TraceJob, TraceSla};
 
 /// Reads every line of the job table in `reader`; lines that are no jobs are counted and left
 /// out. `reader` is buffered here.
@@ -40,7 +39,7 @@ pub fn read(source: &str, reader: impl Read, options: ReadOptions) -> Result<Tra
     while next(&mut record)? {
         table.line(&record);
     }
-    table.finish()
+    table.trace.not_empty()
 }
 
 /// The reader's own error, unwrapped: its kind tells damaged compression apart.
@@ -53,6 +52,15 @@ fn io_error(error: csv::Error, line: u64) -> ReadError {
         io::Error::other(text)
     };
     ReadError::Io { line, error }
+}
+
+/// A line break within a cell is legal; in a record that does not fit it is a lost quote.
+fn wrong_width(record: &ByteRecord) -> Finding {
+    if record.iter().any(|cell| cell.contains(&b'\n')) {
+        Finding::OpenQuote
+    } else {
+        Finding::FieldCount
+    }
 }
 
 fn line_of(record: &ByteRecord) -> u64 {
@@ -68,11 +76,7 @@ struct Reader {
 
 impl Reader {
     fn new(source: &str, header: Header, width: usize, options: ReadOptions) -> Self {
-        let mut trace = Trace::empty(source);
-        trace.metadata = match options.columns {
-            Columns::Core => None,
-            Columns::All => Some(Metadata::default()),
-        };
+        let mut trace = Trace::keeping(options.columns, source);
         let any_sla = [Column::Deadline, Column::Budget, Column::Penalty]
             .into_iter()
             .any(|column| header.has(column));
@@ -98,15 +102,19 @@ impl Reader {
 
     fn record(&mut self, record: &ByteRecord, line: u64) -> Result<(), Finding> {
         if record.len() != self.width {
-            return Err(Finding::FieldCount);
+            return Err(wrong_width(record));
         }
         if self.header.is_again(record) {
             return Err(Finding::HeaderAgain);
         }
         let job = self.job(record, line)?;
         self.sla(record, line);
-        self.names(record, line);
-        self.extra(record, line);
+        let mut lossy = false;
+        self.names(record, &mut lossy);
+        self.extra(record, &mut lossy);
+        if lossy {
+            self.trace.diagnostics.record(Finding::NameNotUtf8, line);
+        }
         self.trace.push_job(job, line, &mut self.latest);
         Ok(())
     }
@@ -171,7 +179,7 @@ impl Reader {
         });
     }
 
-    fn names(&mut self, record: &ByteRecord, line: u64) {
+    fn names(&mut self, record: &ByteRecord, lossy: &mut bool) {
         let Self { header, trace, .. } = self;
         let Some(metadata) = &mut trace.metadata else {
             return;
@@ -183,30 +191,17 @@ impl Reader {
             (&mut metadata.queue, Column::Queue),
         ] {
             let text = header.cell(record, column);
-            field::push_name(labels, text, line, &mut trace.diagnostics);
+            labels.push(text.map(|text| field::utf8(text, lossy)).as_deref());
         }
     }
 
-    fn extra(&mut self, record: &ByteRecord, line: u64) {
+    fn extra(&mut self, record: &ByteRecord, lossy: &mut bool) {
         let Some(extra) = &mut self.trace.extra else {
             return;
         };
         for &(_, place) in &self.header.extra {
-            let cell = String::from_utf8_lossy(&record[place]);
-            if let Cow::Owned(_) = cell {
-                self.trace.diagnostics.record(Finding::NameNotUtf8, line);
-            }
-            extra.push(&cell);
+            extra.push(&field::utf8(&record[place], lossy));
         }
-    }
-
-    fn finish(self) -> Result<Trace, ReadError> {
-        if self.trace.jobs.is_empty() {
-            return Err(ReadError::NoUsableLine {
-                diagnostics: self.trace.diagnostics,
-            });
-        }
-        Ok(self.trace)
     }
 }
 

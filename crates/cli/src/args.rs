@@ -1,0 +1,30 @@
+//! The words that are understood.
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+use crate::{policies, replay};
+
+/// Decide which jobs a shared cluster should promise to finish, by when and at what price.
+#[derive(Debug, Parser)]
+#[command(name = "tollgate", version, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Replay(Box<replay::Args>),
+    Policies(policies::Args),
+}
+
+/// How an answer is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people.
+    Table,
+    /// One object.
+    Json,
+    /// One line a policy.
+    Csv,
+}

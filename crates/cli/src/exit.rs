@@ -1,0 +1,140 @@
+//! What can go wrong, in one message each, and the exit codes.
+//!
+//! | code | meaning |
+//! |---|---|
+//! | 0 | done; bad lines of an input were counted and skipped |
+//! | 1 | failed |
+//! | 2 | wrong usage, or an input with no usable line |
+//!
+//! The command-line parser itself answers unknown words with code 2.
+
+use std::io::{self, ErrorKind};
+use std::process::ExitCode;
+
+use tollgate_gate::Violation;
+use tollgate_model::Market;
+use tollgate_policy::PolicyError;
+use tollgate_workload::{OpenError, ReadError, SettingsError};
+
+use crate::voice;
+
+/// Why the program could not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// A word names no policy or no setting of one.
+    #[error("--policy: {0}")]
+    Policy(#[from] PolicyError),
+    /// A policy whose rules say nothing about the market.
+    #[error("--policy: `{policy}` weighs budgets, and in market `{market}` there are none")]
+    WrongMarket { policy: String, market: Market },
+    /// A setting of the workload outside its range.
+    #[error("--{0}")]
+    Settings(#[from] SettingsError),
+    /// The workload cannot be read.
+    #[error("{0}")]
+    Input(#[from] OpenError),
+    /// The workload can be read, but no job of it ever ran.
+    #[error("{file}: expected at least one job that ran, found {jobs} that never did")]
+    NothingRan { file: String, jobs: usize },
+    /// More nodes than any machine has.
+    #[error("{machine}: expected at most {most} nodes")]
+    HugeMachine { machine: String, most: u32 },
+    /// A schedule is impossible. A bug in tollgate.
+    #[error("policy `{policy}`: the schedule is impossible: {violation}")]
+    Violation {
+        policy: String,
+        violation: Violation,
+    },
+    /// Rows of jobs would be mixed with the answer.
+    #[error("--jobs-out: expected the name of a file, got `-`")]
+    JobsOutToStdout,
+    /// A file cannot be written.
+    #[error("{file}: cannot be written: {error}")]
+    Write { file: String, error: io::Error },
+    /// The answer cannot be written.
+    #[error("standard output: cannot be written: {0}")]
+    Print(#[from] io::Error),
+}
+
+/// How the program ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Exit {
+    Done = 0,
+    Failed = 1,
+    Usage = 2,
+}
+
+impl Failure {
+    fn exit(&self) -> Exit {
+        match self {
+            // Whoever reads the answer has seen enough of it, as in `tollgate .. | head`.
+            Self::Print(error) if error.kind() == ErrorKind::BrokenPipe => Exit::Done,
+            Self::Policy(_)
+            | Self::WrongMarket { .. }
+            | Self::Settings(_)
+            | Self::NothingRan { .. }
+            | Self::HugeMachine { .. }
+            | Self::JobsOutToStdout => Exit::Usage,
+            Self::Input(error) => exit_of_input(&error.cause),
+            Self::Violation { .. } | Self::Write { .. } | Self::Print(_) => Exit::Failed,
+        }
+    }
+
+    /// The next thing to try, if there is one.
+    fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Policy(_) => Some("`tollgate policies` lists the policies and their parameters"),
+            Self::WrongMarket { .. } => Some("add `--market bid` or `--market commodity`"),
+            Self::Input(error) => error.hint(),
+            Self::NothingRan { .. } => Some("`--never-ran one` runs such jobs for one second"),
+            Self::HugeMachine { .. } => Some("give the size of the machine with `--nodes`"),
+            Self::Violation { .. } => {
+                Some("this is a bug in tollgate; please report it with the command and the input")
+            }
+            Self::JobsOutToStdout => Some("`--jobs-out /dev/stdout` mixes both, if that is meant"),
+            Self::Settings(_) | Self::Write { .. } | Self::Print(_) => None,
+        }
+    }
+}
+
+/// A file that nothing can be read from is wrong usage; one that breaks off has failed: half an
+/// answer would look like a whole one.
+fn exit_of_input(cause: &ReadError) -> Exit {
+    match cause {
+        ReadError::Open(_)
+        | ReadError::Binary { .. }
+        | ReadError::Empty
+        | ReadError::UnknownFormat { .. }
+        | ReadError::MissingColumn { .. }
+        | ReadError::DuplicateColumn { .. }
+        | ReadError::NoUsableLine { .. } => Exit::Usage,
+        ReadError::Io { .. } | ReadError::TruncatedGzip { .. } | ReadError::DamagedGzip { .. } => {
+            Exit::Failed
+        }
+    }
+}
+
+/// Says what went wrong, if anything did, and ends.
+pub(crate) fn conclude(done: Result<(), Failure>) -> ExitCode {
+    let Err(failure) = done else {
+        return ExitCode::from(Exit::Done as u8);
+    };
+    let exit = failure.exit();
+    if exit != Exit::Done {
+        voice::error(&failure, failure.hint());
+    }
+    ExitCode::from(exit as u8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reader_that_has_seen_enough_is_no_failure() {
+        let closed = Failure::Print(ErrorKind::BrokenPipe.into());
+        assert_eq!(closed.exit(), Exit::Done);
+        let full = Failure::Print(ErrorKind::StorageFull.into());
+        assert_eq!(full.exit(), Exit::Failed);
+    }
+}

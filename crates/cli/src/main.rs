@@ -1,0 +1,35 @@
+//! The `tollgate` program: parses words, calls the rooms, prints.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`args`] | the words that are understood |
+//! | [`exit`] | what can go wrong, in one message each, and the exit codes |
+//! | [`policies`] | `tollgate policies` |
+//! | [`replay`] | `tollgate replay` |
+//! | [`in_order`] | work in parallel, results in order |
+//! | [`progress`] | a bar for long runs on a terminal |
+//! | [`voice`] | what is said on standard error |
+//!
+//! Data goes to standard output, everything that is said about it to standard error.
+
+mod args;
+mod exit;
+mod in_order;
+mod policies;
+mod progress;
+mod replay;
+mod voice;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::{Cli, Command};
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().command {
+        Command::Replay(args) => replay::run(&args),
+        Command::Policies(args) => policies::run(&args),
+    };
+    exit::conclude(done)
+}

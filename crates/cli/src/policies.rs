@@ -1,0 +1,124 @@
+//! `tollgate policies`: what there is to choose from.
+
+use std::io::{self, BufWriter, Write};
+
+use serde::Serialize;
+use tollgate_model::Market;
+use tollgate_policy::Choice;
+use tollgate_policy::named::REGISTRY;
+use tollgate_policy::registry::ParameterInfo;
+
+use crate::args::Format;
+use crate::exit::Failure;
+
+/// List the policies: one line, paper, markets and parameters of each.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// How the list is written.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+    /// Print the names only.
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// A policy as it is listed.
+#[derive(Serialize)]
+struct Listed {
+    policy: &'static str,
+    summary: &'static str,
+    paper: &'static str,
+    /// Where it runs when no policy is named.
+    markets: Vec<&'static str>,
+    parameters: Vec<ListedParameter>,
+}
+
+#[derive(Serialize)]
+struct ListedParameter {
+    key: &'static str,
+    default: String,
+    values: &'static str,
+    meaning: &'static str,
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    let listed = listed();
+    match (args.quiet, args.format) {
+        (true, _) => listed
+            .iter()
+            .try_for_each(|policy| writeln!(out, "{}", policy.policy))?,
+        (false, Format::Table) => write_text(&mut out, &listed)?,
+        (false, Format::Json) => {
+            serde_json::to_writer_pretty(&mut out, &listed).map_err(io::Error::from)?;
+            writeln!(out)?;
+        }
+        (false, Format::Csv) => write_csv(&mut out, &listed)?,
+    }
+    Ok(out.flush()?)
+}
+
+fn listed() -> Vec<Listed> {
+    let listed = REGISTRY.iter().map(|named| Listed {
+        policy: named.name,
+        summary: named.summary,
+        paper: named.paper,
+        markets: named.markets.iter().map(|market| market.name()).collect(),
+        parameters: parameters(named.name),
+    });
+    listed.collect()
+}
+
+fn parameters(policy: &str) -> Vec<ListedParameter> {
+    let choice = Choice::named(policy).expect("a name from the registry");
+    let listed = |parameter: ParameterInfo| ListedParameter {
+        key: parameter.key,
+        default: parameter.value,
+        values: parameter.values,
+        meaning: parameter.meaning,
+    };
+    choice.parameters().into_iter().map(listed).collect()
+}
+
+fn write_text(out: &mut impl Write, listed: &[Listed]) -> io::Result<()> {
+    for policy in listed {
+        writeln!(out, "{}", policy.policy)?;
+        writeln!(out, "  {}", policy.summary)?;
+        writeln!(out, "  {}", policy.paper)?;
+        writeln!(out, "  markets: {}", policy.markets.join(", "))?;
+        for parameter in &policy.parameters {
+            let setting = format!("{}={}", parameter.key, parameter.default);
+            let ListedParameter {
+                meaning, values, ..
+            } = parameter;
+            writeln!(out, "    {setting:<20}  {meaning}: {values}")?;
+        }
+        writeln!(out)?;
+    }
+    let markets = Market::ALL.map(Market::name).join(", ");
+    writeln!(
+        out,
+        "A parameter is changed behind a colon: `--policy easy:order=sjf,extra=false`. The markets\n\
+         ({markets}) are those in which a policy runs when none is named."
+    )
+}
+
+fn write_csv(out: &mut impl Write, listed: &[Listed]) -> io::Result<()> {
+    let mut rows = csv::Writer::from_writer(out);
+    rows.write_record(["policy", "summary", "paper", "markets", "parameters"])?;
+    for policy in listed {
+        let settings = policy.parameters.iter();
+        let settings: Vec<String> = settings
+            .map(|p| format!("{}={}", p.key, p.default))
+            .collect();
+        let (markets, settings) = (policy.markets.join(";"), settings.join(";"));
+        rows.write_record([
+            policy.policy,
+            policy.summary,
+            policy.paper,
+            &markets,
+            &settings,
+        ])?;
+    }
+    rows.flush()
+}

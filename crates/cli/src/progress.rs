@@ -1,0 +1,90 @@
+//! A bar for long runs on a terminal.
+
+use std::io::{IsTerminal, stderr};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// Runs shorter than this show nothing.
+const LONG: Duration = Duration::from_millis(500);
+
+/// Jobs between two looks at the clock.
+const STEP: u64 = 4096;
+
+/// Counts jobs over all policies, and shows how many of them have arrived once the run has
+/// turned out to be long.
+pub(crate) struct Progress {
+    began: Instant,
+    jobs: u64,
+    bar: OnceLock<ProgressBar>,
+}
+
+impl Progress {
+    /// None unless standard error is a terminal.
+    pub(crate) fn on_terminal(jobs: u64) -> Option<Self> {
+        stderr().is_terminal().then(|| Self {
+            began: Instant::now(),
+            jobs,
+            bar: OnceLock::new(),
+        })
+    }
+
+    fn advance(&self, jobs: u64) {
+        if self.began.elapsed() >= LONG {
+            self.bar.get_or_init(|| bar(self.jobs)).inc(jobs);
+        }
+    }
+
+    /// Takes the bar away.
+    pub(crate) fn clear(&self) {
+        if let Some(bar) = self.bar.get() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn bar(jobs: u64) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(jobs), ProgressDrawTarget::stderr());
+    let style =
+        ProgressStyle::with_template("{bar:40} {human_pos} of {human_len} jobs, {eta} left");
+    bar.with_style(style.expect("a template that is right"))
+}
+
+/// Jobs on their way to a policy, counted.
+pub(crate) struct Counted<'a, I> {
+    jobs: I,
+    progress: Option<&'a Progress>,
+    passed: u64,
+}
+
+impl<'a, I> Counted<'a, I> {
+    /// Counts `jobs` as they pass, if there is anything to count them for.
+    pub(crate) fn new(jobs: I, progress: Option<&'a Progress>) -> Self {
+        Self {
+            jobs,
+            progress,
+            passed: 0,
+        }
+    }
+}
+
+impl<I: Iterator> Iterator for Counted<'_, I> {
+    type Item = I::Item;
+
+    fn next(&mut self) -> Option<I::Item> {
+        if let Some(progress) = self.progress {
+            self.passed += 1;
+            if self.passed.is_multiple_of(STEP) {
+                progress.advance(STEP);
+            }
+        }
+        self.jobs.next()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.jobs.size_hint()
+    }
+}
+
+impl<I: ExactSizeIterator> ExactSizeIterator for Counted<'_, I> {}

@@ -1,0 +1,43 @@
+//! `tollgate replay`: what each policy would have done with a record of jobs.
+//!
+//! | module | step |
+//! |---|---|
+//! | [`args`] | the flags as they are typed |
+//! | [`plan`] | the flags as checked settings |
+//! | [`input`] | the jobs, and what is said about them |
+//! | [`mod@run`] | every policy over the jobs, in parallel |
+//! | [`jobs`] | a row for each job and policy into a file |
+//! | [`keys`] | the answer as the keys of JSON and CSV |
+//! | [`print`](mod@print) | the answer as it was asked for |
+//! | [`table`] | the answer for people |
+
+mod args;
+mod input;
+mod jobs;
+mod keys;
+mod plan;
+mod print;
+mod run;
+mod table;
+
+use std::io::{BufWriter, Write, stdout};
+
+use crate::exit::Failure;
+
+pub(crate) use args::Args;
+use input::Input;
+use plan::Plan;
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let plan = Plan::new(args)?;
+    let input = Input::read(&plan)?;
+    input.say(&plan);
+    let answers = run::every_policy(&plan, &input)?;
+    if plan.is_checked() {
+        plan.voice
+            .note("every schedule was verified after each event and at the end");
+    }
+    let mut out = BufWriter::new(stdout().lock());
+    print::answers(&mut out, &plan, &input, &answers)?;
+    Ok(out.flush()?)
+}

@@ -1,0 +1,159 @@
+//! The jobs, and what is said about them.
+
+use std::fmt;
+use std::sync::Arc;
+
+use tollgate_workload::{Drawn, Generator, NodesFrom, ReadOptions, Workload, open};
+
+use super::plan::Plan;
+use crate::exit::Failure;
+use crate::voice::counted;
+
+/// No machine is larger; a header that says so is wrong, and must not fill the memory.
+const MAX_NODES: u32 = 10_000_000;
+
+/// The jobs of all runs, and the machine that they run on.
+pub(super) struct Input {
+    pub(super) workload: Workload,
+    pub(super) machine: Machine,
+}
+
+/// How large the machine is, and who says so.
+#[derive(Clone, Copy)]
+pub(super) struct Machine {
+    pub(super) nodes: u32,
+    pub(super) from: SizeFrom,
+}
+
+#[derive(Clone, Copy)]
+pub(super) enum SizeFrom {
+    Flag,
+    Workload(NodesFrom),
+}
+
+impl Input {
+    pub(super) fn read(plan: &Plan) -> Result<Self, Failure> {
+        let trace = match &plan.file {
+            Some(path) => open(path, ReadOptions::default())?,
+            None => Generator::default().trace(),
+        };
+        let trace = match plan.last {
+            Some(last) => trace.last(last.get()),
+            None => trace,
+        };
+        let workload = Workload::new(Arc::new(trace), plan.jobs, plan.market)?;
+        if workload.is_empty() {
+            return Err(Failure::NothingRan {
+                file: workload.trace().source.clone(),
+                jobs: workload.dropped(),
+            });
+        }
+        let machine = Machine::of(plan, &workload);
+        if machine.nodes > MAX_NODES {
+            return Err(Failure::HugeMachine {
+                machine: machine.to_string(),
+                most: MAX_NODES,
+            });
+        }
+        Ok(Self { workload, machine })
+    }
+
+    /// Says once what the answer rests on that was not asked for in so many words.
+    pub(super) fn say(&self, plan: &Plan) {
+        let (voice, workload) = (plan.voice, &self.workload);
+        let trace = workload.trace();
+        // What a cut left behind was read all the same, and line numbers are those of the file.
+        let whole = plan.last.map_or("", |_| "in the whole file, ");
+        for line in trace.diagnostics.to_string().lines() {
+            voice.note(format_args!("{}: {whole}{line}", trace.source));
+        }
+        let jobs = counted(workload.len(), "job");
+        match workload.dropped() {
+            0 => voice.note(format_args!("{jobs} from {}", trace.source)),
+            dropped => voice.note(format_args!(
+                "{jobs} from {}; {dropped} that never ran are left out",
+                trace.source
+            )),
+        }
+        voice.note(self.machine);
+        if let Some(drawn) = in_words(workload.drawn()) {
+            voice.note(format_args!(
+                "{drawn} drawn at random, seed {}",
+                plan.jobs.seed
+            ));
+        }
+        if let Some(wide) = self.too_wide() {
+            voice.note(wide);
+        }
+    }
+
+    /// Counts the jobs that no policy can run, and names the first.
+    fn too_wide(&self) -> Option<String> {
+        let workload = &self.workload;
+        let procs = |&i: &usize| workload.trace().jobs[workload.row(i)].procs;
+        let mut wide = (0..workload.len()).filter(|i| procs(i) > self.machine.nodes);
+        let first = wide.next()?;
+        Some(format!(
+            "always rejected for asking for more processors than there are: {} (the first is job \
+             {}, which asks for {})",
+            counted(1 + wide.count(), "job"),
+            workload.number(first),
+            procs(&first)
+        ))
+    }
+}
+
+/// Which parts of how many SLAs were drawn, if any.
+fn in_words(drawn: Drawn) -> Option<String> {
+    let parts = [
+        (drawn.deadlines, "deadline"),
+        (drawn.budgets, "budget"),
+        (drawn.penalties, "penalty rate"),
+    ];
+    let parts: Vec<String> = parts
+        .into_iter()
+        .filter(|&(count, _)| count > 0)
+        .map(|(count, part)| counted(count, part))
+        .collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+impl Machine {
+    fn of(plan: &Plan, workload: &Workload) -> Self {
+        match plan.nodes {
+            Some(nodes) => Self {
+                nodes: nodes.get(),
+                from: SizeFrom::Flag,
+            },
+            None => {
+                let (nodes, from) = workload.nodes();
+                Self {
+                    nodes,
+                    from: SizeFrom::Workload(from),
+                }
+            }
+        }
+    }
+}
+
+impl SizeFrom {
+    /// The key of the source in JSON.
+    pub(super) const fn key(self) -> &'static str {
+        match self {
+            Self::Flag => "flag",
+            Self::Workload(NodesFrom::MaxProcs) => "max_procs",
+            Self::Workload(NodesFrom::MaxNodes) => "max_nodes",
+            Self::Workload(NodesFrom::WidestJob) => "widest_job",
+        }
+    }
+}
+
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let nodes = counted(self.nodes as usize, "node");
+        match self.from {
+            SizeFrom::Flag => write!(f, "{nodes} (--nodes)"),
+            SizeFrom::Workload(from) => write!(f, "{nodes} ({from})"),
+        }
+    }
+}

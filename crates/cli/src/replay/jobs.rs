@@ -1,0 +1,182 @@
+//! A row for each job and policy into a CSV file.
+
+use std::fmt::Display;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use tollgate_model::{Decision, Market, NodeRange, Outcome};
+use tollgate_sim::Replay;
+use tollgate_workload::Workload;
+
+use super::input::Input;
+use crate::exit::Failure;
+
+const COLUMNS: [&str; 13] = [
+    "policy",
+    "job_id",
+    "decision",
+    "reason",
+    "decided_s",
+    "start_s",
+    "finish_s",
+    "nodes",
+    "deadline_met",
+    "delay_s",
+    "price",
+    "utility",
+    "slowdown",
+];
+
+/// The file, open for writing.
+pub(super) struct JobsOut<'a> {
+    file: String,
+    rows: Rows<'a, BufWriter<File>>,
+}
+
+impl<'a> JobsOut<'a> {
+    /// Creates the file and writes its header, before the first policy runs.
+    pub(super) fn create(path: &Path, input: &'a Input) -> Result<Self, Failure> {
+        let file = path.display().to_string();
+        let rows = File::create(path)
+            .and_then(|out| Rows::new(BufWriter::new(out), &input.workload))
+            .map_err(|error| write_failure(&file, error))?;
+        Ok(Self { file, rows })
+    }
+
+    /// Writes what became of every job under a policy.
+    pub(super) fn write(&mut self, policy: &str, replay: &Replay) -> Result<(), Failure> {
+        let written = self.rows.write(policy, replay);
+        written.map_err(|error| write_failure(&self.file, error))
+    }
+
+    /// Writes out what is still held back.
+    pub(super) fn finish(mut self) -> Result<(), Failure> {
+        let written = self.rows.csv.flush();
+        written.map_err(|error| write_failure(&self.file, error))
+    }
+}
+
+fn write_failure(file: &str, error: io::Error) -> Failure {
+    Failure::Write {
+        file: file.to_owned(),
+        error,
+    }
+}
+
+struct Rows<'a, W: Write> {
+    csv: csv::Writer<W>,
+    workload: &'a Workload,
+    /// The field that is being put together.
+    field: Vec<u8>,
+}
+
+impl<'a, W: Write> Rows<'a, W> {
+    fn new(out: W, workload: &'a Workload) -> io::Result<Self> {
+        let mut csv = csv::Writer::from_writer(out);
+        for column in COLUMNS {
+            csv.write_field(column)?;
+        }
+        for column in workload
+            .trace()
+            .extra
+            .iter()
+            .flat_map(|extra| extra.names())
+        {
+            csv.write_field(column)?;
+        }
+        end_row(&mut csv)?;
+        Ok(Self {
+            csv,
+            workload,
+            field: Vec::new(),
+        })
+    }
+
+    fn write(&mut self, policy: &str, replay: &Replay) -> io::Result<()> {
+        for (job, outcome) in replay.outcomes.iter().enumerate() {
+            self.put(policy)?;
+            self.put(self.workload.number(job))?;
+            self.decision(outcome)?;
+            self.run(
+                outcome,
+                replay.placements.as_ref().map_or(&[], |p| p.of(job)),
+            )?;
+            self.deadline(outcome)?;
+            self.money(outcome)?;
+            self.put_or_empty(outcome.slowdown())?;
+            self.extra(job)?;
+            end_row(&mut self.csv)?;
+        }
+        Ok(())
+    }
+
+    fn decision(&mut self, outcome: &Outcome) -> io::Result<()> {
+        match outcome.decision {
+            Decision::Accepted => {
+                self.put("accepted")?;
+                self.put("")?;
+            }
+            Decision::Rejected(reason) => {
+                self.put("rejected")?;
+                self.put(reason.key())?;
+            }
+        }
+        self.put(outcome.decided)
+    }
+
+    fn run(&mut self, outcome: &Outcome, nodes: &[NodeRange]) -> io::Result<()> {
+        self.put_or_empty(outcome.ran.map(|ran| ran.start))?;
+        self.put_or_empty(outcome.ran.map(|ran| ran.finish))?;
+        self.field.clear();
+        for (n, range) in nodes.iter().enumerate() {
+            let mark = if n == 0 { "" } else { ";" };
+            write!(self.field, "{mark}{range}")?;
+        }
+        Ok(self.csv.write_field(&self.field)?)
+    }
+
+    /// Empty for a job without a deadline, or that never ran.
+    fn deadline(&mut self, outcome: &Outcome) -> io::Result<()> {
+        let applies = outcome.ran.is_some() && outcome.due.is_some();
+        self.put_or_empty(applies.then(|| outcome.fulfilled()))?;
+        self.put_or_empty(applies.then(|| outcome.delay()))
+    }
+
+    /// Empty where nobody pays; a job that was kept out has no price.
+    fn money(&mut self, outcome: &Outcome) -> io::Result<()> {
+        let pays = match self.workload.market() {
+            Market::None => false,
+            Market::Commodity | Market::Bid => true,
+        };
+        let accepted = outcome.decision == Decision::Accepted;
+        self.put_or_empty((pays && accepted).then_some(outcome.price))?;
+        self.put_or_empty(pays.then_some(outcome.utility))
+    }
+
+    fn extra(&mut self, job: usize) -> io::Result<()> {
+        let row = self.workload.row(job);
+        let extra = self.workload.trace().extra.iter();
+        for cell in extra.flat_map(|extra| extra.row(row)) {
+            self.csv.write_field(cell)?;
+        }
+        Ok(())
+    }
+
+    fn put_or_empty(&mut self, value: Option<impl Display>) -> io::Result<()> {
+        match value {
+            Some(value) => self.put(value),
+            None => self.put(""),
+        }
+    }
+
+    fn put(&mut self, value: impl Display) -> io::Result<()> {
+        self.field.clear();
+        write!(self.field, "{value}")?;
+        Ok(self.csv.write_field(&self.field)?)
+    }
+}
+
+fn end_row<W: Write>(csv: &mut csv::Writer<W>) -> io::Result<()> {
+    Ok(csv.write_record(None::<&[u8]>)?)
+}

@@ -1,0 +1,177 @@
+//! The answer as the keys of JSON and CSV: their names and order never change silently.
+
+use std::collections::BTreeMap;
+
+use serde::{Serialize, Serializer};
+use tollgate_model::{Credits, Reason, Span};
+use tollgate_workload::{Finding, Tally};
+
+use super::input::Input;
+use super::plan::Plan;
+use super::run::Answer;
+
+/// The whole answer.
+#[derive(Serialize)]
+pub(super) struct Report<'a> {
+    workload: WorkloadKeys<'a>,
+    settings: SettingsKeys,
+    policies: Vec<PolicyKeys<'a>>,
+}
+
+impl<'a> Report<'a> {
+    pub(super) fn new(plan: &Plan, input: &'a Input, answers: &'a [Answer]) -> Self {
+        Self {
+            workload: WorkloadKeys::new(plan, input),
+            settings: SettingsKeys::new(plan, input),
+            policies: answers.iter().map(PolicyKeys::new).collect(),
+        }
+    }
+}
+
+/// What was run.
+#[derive(Serialize)]
+struct WorkloadKeys<'a> {
+    source: &'a str,
+    last: Option<usize>,
+    jobs: usize,
+    never_ran_dropped: usize,
+    mean_runtime_s: Option<f64>,
+    deadlines_drawn: usize,
+    budgets_drawn: usize,
+    penalties_drawn: usize,
+    findings: Vec<FindingKeys<'a>>,
+}
+
+/// What was skipped, repaired or defaulted, and where first.
+#[derive(Serialize)]
+struct FindingKeys<'a> {
+    action: &'static str,
+    finding: String,
+    count: u64,
+    first_lines: &'a [u64],
+}
+
+impl<'a> WorkloadKeys<'a> {
+    fn new(plan: &Plan, input: &'a Input) -> Self {
+        let workload = &input.workload;
+        let drawn = workload.drawn();
+        let finding = |(finding, tally): (Finding, &'a Tally)| FindingKeys {
+            action: finding.action().word(),
+            finding: finding.to_string(),
+            count: tally.count,
+            first_lines: &tally.lines,
+        };
+        Self {
+            source: &workload.trace().source,
+            last: plan.last.map(|last| last.get()),
+            jobs: workload.len(),
+            never_ran_dropped: workload.dropped(),
+            mean_runtime_s: workload.mean_runtime().map(Span::as_secs_f64),
+            deadlines_drawn: drawn.deadlines,
+            budgets_drawn: drawn.budgets,
+            penalties_drawn: drawn.penalties,
+            findings: workload.trace().diagnostics.iter().map(finding).collect(),
+        }
+    }
+}
+
+/// What it was run with.
+#[derive(Serialize)]
+struct SettingsKeys {
+    market: &'static str,
+    nodes: u32,
+    nodes_from: &'static str,
+    checked: bool,
+    seed: u64,
+    never_ran: &'static str,
+    arrival_factor: f64,
+    inaccuracy: f64,
+    high_urgency: f64,
+    deadline_low: f64,
+    deadline_ratio: f64,
+    deadline_bias: f64,
+    budget_low: f64,
+    budget_ratio: f64,
+    budget_bias: f64,
+    penalty_low: f64,
+    penalty_ratio: f64,
+    penalty_bias: f64,
+}
+
+impl SettingsKeys {
+    fn new(plan: &Plan, input: &Input) -> Self {
+        let jobs = &plan.jobs;
+        Self {
+            market: plan.market.name(),
+            nodes: input.machine.nodes,
+            nodes_from: input.machine.from.key(),
+            checked: plan.is_checked(),
+            seed: jobs.seed,
+            never_ran: jobs.never_ran.name(),
+            arrival_factor: jobs.arrival_factor,
+            inaccuracy: jobs.inaccuracy,
+            high_urgency: jobs.high_urgency,
+            deadline_low: jobs.deadline.low,
+            deadline_ratio: jobs.deadline.ratio,
+            deadline_bias: jobs.deadline.bias,
+            budget_low: jobs.budget.low,
+            budget_ratio: jobs.budget.ratio,
+            budget_bias: jobs.budget.bias,
+            penalty_low: jobs.penalty.low,
+            penalty_ratio: jobs.penalty.ratio,
+            penalty_bias: jobs.penalty.bias,
+        }
+    }
+}
+
+/// How a policy did; null where a measure does not apply.
+#[derive(Serialize)]
+pub(super) struct PolicyKeys<'a> {
+    policy: &'a str,
+    submitted: u64,
+    accepted: u64,
+    rejected: u64,
+    #[serde(serialize_with = "by_key")]
+    rejected_by_reason: &'a BTreeMap<Reason, u64>,
+    fulfilled: u64,
+    sla_pct: f64,
+    reliability_pct: f64,
+    profitability_pct: Option<f64>,
+    wait_s: Option<f64>,
+    mean_wait_s: Option<f64>,
+    median_wait_s: Option<f64>,
+    mean_bounded_slowdown: Option<f64>,
+    mean_slowdown_fulfilled: Option<f64>,
+    utilisation: Option<f64>,
+    makespan_s: Option<f64>,
+    utility: Option<f64>,
+}
+
+impl<'a> PolicyKeys<'a> {
+    pub(super) fn new(answer: &'a Answer) -> Self {
+        let measured = &answer.objectives;
+        Self {
+            policy: &answer.policy,
+            submitted: measured.submitted,
+            accepted: measured.accepted,
+            rejected: measured.rejected,
+            rejected_by_reason: &measured.rejected_by_reason,
+            fulfilled: measured.fulfilled,
+            sla_pct: measured.sla_pct,
+            reliability_pct: measured.reliability_pct,
+            profitability_pct: measured.profitability_pct,
+            wait_s: measured.wait.map(Span::as_secs_f64),
+            mean_wait_s: measured.mean_wait.map(Span::as_secs_f64),
+            median_wait_s: measured.median_wait.map(Span::as_secs_f64),
+            mean_bounded_slowdown: measured.mean_bounded_slowdown,
+            mean_slowdown_fulfilled: measured.mean_slowdown_fulfilled,
+            utilisation: measured.utilisation,
+            makespan_s: measured.makespan.map(Span::as_secs_f64),
+            utility: measured.utility.map(Credits::as_f64),
+        }
+    }
+}
+
+fn by_key<S: Serializer>(counts: &BTreeMap<Reason, u64>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(counts.iter().map(|(reason, count)| (reason.key(), count)))
+}

@@ -1,0 +1,102 @@
+//! The flags as checked settings.
+
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use tollgate_model::Market;
+use tollgate_policy::Choice;
+use tollgate_sim::Record;
+use tollgate_workload::Settings;
+
+use super::args::Args;
+use crate::args::Format;
+use crate::exit::Failure;
+use crate::voice::Voice;
+
+/// Everything that was asked for, known to be possible before a file is touched.
+pub(super) struct Plan {
+    /// None stands for the embedded default workload.
+    pub(super) file: Option<PathBuf>,
+    pub(super) last: Option<NonZeroUsize>,
+    pub(super) jobs: Settings,
+    pub(super) market: Market,
+    /// None takes what the workload says.
+    pub(super) nodes: Option<NonZeroU32>,
+    pub(super) choices: Vec<Choice>,
+    pub(super) record: Record,
+    pub(super) jobs_out: Option<PathBuf>,
+    threads: Option<NonZeroUsize>,
+    pub(super) format: Format,
+    pub(super) voice: Voice,
+}
+
+impl Plan {
+    pub(super) fn new(args: &Args) -> Result<Self, Failure> {
+        let jobs = args.sla.settings(args.seed);
+        jobs.validate()?;
+        if args.jobs_out.as_deref() == Some(Path::new("-")) {
+            return Err(Failure::JobsOutToStdout);
+        }
+        Ok(Self {
+            file: args.workload.clone(),
+            last: args.last,
+            jobs,
+            market: args.market,
+            nodes: args.nodes,
+            choices: choices(&args.policies, args.market)?,
+            record: record(args),
+            jobs_out: args.jobs_out.clone(),
+            threads: args.threads,
+            format: args.format,
+            voice: if args.quiet {
+                Voice::Errors
+            } else {
+                Voice::Notes
+            },
+        })
+    }
+
+    /// How many policies run side by side: as many as was said, or as there are processors. One
+    /// policy does not ask, because asking takes longer than a small workload.
+    pub(super) fn threads(&self) -> NonZeroUsize {
+        match self.choices.len() {
+            0 | 1 => NonZeroUsize::MIN,
+            _ => self.threads.unwrap_or_else(processors),
+        }
+    }
+
+    /// Whether every schedule is verified.
+    pub(super) fn is_checked(&self) -> bool {
+        self.record == Record::Checked
+    }
+}
+
+fn choices(lists: &[String], market: Market) -> Result<Vec<Choice>, Failure> {
+    if lists.is_empty() {
+        return Ok(Choice::of_market(market));
+    }
+    let mut choices = Vec::new();
+    for list in lists {
+        choices.extend(Choice::parse_list(list)?);
+    }
+    match choices.iter().find(|choice| !choice.runs_in(market)) {
+        Some(choice) => Err(Failure::WrongMarket {
+            policy: choice.to_string(),
+            market,
+        }),
+        None => Ok(choices),
+    }
+}
+
+fn record(args: &Args) -> Record {
+    match (&args.jobs_out, args.check) {
+        (_, true) => Record::Checked,
+        (Some(_), false) => Record::Placements,
+        (None, false) => Record::Outcomes,
+    }
+}
+
+fn processors() -> NonZeroUsize {
+    thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
+}

@@ -1,0 +1,75 @@
+//! Every policy over the jobs, in parallel.
+
+use tollgate_policy::Choice;
+use tollgate_risk::Objectives;
+use tollgate_sim::{self as sim, Replay};
+
+use super::input::Input;
+use super::jobs::JobsOut;
+use super::plan::Plan;
+use crate::exit::Failure;
+use crate::in_order::in_order;
+use crate::progress::{Counted, Progress};
+
+/// How a policy did.
+pub(super) struct Answer {
+    /// The policy as it was chosen, with its settings.
+    pub(super) policy: String,
+    pub(super) objectives: Objectives,
+}
+
+/// Runs every policy over the same jobs. The answers are in the order asked for, and the same
+/// whatever the number of threads.
+pub(super) fn every_policy(plan: &Plan, input: &Input) -> Result<Vec<Answer>, Failure> {
+    let jobs_out = plan.jobs_out.as_deref();
+    let mut jobs_out = jobs_out
+        .map(|path| JobsOut::create(path, input))
+        .transpose()?;
+    let progress = Progress::on_terminal((input.workload.len() * plan.choices.len()) as u64);
+    let mut answers = Vec::with_capacity(plan.choices.len());
+    let done = in_order(
+        plan.choices.len(),
+        plan.threads(),
+        |n| one_policy(plan, input, &plan.choices[n], progress.as_ref()),
+        |n, (objectives, replay)| {
+            let policy = plan.choices[n].to_string();
+            if let (Some(jobs_out), Some(replay)) = (&mut jobs_out, replay) {
+                jobs_out.write(&policy, &replay)?;
+            }
+            answers.push(Answer { policy, objectives });
+            Ok(())
+        },
+    );
+    if let Some(progress) = &progress {
+        progress.clear();
+    }
+    done?;
+    if let Some(jobs_out) = jobs_out {
+        jobs_out.finish()?;
+    }
+    Ok(answers)
+}
+
+/// The whole story of each job is kept only if somebody wants it.
+fn one_policy(
+    plan: &Plan,
+    input: &Input,
+    choice: &Choice,
+    progress: Option<&Progress>,
+) -> Result<(Objectives, Option<Replay>), Failure> {
+    let settings = sim::Settings {
+        nodes: input.machine.nodes,
+        market: plan.market,
+        record: plan.record,
+    };
+    let arrivals = Counted::new(input.workload.arrivals(), progress);
+    let replay =
+        sim::replay(arrivals, choice.build(plan.market), &settings).map_err(|violation| {
+            Failure::Violation {
+                policy: choice.to_string(),
+                violation,
+            }
+        })?;
+    let objectives = Objectives::of(&replay.outcomes, settings.nodes, settings.market);
+    Ok((objectives, plan.jobs_out.is_some().then_some(replay)))
+}

@@ -1,0 +1,250 @@
+//! The answer for people: a row a policy, and below it who was rejected and why.
+//!
+//! The rows fit into [`WIDTH`] columns: headings take three lines, a unit is chosen for a whole
+//! column and stands in its heading, and columns of money are there only where somebody pays.
+
+mod unit;
+
+use comfy_table::{
+    CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle,
+};
+use tollgate_model::Reason;
+use tollgate_risk::Objectives;
+
+use self::unit::{MoneyUnit, TimeUnit};
+use super::run::Answer;
+
+/// As wide as a usual terminal allows. Not asked of the terminal: the same answer is the same
+/// bytes wherever it goes.
+const WIDTH: u16 = 120;
+
+/// As wide as a policy's name may be on one line: what the other columns leave.
+const NAME_WIDTH: usize = 17;
+
+const STYLE: TableStyle =
+    TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+
+/// What stands where a measure does not apply.
+const NONE: &str = "-";
+
+/// The answers as text, with a line feed at the end.
+pub(super) fn render(answers: &[Answer]) -> String {
+    let mut text = text_of(answers, &measures(answers));
+    let rejecting: Vec<&Answer> = answers
+        .iter()
+        .filter(|answer| answer.objectives.rejected > 0)
+        .collect();
+    if !rejecting.is_empty() {
+        text.push('\n');
+        text.push_str(&text_of(rejecting, &reasons(answers)));
+    }
+    text
+}
+
+/// A column: its heading, of at most three lines, and what stands in it.
+struct Column {
+    heading: String,
+    cell: Box<dyn Fn(&Objectives) -> String>,
+}
+
+impl Column {
+    fn new(heading: impl Into<String>, cell: impl Fn(&Objectives) -> String + 'static) -> Self {
+        Self {
+            heading: heading.into(),
+            cell: Box::new(cell),
+        }
+    }
+
+    fn optional(
+        heading: impl Into<String>,
+        cell: impl Fn(&Objectives) -> Option<String> + 'static,
+    ) -> Self {
+        Self::new(heading, move |measured| {
+            cell(measured).unwrap_or_else(|| NONE.to_owned())
+        })
+    }
+}
+
+fn text_of<'a>(answers: impl IntoIterator<Item = &'a Answer>, columns: &[Column]) -> String {
+    let mut table = Table::new();
+    table.load_style(STYLE);
+    table.set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_width(WIDTH);
+    table.set_header(headings(columns));
+    for answer in answers {
+        let cells = columns
+            .iter()
+            .map(|column| (column.cell)(&answer.objectives));
+        table.add_row([name(&answer.policy)].into_iter().chain(cells));
+    }
+    for (n, column) in table.column_iter_mut().enumerate() {
+        // One blank here, and one where other styles draw a line.
+        column.set_padding((0, 1));
+        if n == 0 {
+            continue;
+        }
+        column.set_cell_alignment(CellAlignment::Right);
+        column.set_constraint(ColumnConstraint::ContentWidth);
+    }
+    table.trim_fmt() + "\n"
+}
+
+/// The headings with the policy's before them, all of the same number of lines: they stand on the
+/// line below.
+fn headings(columns: &[Column]) -> Vec<String> {
+    let headings = columns.iter().map(|column| column.heading.as_str());
+    let headings: Vec<&str> = ["policy"].into_iter().chain(headings).collect();
+    let lines = |heading: &str| heading.lines().count();
+    let most = headings
+        .iter()
+        .map(|heading| lines(heading))
+        .max()
+        .unwrap_or(1);
+    let padded = |heading: &&str| "\n".repeat(most - lines(heading)) + heading;
+    headings.iter().map(padded).collect()
+}
+
+/// A policy with its settings, each on its own line if they are long.
+fn name(policy: &str) -> String {
+    if policy.len() <= NAME_WIDTH {
+        return policy.to_owned();
+    }
+    policy.replace(':', ":\n ").replace(',', ",\n ")
+}
+
+/// The four objectives first, then the measures usual in the field. SLA is the fulfilled jobs in %
+/// of the submitted ones, so their count has no column.
+fn measures(answers: &[Answer]) -> Vec<Column> {
+    let all = || answers.iter().map(|answer| &answer.objectives);
+    let waits = all().flat_map(|m| [m.wait, m.mean_wait, m.median_wait]);
+    let wait = TimeUnit::fitting(waits.flatten());
+    let makespan = TimeUnit::fitting(all().filter_map(|m| m.makespan));
+    let money = MoneyUnit::fitting(all().filter_map(|m| m.utility));
+
+    let mut columns = vec![Column::new("accepted", |m| m.accepted.to_string())];
+    columns.extend(objectives(wait, money));
+    columns.extend(usual_measures(wait, makespan));
+    columns.extend(money.map(utility));
+    columns
+}
+
+fn objectives(wait: TimeUnit, money: Option<MoneyUnit>) -> impl Iterator<Item = Column> {
+    let always = [
+        Column::optional(format!("wait\n{wait}"), move |m| {
+            m.wait.map(|span| wait.write(span))
+        }),
+        Column::new("SLA\n%", |m| decimals(m.sla_pct, 1)),
+        Column::new("relia-\nbility\n%", |m| decimals(m.reliability_pct, 1)),
+    ];
+    let profitability = Column::optional("profit-\nability\n%", |m| {
+        m.profitability_pct.map(|pct| decimals(pct, 1))
+    });
+    always.into_iter().chain(money.map(|_| profitability))
+}
+
+fn usual_measures(wait: TimeUnit, makespan: TimeUnit) -> [Column; 6] {
+    [
+        Column::optional(format!("mean\nwait\n{wait}"), move |m| {
+            m.mean_wait.map(|span| wait.write(span))
+        }),
+        Column::optional(format!("median\nwait\n{wait}"), move |m| {
+            m.median_wait.map(|span| wait.write(span))
+        }),
+        Column::optional("bounded\nslow-\ndown", |m| {
+            m.mean_bounded_slowdown
+                .map(|slowdown| decimals(slowdown, 2))
+        }),
+        Column::optional("fulfilled\nslow-\ndown", |m| {
+            m.mean_slowdown_fulfilled
+                .map(|slowdown| decimals(slowdown, 2))
+        }),
+        Column::optional("utili-\nsation\n%", |m| {
+            m.utilisation.map(|part| decimals(part * 100.0, 1))
+        }),
+        Column::optional(format!("make-\nspan\n{makespan}"), move |m| {
+            m.makespan.map(|span| makespan.write(span))
+        }),
+    ]
+}
+
+fn utility(unit: MoneyUnit) -> Column {
+    Column::optional(format!("utility\n{unit}"), move |m| {
+        m.utility.map(|utility| unit.write(utility))
+    })
+}
+
+/// How many were rejected, and for which reasons: those that applied to anybody.
+fn reasons(answers: &[Answer]) -> Vec<Column> {
+    let applied = |reason: &Reason| {
+        answers
+            .iter()
+            .any(|answer| answer.objectives.rejected_by_reason.contains_key(reason))
+    };
+    let reasons = Reason::ALL.into_iter().filter(applied).map(|reason| {
+        let heading = match reason.key().split_once('_') {
+            Some((first, second)) => format!("{first}\n{second}"),
+            None => reason.key().to_owned(),
+        };
+        Column::optional(heading, move |m| {
+            m.rejected_by_reason.get(&reason).map(u64::to_string)
+        })
+    });
+    let total = Column::new("rejected", |m| m.rejected.to_string());
+    [total].into_iter().chain(reasons).collect()
+}
+
+fn decimals(value: f64, digits: usize) -> String {
+    format!("{value:.digits$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tollgate_model::{Credits, Span};
+
+    fn measured() -> Objectives {
+        Objectives {
+            submitted: 1_000_000,
+            accepted: 999_999,
+            rejected: 1,
+            rejected_by_reason: [(Reason::TooWide, 1)].into(),
+            fulfilled: 999_999,
+            wait: Some(Span::from_secs(97_155)),
+            sla_pct: 99.96,
+            reliability_pct: 100.0,
+            profitability_pct: Some(-1234.56),
+            utility: Some(Credits::from_f64(-1.5e9)),
+            mean_wait: Some(Span::from_secs(999_999)),
+            median_wait: None,
+            mean_bounded_slowdown: Some(12_345.678),
+            mean_slowdown_fulfilled: Some(12_345.678),
+            utilisation: Some(0.8349),
+            makespan: Some(Span::from_secs(8_730_698)),
+        }
+    }
+
+    #[test]
+    fn the_widest_row_fits() {
+        let answer = Answer {
+            policy: "easy:order=sjf,extra=false".to_owned(),
+            objectives: measured(),
+        };
+        let text = render(&[answer]);
+        for line in text.lines() {
+            assert!(line.chars().count() <= usize::from(WIDTH), "{line}");
+        }
+        insta::assert_snapshot!(text);
+    }
+
+    #[test]
+    fn nobody_rejected_is_no_table_of_reasons() {
+        let mut free = measured();
+        free.rejected = 0;
+        free.rejected_by_reason.clear();
+        let answer = Answer {
+            policy: "fcfs".to_owned(),
+            objectives: free,
+        };
+        assert_eq!(render(&[answer]).matches("policy").count(), 1);
+    }
+}

@@ -1,0 +1,205 @@
+//! One message with file, line, field and what was expected, and an exit code, for everything
+//! that is wrong.
+
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use crate::program::{file, tollgate, tollgate_reading};
+
+/// Four good jobs on a machine of 8 processors.
+const SWF: &str = "\
+; MaxProcs: 8
+1 0 -1 10 4 -1 -1 4 20 -1 1 1 1 -1 -1 -1 -1 -1
+2 5 -1 10 8 -1 -1 8 20 -1 1 1 1 -1 -1 -1 -1 -1
+3 6 -1 10 2 -1 -1 2 20 -1 1 1 1 -1 -1 -1 -1 -1
+4 9 -1 10 1 -1 -1 1 20 -1 1 1 1 -1 -1 -1 -1 -1
+";
+
+/// A replay of a file of these bytes, under the shortest answer.
+fn replay(name: &'static str, bytes: &[u8]) -> String {
+    let ran = tollgate(&[
+        "replay",
+        file(name, bytes),
+        "--policy",
+        "easy",
+        "--format",
+        "csv",
+    ]);
+    ran.to_string()
+}
+
+/// A replay of [`SWF`] with one more line, which is line 6.
+fn with_line(name: &'static str, line: &str) -> String {
+    replay(name, format!("{SWF}{line}\n").as_bytes())
+}
+
+fn gzip(text: &str) -> Vec<u8> {
+    let mut out = GzEncoder::new(Vec::new(), Compression::default());
+    out.write_all(text.as_bytes()).unwrap();
+    out.finish().unwrap()
+}
+
+#[test]
+fn a_file_that_is_not_there() {
+    insta::assert_snapshot!(tollgate(&["replay", "no-such-file.swf"]));
+}
+
+#[test]
+fn a_whole_gzip_is_fine_and_a_truncated_one_is_not() {
+    let whole = gzip(&SWF.repeat(50));
+    assert!(replay("whole.swf.gz", &whole).starts_with("exit code: 0"));
+    insta::assert_snapshot!(replay("truncated.swf.gz", &whole[..whole.len() / 2]));
+}
+
+#[test]
+fn a_binary_file() {
+    insta::assert_snapshot!(replay("binary.swf", b"\x7fELF\x02\x01\x01\0\0\0\0\0"));
+}
+
+#[test]
+fn text_of_no_known_format() {
+    insta::assert_snapshot!(replay("letter.txt", b"Dear operator,\nplease\n"));
+}
+
+#[test]
+fn a_line_with_3_fields() {
+    insta::assert_snapshot!(with_line("short.swf", "5 10 -1"));
+}
+
+#[test]
+fn fields_after_the_18th_are_ignored() {
+    let line = "5 10 -1 10 1 -1 -1 1 20 -1 1 1 1 -1 -1 -1 -1 -1 node1 node2";
+    insta::assert_snapshot!(with_line("long.swf", line));
+}
+
+#[test]
+fn text_in_a_number() {
+    insta::assert_snapshot!(with_line("text.swf", "5 10 -1 ten 1 -1 -1 1 20"));
+}
+
+#[test]
+fn negative_values() {
+    insta::assert_snapshot!(with_line("negative.swf", "5 -10 -1 10 1 -1 -1 1 20"));
+}
+
+#[test]
+fn absurd_values() {
+    insta::assert_snapshot!(with_line(
+        "absurd.swf",
+        "5 10 -1 1e300 99999999999 -1 -1 1 20"
+    ));
+}
+
+#[test]
+fn submit_times_out_of_order() {
+    insta::assert_snapshot!(with_line("order.swf", "5 3 -1 10 1 -1 -1 1 20"));
+}
+
+#[test]
+fn what_a_cut_leaves_behind_is_said_all_the_same() {
+    let name = file("cut.swf", format!("1 2 3\n{SWF}").as_bytes());
+    let words = [
+        "replay", name, "--last", "1", "--policy", "easy", "--format", "csv",
+    ];
+    insta::assert_snapshot!(tollgate(&words));
+}
+
+#[test]
+fn jobs_wider_than_the_machine() {
+    let name = file("wide.swf", SWF.as_bytes());
+    let words = ["replay", name, "--nodes", "3", "--policy", "easy,libra"];
+    insta::assert_snapshot!(tollgate(&words));
+}
+
+#[test]
+fn a_machine_that_cannot_be() {
+    insta::assert_snapshot!(replay(
+        "huge.swf",
+        SWF.replace(": 8", ": 4000000000").as_bytes()
+    ));
+}
+
+#[test]
+fn zero_jobs() {
+    insta::assert_snapshot!("an_empty_file", replay("empty.swf", b""));
+    insta::assert_snapshot!("only_comments", replay("comments.swf", b"; MaxProcs: 8\n"));
+    insta::assert_snapshot!("only_bad_lines", replay("bad.swf", b"1 2 3\n4 5 6\n"));
+    let never = "1 0 -1 -1 4 -1 -1 4 20\n2 5 -1 0 8 -1 -1 8 20\n";
+    insta::assert_snapshot!("nothing_ran", replay("never.swf", never.as_bytes()));
+}
+
+#[test]
+fn an_empty_standard_input() {
+    insta::assert_snapshot!(tollgate_reading(&["replay", "-"], b""));
+}
+
+#[test]
+fn deadlines_that_are_no_number() {
+    let table = "job_id,submit_s,runtime_s,procs,deadline_s\n1,0,5,1,NaN\n2,1,5,1,20\n3,2,5,1,-4\n";
+    insta::assert_snapshot!(replay("nan.csv", table.as_bytes()));
+}
+
+#[test]
+fn a_table_without_a_column_that_it_needs() {
+    insta::assert_snapshot!(replay("column.csv", b"job_id,submit_s,procs\n1,0,1\n"));
+}
+
+#[test]
+fn an_unknown_policy() {
+    insta::assert_snapshot!(tollgate(&["replay", "--policy", "easy,fifo"]));
+}
+
+#[test]
+fn an_unknown_parameter_of_a_policy() {
+    insta::assert_snapshot!(tollgate(&["replay", "--policy", "libra:order=sjf"]));
+}
+
+#[test]
+fn a_parameter_that_cannot_be_that() {
+    insta::assert_snapshot!(tollgate(&["replay", "--policy", "easy:order=size"]));
+}
+
+#[test]
+fn a_policy_that_weighs_budgets_where_nobody_pays() {
+    insta::assert_snapshot!(tollgate(&["replay", "--policy", "easy,first-reward"]));
+}
+
+#[test]
+fn an_unknown_market() {
+    insta::assert_snapshot!(tollgate(&["replay", "--market", "barter"]));
+}
+
+#[test]
+fn settings_out_of_range() {
+    for (name, flag, value) in [
+        ("high_urgency", "--high-urgency", "20"),
+        ("arrival_factor_negative", "--arrival-factor", "-1"),
+        ("inaccuracy_nan", "--inaccuracy", "NaN"),
+        ("nodes_zero", "--nodes", "0"),
+        ("last_zero", "--last", "0"),
+        ("seed_negative", "--seed", "-1"),
+        ("deadline_low_text", "--deadline-low", "four"),
+    ] {
+        insta::assert_snapshot!(name, tollgate(&["replay", flag, value]));
+    }
+}
+
+#[test]
+fn an_output_file_that_cannot_be_written() {
+    let words = [
+        "replay",
+        "--last",
+        "5",
+        "--policy",
+        "easy",
+        "-q",
+        "--jobs-out",
+    ];
+    insta::assert_snapshot!(
+        "no_such_folder",
+        tollgate(&[&words[..], &["none/rows.csv"]].concat())
+    );
+    insta::assert_snapshot!("standard_output", tollgate(&[&words[..], &["-"]].concat()));
+}

@@ -1,0 +1,24 @@
+//! What users see of the program `tollgate`: its answers, messages and exit codes.
+//!
+//! | module | behaviour |
+//! |---|---|
+//! | [`help`] | what it says about itself |
+//! | [`policies`] | `tollgate policies` |
+//! | [`replay`] | `tollgate replay` on the embedded workload and on small files |
+//! | [`bad_input`] | one message and an exit code for everything that is wrong |
+//! | [`same_bytes`] | the same input gives the same bytes on any number of threads |
+//! | [`checked`] | every schedule passes its verification |
+//! | [`pipes`] | readers that stop reading |
+//! | [`documents`] | what the documents show is what the program says |
+//! | [`published`] | figures that were published or agreed upon, on real traces |
+
+mod bad_input;
+mod checked;
+mod documents;
+mod help;
+mod pipes;
+mod policies;
+mod program;
+mod published;
+mod replay;
+mod same_bytes;

@@ -1,0 +1,41 @@
+//! Readers that stop reading, as in `tollgate replay | head`.
+
+use std::process::Stdio;
+
+use crate::program::command;
+
+#[test]
+fn a_closed_standard_output_is_the_end() {
+    for words in [
+        &["replay", "--last", "50"][..],
+        &["policies"],
+        &["replay", "--help"],
+    ] {
+        let mut child = command(words)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            !said.contains("panicked") && !said.contains("error"),
+            "{said}"
+        );
+        assert_eq!(output.status.code(), Some(0), "{words:?}: {said}");
+    }
+}
+
+#[test]
+fn a_closed_standard_error_hides_nothing_of_the_answer() {
+    let mut child = command(&["replay", "--last", "50", "--policy", "easy"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stderr.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("easy"));
+}

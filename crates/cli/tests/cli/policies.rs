@@ -1,0 +1,26 @@
+//! `tollgate policies`.
+
+use crate::program::tollgate;
+
+#[test]
+fn each_with_its_line_paper_markets_and_parameters() {
+    insta::assert_snapshot!(tollgate(&["policies"]));
+}
+
+#[test]
+fn as_csv() {
+    insta::assert_snapshot!(tollgate(&["policies", "--format", "csv"]));
+}
+
+#[test]
+fn as_json_with_the_same_names_as_the_short_list() {
+    let json = tollgate(&["policies", "--format", "json"]).answer();
+    let listed: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let listed = listed.as_array().unwrap().iter();
+    let names: Vec<&str> = listed
+        .map(|policy| policy["policy"].as_str().unwrap())
+        .collect();
+    let short = tollgate(&["policies", "--quiet"]).answer();
+    assert_eq!(short.lines().collect::<Vec<_>>(), names);
+    assert_eq!(names.len(), 11);
+}

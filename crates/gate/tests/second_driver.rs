@@ -1,0 +1,430 @@
+//! A driver as bad as the world: reports come late, doubled and out of order, workers vanish and
+//! return, users change their minds, and quotes are asked for in between. Under every policy and
+//! in every market the gate must keep its invariants, answer stale reports without changing
+//! anything, lose no job and start no attempt twice.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngSeed};
+use tollgate_gate::{Answer, Effect, Ending, Gate, Input, Retry, Said, Scratch, WorkerId};
+use tollgate_model::{
+    Credits, CreditsPerSecond, Instant, JobId, JobSpec, Market, NodeId, Sla, Span,
+};
+use tollgate_policy::registry::REGISTRY;
+use tollgate_policy::{Choice, Phase};
+
+const WORKERS: u32 = 3;
+const NODES_A_WORKER: u32 = 2;
+
+/// One thing that the driver does. Numbers choose among what there is at that moment.
+#[derive(Clone, Debug)]
+enum Step {
+    Wait(i64),
+    Submit(Draft),
+    EndJob(usize),
+    EndTask(usize, u32),
+    Evict(usize),
+    RepeatReport(usize),
+    WorkerUp(u32),
+    WorkerGone(u32),
+    RepeatGone(u32),
+    Cancel(usize),
+    Hold(usize),
+    Release(usize),
+    Quote(Draft),
+    Settle,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Draft {
+    estimate_s: i64,
+    procs: u32,
+    deadline_s: Option<i64>,
+    budget: i64,
+    penalty: i64,
+    requeue: bool,
+}
+
+fn draft() -> impl Strategy<Value = Draft> {
+    let what = (1i64..40, 1u32..6, prop::option::weighted(0.9, 1i64..120));
+    (what, 0i64..200, 0i64..4, any::<bool>()).prop_map(|(what, budget, penalty, requeue)| Draft {
+        estimate_s: what.0,
+        procs: what.1,
+        deadline_s: what.2,
+        budget,
+        penalty,
+        requeue,
+    })
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        6 => (0i64..20_000_000).prop_map(Step::Wait),
+        6 => draft().prop_map(Step::Submit),
+        4 => any::<usize>().prop_map(Step::EndJob),
+        3 => (any::<usize>(), 0u32..6).prop_map(|(job, node)| Step::EndTask(job, node)),
+        1 => any::<usize>().prop_map(Step::Evict),
+        2 => any::<usize>().prop_map(Step::RepeatReport),
+        1 => (0..WORKERS).prop_map(Step::WorkerUp),
+        1 => (0..WORKERS).prop_map(Step::WorkerGone),
+        1 => (0..WORKERS).prop_map(Step::RepeatGone),
+        1 => any::<usize>().prop_map(Step::Cancel),
+        1 => any::<usize>().prop_map(Step::Hold),
+        1 => any::<usize>().prop_map(Step::Release),
+        2 => draft().prop_map(Step::Quote),
+        5 => Just(Step::Settle),
+    ]
+}
+
+struct Driver {
+    gate: Gate,
+    now: Instant,
+    effects: Vec<Effect>,
+    /// Every effect there ever was.
+    story: Vec<Effect>,
+    /// Jobs that are not over, with the attempt that runs, if one does.
+    live: BTreeMap<JobId, Option<u32>>,
+    /// Every attempt that was ever started.
+    started: BTreeSet<(JobId, u32)>,
+    /// Reports that were delivered.
+    delivered: Vec<Input>,
+    epochs: [u32; WORKERS as usize],
+    up: [bool; WORKERS as usize],
+    rebuilds: bool,
+}
+
+impl Driver {
+    fn new(choice: &Choice, market: Market, rebuilds: bool) -> Self {
+        let mut gate = Gate::new(choice.build(market), market);
+        gate.start_checking();
+        let mut driver = Self {
+            gate,
+            now: Instant::ZERO,
+            effects: Vec::new(),
+            story: Vec::new(),
+            live: BTreeMap::new(),
+            started: BTreeSet::new(),
+            delivered: Vec::new(),
+            epochs: [0; WORKERS as usize],
+            up: [false; WORKERS as usize],
+            rebuilds,
+        };
+        driver.worker_up(0);
+        driver.worker_up(1);
+        driver
+    }
+
+    fn spec(&self, draft: Draft) -> JobSpec {
+        JobSpec {
+            submit: self.now,
+            estimate: Span::from_secs(draft.estimate_s),
+            procs: draft.procs,
+            sla: Sla {
+                deadline: draft.deadline_s.map(Span::from_secs),
+                budget: Some(Credits::from_f64(draft.budget as f64)),
+                penalty: CreditsPerSecond::from_f64(draft.penalty as f64),
+            },
+        }
+    }
+
+    fn pick(
+        &self,
+        n: usize,
+        wanted: impl Fn(&Option<u32>) -> bool,
+    ) -> Option<(JobId, Option<u32>)> {
+        let jobs: Vec<_> = self
+            .live
+            .iter()
+            .filter(|(_, attempt)| wanted(attempt))
+            .collect();
+        let &(&job, &attempt) = jobs.get(n.checked_rem(jobs.len())?)?;
+        Some((job, attempt))
+    }
+
+    fn take(&mut self, step: &Step) {
+        match *step {
+            Step::Wait(micros) => {
+                self.now += Span::from_micros(micros);
+                self.send(Input::Tick).expect("time may always pass");
+            }
+            Step::Submit(draft) => self.submit(draft),
+            Step::EndJob(n) => self.report(n, |job, attempt| Input::Ended { job, attempt }),
+            Step::EndTask(n, node) => self.end_task(n, NodeId(node)),
+            Step::Evict(n) => self.report(n, |job, attempt| Input::Evicted { job, attempt }),
+            Step::RepeatReport(n) => self.repeat(n),
+            Step::WorkerUp(worker) => self.worker_up(worker),
+            Step::WorkerGone(worker) => self.worker_gone(worker),
+            Step::RepeatGone(worker) => {
+                let epoch = self.epochs[worker as usize].wrapping_sub(1);
+                let worker = WorkerId(worker);
+                self.must_be_ignored(Input::WorkerGone { worker, epoch });
+            }
+            Step::Cancel(n) => {
+                if let Some((job, _)) = self.pick(n, |_| true) {
+                    let again = self.gate.view(self.now).job(job).cancelling;
+                    let answer = self.send(Input::Cancel { job });
+                    assert_eq!(answer.is_err(), again, "a second cancel is no news");
+                }
+            }
+            Step::Hold(n) => {
+                if let Some((job, _)) = self.pick(n, Option::is_none) {
+                    let queued = self.phase(job) == Phase::Queued;
+                    assert_eq!(self.send(Input::Hold { job }).is_ok(), queued);
+                }
+            }
+            Step::Release(n) => {
+                if let Some((job, _)) = self.pick(n, Option::is_none) {
+                    let held = self.phase(job) == Phase::Held;
+                    assert_eq!(self.send(Input::Release { job }).is_ok(), held);
+                }
+            }
+            Step::Quote(draft) => self.quote(draft),
+            Step::Settle => self.settle(),
+        }
+        if self.rebuilds {
+            self.gate.rebuild(self.now);
+        }
+        if let Err(violation) = self.gate.check(self.now) {
+            panic!("{violation} after {step:?}");
+        }
+    }
+
+    fn phase(&self, job: JobId) -> Phase {
+        self.gate.view(self.now).job(job).phase
+    }
+
+    fn submit(&mut self, draft: Draft) {
+        let retry = if draft.requeue {
+            Retry::Requeue
+        } else {
+            Retry::Never
+        };
+        let spec = self.spec(draft);
+        let answer = self.gate.handle(
+            self.now,
+            Input::Submitted { spec, retry },
+            &mut self.effects,
+        );
+        let Ok(Answer::Job(job)) = answer else {
+            panic!("a well-formed job gets a slot: {answer:?}");
+        };
+        assert!(self.live.insert(job, None).is_none(), "{job:?} is in use");
+        self.digest();
+    }
+
+    fn report(&mut self, n: usize, input: impl Fn(JobId, u32) -> Input) {
+        if let Some((job, Some(attempt))) = self.pick(n, Option::is_some) {
+            let input = input(job, attempt);
+            self.send(input).expect("the attempt is under way");
+            self.delivered.push(input);
+        }
+    }
+
+    fn end_task(&mut self, n: usize, node: NodeId) {
+        if let Some((job, Some(attempt))) = self.pick(n, Option::is_some) {
+            let there = self.gate.view(self.now).shares(job, node);
+            let input = Input::TaskEnded { job, attempt, node };
+            if there {
+                self.send(input).expect("the task runs there");
+                self.delivered.push(input);
+            } else {
+                self.must_be_ignored(input);
+            }
+        }
+    }
+
+    fn repeat(&mut self, n: usize) {
+        let Some(at) = n.checked_rem(self.delivered.len()) else {
+            return;
+        };
+        self.must_be_ignored(self.delivered[at]);
+    }
+
+    /// Sends a stale input, which must change nothing; a tick goes first, since the first input
+    /// after a pass recycles slots.
+    fn must_be_ignored(&mut self, input: Input) {
+        self.send(Input::Tick).expect("time may always pass");
+        let before = format!("{:?}", self.gate);
+        let answer = self.gate.handle(self.now, input, &mut self.effects);
+        assert!(
+            answer.is_err(),
+            "{input:?} is stale, and was answered {answer:?}"
+        );
+        assert!(
+            self.effects.is_empty(),
+            "{input:?} had effects: {:?}",
+            self.effects
+        );
+        assert_eq!(format!("{:?}", self.gate), before, "{input:?}");
+    }
+
+    fn quote(&mut self, draft: Draft) {
+        let before = format!("{:?}", self.gate);
+        let spec = self.spec(draft);
+        let mut scratch = Scratch::default();
+        let first = self.gate.quote(self.now, &spec, &mut scratch);
+        let again = self.gate.quote(self.now, &spec, &mut scratch);
+        assert_eq!(first, again);
+        assert_eq!(
+            format!("{:?}", self.gate),
+            before,
+            "a quote changes nothing"
+        );
+    }
+
+    fn worker_up(&mut self, worker: u32) {
+        let at = worker as usize;
+        let input = |epoch| Input::WorkerUp {
+            worker: WorkerId(worker),
+            epoch,
+            nodes: NODES_A_WORKER,
+        };
+        if self.up[at] {
+            return self.must_be_ignored(input(self.epochs[at]));
+        }
+        self.epochs[at] += 1;
+        self.up[at] = true;
+        self.send(input(self.epochs[at]))
+            .expect("a new life of the worker");
+    }
+
+    fn worker_gone(&mut self, worker: u32) {
+        let at = worker as usize;
+        let input = Input::WorkerGone {
+            worker: WorkerId(worker),
+            epoch: self.epochs[at],
+        };
+        if !self.up[at] {
+            return self.must_be_ignored(input);
+        }
+        self.up[at] = false;
+        self.send(input).expect("the worker was up");
+    }
+
+    fn settle(&mut self) {
+        self.gate.settle(self.now, &mut self.effects);
+        self.digest();
+    }
+
+    fn send(&mut self, input: Input) -> Result<Answer, tollgate_gate::Ignored> {
+        let answer = self.gate.handle(self.now, input, &mut self.effects);
+        self.digest();
+        answer
+    }
+
+    /// Believes the effects, and checks that they tell a story that can be.
+    fn digest(&mut self) {
+        self.story.extend(&self.effects);
+        for effect in std::mem::take(&mut self.effects) {
+            match effect {
+                Effect::Start { job, attempt } => {
+                    assert!(self.started.insert((job, attempt)), "{effect:?} twice");
+                    let running = self.live.get_mut(&job).expect("only a live job starts");
+                    *running = Some(attempt);
+                }
+                Effect::Verdict {
+                    job,
+                    said: Said::Rejected(_),
+                } => {
+                    let running = self.live.remove(&job);
+                    assert!(
+                        !matches!(running, Some(Some(_))),
+                        "{effect:?} while it runs"
+                    );
+                }
+                Effect::Verdict {
+                    job,
+                    said: Said::Queued,
+                } => {
+                    if let Some(running) = self.live.get_mut(&job) {
+                        *running = None;
+                    }
+                }
+                Effect::Over { job, ending } => {
+                    let running = self.live.remove(&job).expect("over once");
+                    let ran = running.is_some();
+                    assert!(
+                        ran || ending == Ending::Cancelled,
+                        "{effect:?} without a run"
+                    );
+                }
+                Effect::Kill { job, attempt } => {
+                    assert_eq!(self.live[&job], Some(attempt), "only what runs is killed");
+                }
+                Effect::Verdict {
+                    said: Said::Accepted { .. },
+                    ..
+                }
+                | Effect::SharesChanged { .. }
+                | Effect::Book { .. } => {}
+            }
+        }
+    }
+
+    /// Brings all workers up and lets everything end: nobody may be left behind.
+    fn drain(&mut self) {
+        for worker in 0..WORKERS {
+            if !self.up[worker as usize] {
+                self.worker_up(worker);
+            }
+        }
+        for _ in 0..2_000 {
+            for held in self.held() {
+                self.send(Input::Release { job: held }).expect("it is held");
+            }
+            self.report(0, |job, attempt| Input::Ended { job, attempt });
+            self.settle();
+            self.now += Span::from_secs(1);
+            if self.live.is_empty() {
+                return;
+            }
+        }
+        panic!("left behind: {:?}", self.live);
+    }
+
+    fn held(&self) -> Vec<JobId> {
+        let jobs = self.live.keys().copied();
+        jobs.filter(|&job| self.phase(job) == Phase::Held).collect()
+    }
+}
+
+fn tell(choice: &Choice, market: Market, steps: &[Step], rebuilds: bool) -> Vec<Effect> {
+    let mut driver = Driver::new(choice, market, rebuilds);
+    for step in steps {
+        driver.take(step);
+    }
+    driver.drain();
+    driver.story
+}
+
+proptest! {
+    #![proptest_config(Config {
+        cases: 60,
+        rng_seed: RngSeed::Fixed(1),
+        failure_persistence: None,
+        ..Config::default()
+    })]
+
+    #[test]
+    fn the_gate_survives_a_bad_driver(steps in prop::collection::vec(step(), 1..80)) {
+        for named in REGISTRY {
+            for market in Market::ALL {
+                let choice = Choice::named(named.name).unwrap();
+                let story = tell(&choice, market, &steps, false);
+                let again = tell(&choice, market, &steps, false);
+                prop_assert_eq!(&story, &again, "{}: same input, same effects", named.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_rebuilt_index_decides_as_the_grown_one(steps in prop::collection::vec(step(), 1..60)) {
+        for named in REGISTRY {
+            let choice = Choice::named(named.name).unwrap();
+            let grown = tell(&choice, Market::Bid, &steps, false);
+            let rebuilt = tell(&choice, Market::Bid, &steps, true);
+            prop_assert_eq!(&grown, &rebuilt, "{}", named.name);
+        }
+    }
+}
