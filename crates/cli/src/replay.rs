@@ -5,7 +5,7 @@
 //! | [`args`] | the flags as they are typed |
 //! | [`plan`] | the flags as checked settings |
 //! | [`input`] | the jobs, and what is said about them |
-//! | [`run`] | every policy over the jobs, in parallel |
+//! | [`mod@run`] | every policy over the jobs, in parallel |
 //! | [`jobs`] | a row for each job and policy into a file |
 //! | [`gantt`] | the schedule of a policy as a picture |
 //! | [`keys`] | the answer as the keys of JSON and CSV |

@@ -85,7 +85,7 @@ impl Share {
             (Pricing::Incentive, _) | (Pricing::Utilisation, Market::None | Market::Bid) => {
                 let price = price::with_incentive(self.market, spec);
                 price::within_budget(self.market, spec, price)?;
-                self.choose(&request, scratch, |_| true, Reason::NoShare)?;
+                self.choose(&request, scratch, None)?;
                 Ok(price)
             }
         }
@@ -98,21 +98,23 @@ impl Share {
         request: &Request<'_>,
         scratch: &mut Scratch,
     ) -> Result<Credits, Reason> {
-        let budget = request.spec.sla.budget;
-        let affordable = |node| {
-            let price = self.price(request, node);
-            price.is_some_and(|price| budget.is_none_or(|budget| price <= budget))
-        };
-        self.choose(request, scratch, affordable, Reason::OverPriced)?;
-        let taken = scratch.nodes.iter();
-        let dearest = taken.filter_map(|&node| self.price(request, node)).max();
-        Ok(dearest.unwrap_or_default())
+        // A price that rounds to the budget is within it.
+        let limit = request.spec.sla.budget.map_or(f64::INFINITY, |budget| {
+            (budget.as_micros() as f64 + 0.5) * 1e-6
+        });
+        self.choose(request, scratch, Some(limit))?;
+        let dearest = scratch
+            .nodes
+            .iter()
+            .filter_map(|&node| self.price(request, node))
+            .fold(0.0, f64::max);
+        Ok(Credits::from_f64(dearest))
     }
 
     /// Libra+$'s price on a node: (1 + 0.3 / free) x estimate, where free is the part of the
     /// node's time until the job's deadline that nobody is promised, the job's own estimate
     /// taken off; none where nothing is free.
-    fn price(&self, request: &Request<'_>, node: NodeId) -> Option<Credits> {
+    fn price(&self, request: &Request<'_>, node: NodeId) -> Option<f64> {
         let estimate = request.spec.estimate.as_secs_f64();
         let promised = if request.deadline.is_finite() {
             let committed = self
@@ -123,17 +125,16 @@ impl Share {
             self.total(request.view, node)
         };
         let free = 1.0 - promised;
-        (free > 0.0).then(|| Credits::from_f64((1.0 + UTILISATION_WEIGHT / free) * estimate))
+        (free > 0.0).then(|| (1.0 + UTILISATION_WEIGHT / free) * estimate)
     }
 
-    /// Fills `scratch.nodes` with the nodes for a job: those that suit and that `allowed`
-    /// allows, in the order of the fit.
+    /// Fills `scratch.nodes` with the nodes for a job: those that suit and, if prices are asked
+    /// for, where the price is below the limit; in the order of the fit.
     fn choose(
         &self,
         request: &Request<'_>,
         scratch: &mut Scratch,
-        allowed: impl Fn(NodeId) -> bool,
-        otherwise: Reason,
+        price_limit: Option<f64>,
     ) -> Result<(), Reason> {
         let Scratch {
             nodes,
@@ -143,26 +144,21 @@ impl Share {
         let wanted = request.spec.procs as usize;
         nodes.clear();
         fills.clear();
-        let mut suiting = 0;
         for node in (0..request.view.n_nodes()).map(NodeId) {
             let total = self.total(request.view, node);
             if !request.view.is_up(node) || !self.suits(request, node, total, promises) {
                 continue;
             }
-            suiting += 1;
-            if !allowed(node) {
-                continue;
+            // The fullest first, by totals rounded to 1e-9; ties by lowest index.
+            let rank = match self.settings.fit {
+                Fit::First => 0,
+                Fit::Best => -((total * 1e9 + 0.5) as i64),
+            };
+            fills.push((rank, node));
+            let in_order = self.settings.fit == Fit::First;
+            if in_order && price_limit.is_none() && fills.len() == wanted {
+                break;
             }
-            match self.settings.fit {
-                Fit::First => nodes.push(node),
-                Fit::Best => fills.push((-((total * 1e9 + 0.5) as i64), node)),
-            }
-            if nodes.len() == wanted {
-                return Ok(());
-            }
-        }
-        if suiting >= wanted && fills.len() < wanted {
-            return Err(otherwise);
         }
         if fills.len() < wanted {
             return Err(match self.settings.admission {
@@ -170,13 +166,15 @@ impl Share {
                 Admission::Risk => Reason::Risk,
             });
         }
-        // The fullest first, by totals rounded to 1e-9; ties by lowest index.
-        if fills.len() > wanted {
-            fills.select_nth_unstable(wanted);
+        take_first(fills, wanted, nodes, |node| {
+            price_limit.is_none_or(|limit| {
+                let price = self.price(request, node);
+                price.is_some_and(|price| price < limit)
+            })
+        });
+        if nodes.len() < wanted {
+            return Err(Reason::OverPriced);
         }
-        fills.truncate(wanted);
-        fills.sort_unstable();
-        nodes.extend(fills.iter().map(|&(_, node)| node));
         Ok(())
     }
 
@@ -210,13 +208,11 @@ impl Share {
     }
 
     /// Whether a bound already tells that the risk is above zero on a node where the job does not
-    /// fit: n deadline delays of which two are so far apart deviate by at least gap / sqrt(2 n).
+    /// fit.
     fn surely_risky(&self, request: &Request<'_>, node: NodeId, with_job: f64) -> bool {
         let job = (request.deadline, request.share);
-        let marks = self.loads.marks(node);
-        let gap = self.loads.delay_gap(node, request.view.now, with_job, job);
-        let tasks = f64::from(marks.tasks + 1);
-        !marks.odd && gap > 2.0 * risk::ZERO_RISK * (2.0 * tasks).sqrt()
+        !self.loads.marks(node).odd
+            && self.loads.delay_gap(node, request.view.now, with_job, job) > risk::RISKY_GAP
     }
 
     /// Whether the risk of deadline delay is zero with the job on a node where it does not fit.
@@ -230,6 +226,34 @@ impl Share {
         }));
         promises.push((request.deadline, request.share));
         risk::is_zero(promises)
+    }
+}
+
+/// Appends to `nodes` the first `wanted` of `ranked`, in order, that are `allowed`. Only as much
+/// is sorted, and as many are asked for, as it takes.
+fn take_first(
+    mut ranked: &mut [(i64, NodeId)],
+    wanted: usize,
+    nodes: &mut Vec<NodeId>,
+    allowed: impl Fn(NodeId) -> bool,
+) {
+    let mut batch = wanted.max(16);
+    while !ranked.is_empty() {
+        if batch < ranked.len() {
+            ranked.select_nth_unstable(batch);
+        }
+        let (first, rest) = ranked.split_at_mut(batch.min(ranked.len()));
+        first.sort_unstable();
+        for &mut (_, node) in first {
+            if nodes.len() == wanted {
+                return;
+            }
+            if allowed(node) {
+                nodes.push(node);
+            }
+        }
+        ranked = rest;
+        batch *= 2;
     }
 }
 

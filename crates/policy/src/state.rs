@@ -93,12 +93,12 @@ impl Entry for Runner {
         (self.end, self.sequence)
     }
 
-    fn alone(&self) -> u32 {
-        self.procs
+    fn summary(block: &[Self]) -> u32 {
+        block.iter().map(|runner| runner.procs).sum()
     }
 
-    fn merge(a: u32, b: u32) -> u32 {
-        a + b
+    fn include(&self, sum: &mut u32) {
+        *sum += self.procs;
     }
 }
 

@@ -81,10 +81,10 @@ fn names<'a>(list: &Place, key: &str, names: impl Iterator<Item = &'a str>) -> C
     Ok(())
 }
 
-/// That `name` is one of `known`.
+/// That `name` is one of `known`; `lacking` is the beginning of the message if it is not.
 fn known<'a>(
     place: Place,
-    kind: &str,
+    lacking: &str,
     name: &str,
     known: impl Iterator<Item = &'a str> + Clone,
 ) -> Checked {
@@ -98,7 +98,7 @@ fn known<'a>(
     let listed = listed.join(", ");
     fault(
         place,
-        format!("there is no {kind} `{name}`: expected one of {listed}{meant}"),
+        format!("{lacking} `{name}`: expected one of {listed}{meant}"),
     )
 }
 
@@ -230,14 +230,14 @@ fn objectives<T: PartialEq>(place: Place, objectives: &[T]) -> Checked {
 
 fn set(place: Place, experiment: &Experiment, name: &str) -> Checked {
     let sets = experiment.sets.iter().map(|set| set.name.as_str());
-    known(place, "set", name, sets)
+    known(place, "there is no set", name, sets)
 }
 
 /// That `name` is a scenario that is run in `set`.
 fn scenario(place: Place, experiment: &Experiment, name: &str, set: &str) -> Checked {
     let scenarios = experiment.scenarios.iter().filter(|s| s.is_in(set));
-    let kind = format!("scenario of set {set}");
-    known(place, &kind, name, scenarios.map(|s| s.name.as_str()))
+    let lacking = format!("set `{set}` has no scenario");
+    known(place, &lacking, name, scenarios.map(|s| s.name.as_str()))
 }
 
 fn market(place: &Place, experiment: &Experiment, name: Option<Word<Market>>) -> Checked {

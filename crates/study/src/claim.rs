@@ -10,8 +10,9 @@ use crate::words::{Vocabulary, Word};
 
 /// A statement that a run of the experiment can confirm or refute.
 ///
-/// The quantity it is about is the measure of `policies`, less that of `than` if policies are
-/// named there, less the same elsewhere if `against` says where else.
+/// The quantity it is about is the measure of a policy, less that of another if `than` names
+/// some, less the same elsewhere if `against` says where else. Where lists name several things,
+/// the statement must be true of each; the one that speaks most against it decides.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Claim {
@@ -23,20 +24,21 @@ pub struct Claim {
     pub claim: String,
     /// What is known to come out; `--strict` insists on `holds`.
     pub expected: Word<Expectation>,
-    /// The set of the experiment.
-    pub set: String,
+    /// The sets of the experiment; each.
+    pub sets: Vec<String>,
     /// The market; may be left out where there is only one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub market: Option<Word<Market>>,
-    /// The scenarios it speaks of; all that the set has if none is named.
+    /// The scenarios it speaks of: each in a measure of runs, all together in a measure of risk.
+    /// For the latter none means all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scenarios: Vec<String>,
     /// What is measured.
     pub measure: Word<Measure>,
-    /// The objectives that a measure of risk weighs equally.
+    /// Combinations of objectives that a measure of risk weighs equally; each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub objectives: Vec<Word<Objective>>,
-    /// The policies it speaks of; the statement must be true of each.
+    pub objectives: Vec<Vec<Word<Objective>>>,
+    /// The policies it speaks of; each.
     pub policies: Vec<String>,
     /// The policies they are compared with; each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -70,10 +72,10 @@ pub struct Against {
     /// Another set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub set: Option<String>,
-    /// Other scenarios.
+    /// Another scenario.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub scenarios: Option<Vec<String>>,
-    /// Other objectives.
+    pub scenario: Option<String>,
+    /// Another combination of objectives.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub objectives: Option<Vec<Word<Objective>>>,
     /// Another least value of the varied setting.

@@ -201,6 +201,18 @@ impl Experiment {
         }
     }
 
+    /// The experiment without what needs no runs: words about it, pictures and claims.
+    pub(crate) fn runs_only(&self) -> Self {
+        Self {
+            title: String::new(),
+            source: String::new(),
+            curves: Vec::new(),
+            risk_plots: Vec::new(),
+            claims: Vec::new(),
+            ..self.clone()
+        }
+    }
+
     /// The settings of a run, before its setting is varied: those of the experiment, of the
     /// set, of the scenario, the later ones over the earlier.
     pub fn settings(&self, set: &Set, scenario: &Scenario) -> Settings {

@@ -36,6 +36,16 @@ impl Source {
         })
     }
 
+    /// The last jobs only, `scale` times as many, at least one: to try a study out.
+    #[must_use]
+    pub fn scaled(&self, scale: f64) -> Self {
+        let jobs = (self.trace.jobs.len() as f64 * scale).round().max(1.0);
+        Self {
+            trace: Arc::new(Trace::clone(&self.trace).last(jobs as usize)),
+            nodes: self.nodes,
+        }
+    }
+
     /// The jobs, before anything is filtered.
     pub const fn trace(&self) -> &Arc<Trace> {
         &self.trace

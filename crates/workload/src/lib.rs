@@ -32,6 +32,7 @@ mod lines;
 mod normal;
 mod number;
 pub mod open;
+mod rows;
 pub mod settings;
 pub mod sla;
 pub mod stream;

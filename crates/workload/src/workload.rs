@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use tollgate_model::{Instant, JobSpec, Market, Sla, Span};
 
-use crate::settings::{NeverRan, Settings, SettingsError};
+use crate::rows::Rows;
+use crate::settings::{Settings, SettingsError};
 use crate::sla::SlaModel;
 use crate::trace::{NodesFrom, Trace, TraceJob, TraceSla};
 
@@ -18,8 +19,7 @@ pub struct Workload {
     trace: Arc<Trace>,
     settings: Settings,
     market: Market,
-    /// Rows of the trace that take part, by submit time; ties in file order.
-    rows: Vec<u32>,
+    rows: Rows,
     origin: Instant,
     mean_runtime: Option<f64>,
     model: SlaModel,
@@ -60,7 +60,7 @@ impl Workload {
         market: Market,
     ) -> Result<Self, SettingsError> {
         settings.validate()?;
-        let rows = rows(&trace, settings.never_ran);
+        let rows = Rows::of(&trace.jobs, settings.never_ran);
         let mean_runtime = mean_runtime(&trace, &rows);
         Ok(Self {
             origin: first_submit(&trace),
@@ -81,7 +81,7 @@ impl Workload {
 
     /// Whether there are none: an empty trace, or one in which nothing ever ran.
     pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
+        self.len() == 0
     }
 
     /// Every job, by submit time; ties in file order.
@@ -120,7 +120,7 @@ impl Workload {
     /// # Panics
     /// If there is none.
     pub fn row(&self, i: usize) -> usize {
-        self.rows[i] as usize
+        self.rows.get(i)
     }
 
     /// Where the jobs come from.
@@ -229,18 +229,6 @@ fn carried(trace: &Trace, row: usize) -> TraceSla {
         .map_or_else(TraceSla::default, |slas| slas[row])
 }
 
-/// The rows that take part, by submit time; ties in file order.
-fn rows(trace: &Trace, never_ran: NeverRan) -> Vec<u32> {
-    let count = u32::try_from(trace.jobs.len()).expect("a trace has fewer than 2^32 jobs");
-    let takes_part = |row: &u32| match never_ran {
-        NeverRan::Drop => trace.jobs[*row as usize].runtime > Span::ZERO,
-        NeverRan::One => true,
-    };
-    let mut rows: Vec<u32> = (0..count).filter(takes_part).collect();
-    rows.sort_by_key(|&row| trace.jobs[row as usize].submit);
-    rows
-}
-
 /// The first submit of the whole set: times do not depend on whether the first job ever ran.
 fn first_submit(trace: &Trace) -> Instant {
     let submits = trace.jobs.iter().map(|job| job.submit);
@@ -248,18 +236,18 @@ fn first_submit(trace: &Trace) -> Instant {
 }
 
 /// In seconds.
-fn mean_runtime(trace: &Trace, rows: &[u32]) -> Option<f64> {
+fn mean_runtime(trace: &Trace, rows: &Rows) -> Option<f64> {
     let micros: i128 = rows
         .iter()
-        .map(|&row| i128::from(runtime_of(&trace.jobs[row as usize]).as_micros()))
+        .map(|row| i128::from(runtime_of(&trace.jobs[row]).as_micros()))
         .sum();
-    (!rows.is_empty()).then(|| micros as f64 / 1e6 / rows.len() as f64)
+    (rows.len() > 0).then(|| micros as f64 / 1e6 / rows.len() as f64)
 }
 
-fn drawn(trace: &Trace, rows: &[u32], market: Market) -> Drawn {
+fn drawn(trace: &Trace, rows: &Rows, market: Market) -> Drawn {
     let missing = |part: fn(&TraceSla) -> bool| {
         rows.iter()
-            .filter(|&&row| part(&carried(trace, row as usize)))
+            .filter(|&row| part(&carried(trace, row)))
             .count()
     };
     let deadlines = missing(|sla| sla.deadline.is_none());

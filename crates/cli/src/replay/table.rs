@@ -70,9 +70,7 @@ fn text_of<'a>(answers: impl IntoIterator<Item = &'a Answer>, columns: &[Column]
     table.load_style(STYLE);
     table.set_content_arrangement(ContentArrangement::Dynamic);
     table.set_width(WIDTH);
-    let headings = columns.iter().map(|column| column.heading.clone());
-    let corner = "\n".repeat(heading_lines(columns) - 1) + "policy";
-    table.set_header([corner].into_iter().chain(headings));
+    table.set_header(headings(columns));
     for answer in answers {
         let cells = columns
             .iter()
@@ -91,10 +89,19 @@ fn text_of<'a>(answers: impl IntoIterator<Item = &'a Answer>, columns: &[Column]
     table.trim_fmt() + "\n"
 }
 
-/// How many lines the headings take; at least 1.
-fn heading_lines(columns: &[Column]) -> usize {
-    let lines = columns.iter().map(|column| column.heading.lines().count());
-    lines.max().unwrap_or(1)
+/// The headings with the policy's before them, all of the same number of lines: they stand on the
+/// line below.
+fn headings(columns: &[Column]) -> Vec<String> {
+    let headings = columns.iter().map(|column| column.heading.as_str());
+    let headings: Vec<&str> = ["policy"].into_iter().chain(headings).collect();
+    let lines = |heading: &str| heading.lines().count();
+    let most = headings
+        .iter()
+        .map(|heading| lines(heading))
+        .max()
+        .unwrap_or(1);
+    let padded = |heading: &&str| "\n".repeat(most - lines(heading)) + heading;
+    headings.iter().map(padded).collect()
 }
 
 /// A policy with its settings, each on its own line if they are long.
@@ -114,7 +121,7 @@ fn measures(answers: &[Answer]) -> Vec<Column> {
     let makespan = TimeUnit::fitting(all().filter_map(|m| m.makespan));
     let money = MoneyUnit::fitting(all().filter_map(|m| m.utility));
 
-    let mut columns = vec![Column::new("\n\naccepted", |m| m.accepted.to_string())];
+    let mut columns = vec![Column::new("accepted", |m| m.accepted.to_string())];
     columns.extend(objectives(wait, money));
     columns.extend(usual_measures(wait, makespan));
     columns.extend(money.map(utility));
@@ -123,10 +130,10 @@ fn measures(answers: &[Answer]) -> Vec<Column> {
 
 fn objectives(wait: TimeUnit, money: Option<MoneyUnit>) -> impl Iterator<Item = Column> {
     let always = [
-        Column::optional(format!("\nwait\n{wait}"), move |m| {
+        Column::optional(format!("wait\n{wait}"), move |m| {
             m.wait.map(|span| wait.write(span))
         }),
-        Column::new("\nSLA\n%", |m| decimals(m.sla_pct, 1)),
+        Column::new("SLA\n%", |m| decimals(m.sla_pct, 1)),
         Column::new("relia-\nbility\n%", |m| decimals(m.reliability_pct, 1)),
     ];
     let profitability = Column::optional("profit-\nability\n%", |m| {
@@ -161,7 +168,7 @@ fn usual_measures(wait: TimeUnit, makespan: TimeUnit) -> [Column; 6] {
 }
 
 fn utility(unit: MoneyUnit) -> Column {
-    Column::optional(format!("\nutility\n{unit}"), move |m| {
+    Column::optional(format!("utility\n{unit}"), move |m| {
         m.utility.map(|utility| unit.write(utility))
     })
 }
@@ -176,13 +183,13 @@ fn reasons(answers: &[Answer]) -> Vec<Column> {
     let reasons = Reason::ALL.into_iter().filter(applied).map(|reason| {
         let heading = match reason.key().split_once('_') {
             Some((first, second)) => format!("{first}\n{second}"),
-            None => format!("\n{}", reason.key()),
+            None => reason.key().to_owned(),
         };
         Column::optional(heading, move |m| {
             m.rejected_by_reason.get(&reason).map(u64::to_string)
         })
     });
-    let total = Column::new("\nrejected", |m| m.rejected.to_string());
+    let total = Column::new("rejected", |m| m.rejected.to_string());
     [total].into_iter().chain(reasons).collect()
 }
 

@@ -10,10 +10,12 @@
 //! | [`same_bytes`] | the same input gives the same bytes on any number of threads |
 //! | [`checked`] | every schedule passes its verification |
 //! | [`pipes`] | readers that stop reading |
+//! | [`documents`] | what the documents show is what the program says |
 //! | [`published`] | figures that were published or agreed upon, on real traces |
 
 mod bad_input;
 mod checked;
+mod documents;
 mod gantt;
 mod help;
 mod pipes;

@@ -6,7 +6,7 @@
 
 use tollgate_model::{Instant, Span};
 
-use super::waiting::{Least, Waiting};
+use super::waiting::{Least, Waiting, size_class, steps};
 use crate::state::View;
 
 /// The reservation of one job.
@@ -59,10 +59,13 @@ impl Shadow {
 
     /// What a candidate has at `now`, with `idle` processors idle.
     pub(super) fn room(&self, now: Instant, idle: u32) -> Room {
+        let window = self.at.since(now);
         Room {
             idle,
-            window: self.at.since(now),
+            window,
             extra: self.extra,
+            class: size_class(idle),
+            window_steps: steps(window),
         }
     }
 
@@ -83,21 +86,22 @@ pub(super) struct Room {
     window: Span,
     /// On how many it may run for longer.
     extra: u32,
+    /// The size class of the largest job that is not too wide.
+    class: usize,
+    window_steps: u32,
 }
 
 impl Room {
-    /// Whether a waiting job fits.
+    /// Whether a waiting job fits. Evaluated without branches: in a long queue nearly every
+    /// answer is no, for one cause or the other.
     pub(super) fn fits(&self, job: &Waiting) -> bool {
-        self.holds(job.procs, job.estimate)
+        let short = job.estimate <= self.window;
+        (job.procs <= self.idle) & (short | (job.procs <= self.extra))
     }
 
     /// Whether one of a block's jobs may fit.
     pub(super) fn may_fit(&self, least: &Least) -> bool {
-        self.holds(least.procs, least.estimate)
-    }
-
-    /// Evaluated without branches: in a long queue nearly every answer is no, for either cause.
-    fn holds(&self, procs: u32, estimate: Span) -> bool {
-        (procs <= self.idle) & ((estimate <= self.window) | (procs <= self.extra))
+        let short = least.shortest(self.class) <= self.window_steps;
+        (least.procs <= self.idle) & (short | (least.procs <= self.extra))
     }
 }

@@ -40,12 +40,29 @@ pub(super) struct Waiting {
     due: Instant,
 }
 
+/// Sizes by power of two: 1, 2, 3-4, 5-8, .., and everything above 256 processors.
+const CLASSES: usize = 10;
+
 /// The least demanding of a block's jobs, in each respect.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Least {
     pub(super) procs: u32,
-    pub(super) estimate: Span,
+    /// By size class: the shortest estimate among jobs of that class or a smaller one, in steps
+    /// of 2^20 microseconds, rounded down. One shortest estimate for all would tell little: most
+    /// blocks hold some short job, and some narrow one.
+    estimates: [u32; CLASSES],
     latest_start: Instant,
+}
+
+/// The class of jobs with `procs` processors.
+pub(super) fn size_class(procs: u32) -> usize {
+    let class = procs.next_power_of_two().trailing_zeros() as usize;
+    class.min(CLASSES - 1)
+}
+
+/// A span in the steps of [`Least::estimates`].
+pub(super) fn steps(span: Span) -> u32 {
+    u32::try_from(span.as_micros() >> 20).unwrap_or(u32::MAX)
 }
 
 impl Entry for Waiting {
@@ -56,20 +73,38 @@ impl Entry for Waiting {
         self.key
     }
 
-    fn alone(&self) -> Least {
-        Least {
-            procs: self.procs,
-            estimate: self.estimate,
-            latest_start: self.latest_start(),
+    fn summary(block: &[Self]) -> Least {
+        let mut least = Least {
+            procs: u32::MAX,
+            estimates: [u32::MAX; CLASSES],
+            latest_start: Instant::MAX,
+        };
+        for job in block {
+            let shortest = &mut least.estimates[size_class(job.procs)];
+            *shortest = steps(job.estimate).min(*shortest);
+            least.procs = least.procs.min(job.procs);
+            least.latest_start = least.latest_start.min(job.latest_start());
         }
+        for class in 1..CLASSES {
+            least.estimates[class] = least.estimates[class].min(least.estimates[class - 1]);
+        }
+        least
     }
 
-    fn merge(a: Least, b: Least) -> Least {
-        Least {
-            procs: a.procs.min(b.procs),
-            estimate: a.estimate.min(b.estimate),
-            latest_start: a.latest_start.min(b.latest_start),
+    fn include(&self, least: &mut Least) {
+        let estimate = steps(self.estimate);
+        for shortest in &mut least.estimates[size_class(self.procs)..] {
+            *shortest = estimate.min(*shortest);
         }
+        least.procs = least.procs.min(self.procs);
+        least.latest_start = least.latest_start.min(self.latest_start());
+    }
+}
+
+impl Least {
+    /// The shortest estimate among jobs up to a size class, in [`steps`]; never too long.
+    pub(super) fn shortest(&self, class: usize) -> u32 {
+        self.estimates[class]
     }
 }
 

@@ -18,19 +18,28 @@ use crate::state::Node;
 /// Rows are as long as the fullest node needs, in steps of this many tasks.
 const STEP: usize = 4;
 
-/// Why a node cannot take part in a shortcut.
+/// What is asked of every node, beside its total share, without looking at its row.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Marks {
     /// How many tasks it holds.
     pub(super) tasks: u32,
-    /// Where in its row stands the task that is due first.
-    first: usize,
+    /// The cell of the task that is due first.
+    first: Cell,
     /// When the task that is due last is due, in microseconds.
     last_due: f64,
     /// A task is past its deadline.
     pub(super) expired: bool,
     /// A share changes by another law than the rows say: the node must be asked itself.
     pub(super) odd: bool,
+}
+
+/// A task's share as a function of time: constant + numerator / (due - now), the numerator and
+/// the instants in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Cell {
+    constant: f64,
+    numerator: f64,
+    due: f64,
 }
 
 /// The nodes' shares as functions of time. A node's row is a run of tasks: a constant part, the
@@ -90,38 +99,43 @@ impl Loads {
             tasks: tasks.len() as u32,
             ..Marks::default()
         };
-        let mut base = 0.0;
-        let mut first_due = f64::INFINITY;
-        let constants = self.constants[row.clone()].iter_mut();
-        let numerators = self.numerators[row.clone()].iter_mut();
-        let cells = constants.zip(numerators).zip(&mut self.dues[row]);
-        let mut tasks = tasks.iter();
-        for (place, ((constant, numerator), due)) in cells.enumerate() {
-            let Some(task) = tasks.next() else {
-                (*constant, *numerator, *due) = (0.0, 0.0, f64::INFINITY);
-                continue;
-            };
-            let time_left = task.time_left(node.since());
-            let regime = Regime::of(task.estimate - task.work, time_left);
-            let dated = regime != Regime::Expired && time_left.is_finite();
-            *due = if dated {
-                task.due.as_micros() as f64
-            } else {
-                f64::INFINITY
-            };
+        marks.first.due = f64::INFINITY;
+        let (mut base, now) = (0.0, node.since().as_micros() as f64);
+        let constants = &mut self.constants[row.clone()];
+        let numerators = &mut self.numerators[row.clone()];
+        let dues = &mut self.dues[row];
+        constants[tasks.len()..].fill(0.0);
+        numerators[tasks.len()..].fill(0.0);
+        dues[tasks.len()..].fill(f64::INFINITY);
+        for (at, task) in tasks.iter().enumerate() {
+            let due = task.due.as_micros() as f64;
+            let regime = Regime::of(task.estimate - task.work, (due - now) * 1e-6);
             // The work left is share x time left.
-            (*constant, *numerator) = if regime == Regime::Regular && dated {
-                (task.rate, (task.share - task.rate) * time_left * 1e6)
-            } else {
-                (task.share, 0.0)
+            let cell = match regime {
+                Regime::Regular => Cell {
+                    constant: task.rate,
+                    numerator: (task.share - task.rate) * (due - now),
+                    due,
+                },
+                Regime::Overrun => Cell {
+                    constant: task.share,
+                    numerator: 0.0,
+                    due,
+                },
+                Regime::Expired => Cell {
+                    constant: task.share,
+                    numerator: 0.0,
+                    due: f64::INFINITY,
+                },
             };
+            (constants[at], numerators[at], dues[at]) = (cell.constant, cell.numerator, cell.due);
             marks.expired |= regime == Regime::Expired;
             marks.odd |= regime == Regime::Overrun && settings.overrun == Rule::OneSecond;
-            base += *constant;
-            if *due < first_due {
-                (marks.first, first_due) = (place, *due);
+            base += cell.constant;
+            if cell.due < marks.first.due {
+                marks.first = cell;
             }
-            marks.last_due = marks.last_due.max(*due);
+            marks.last_due = marks.last_due.max(cell.due);
         }
         self.bases[id.index()] = base;
         self.marks[id.index()] = marks;
@@ -142,11 +156,11 @@ impl Loads {
         let tasks = self.marks[id.index()].tasks as usize;
         let row = self.row(id, tasks.next_multiple_of(STEP));
         let now = now.as_micros() as f64;
+        let numerators = quads(&self.numerators[row.clone()]);
         let mut sums = [0.0; STEP];
-        let numerators = self.numerators[row.clone()].chunks_exact(STEP);
-        for (numerators, dues) in numerators.zip(self.dues[row].chunks_exact(STEP)) {
+        for (numerators, dues) in numerators.iter().zip(quads(&self.dues[row])) {
             for lane in 0..STEP {
-                sums[lane] += numerators[lane] / (dues[lane] - now).max(1.0);
+                sums[lane] += numerators[lane] / time_left(dues[lane], now);
             }
         }
         self.bases[id.index()] + (sums[0] + sums[1]) + (sums[2] + sums[3])
@@ -162,34 +176,57 @@ impl Loads {
     pub(super) fn delay_gap(&self, id: NodeId, now: Instant, total: f64, task: (f64, f64)) -> f64 {
         let (deadline, share) = (task.0 * 1e6, task.1);
         let now = now.as_micros() as f64;
-        let marks = &self.marks[id.index()];
-        let at = id.index() * self.width + marks.first;
-        let first_due = (self.dues[at] - now).max(1.0);
-        let (first, first_share) = if deadline < first_due {
+        let Marks {
+            first, last_due, ..
+        } = self.marks[id.index()];
+        let first_due = time_left(first.due, now);
+        let (earliest, earliest_share) = if deadline < first_due {
             (deadline, share)
         } else {
-            (
-                first_due,
-                self.constants[at] + self.numerators[at] / first_due,
-            )
+            (first_due, first.constant + first.numerator / first_due)
         };
-        let last = deadline.max(marks.last_due - now);
-        (total - 1.0).min(first_share * (1.0 - first / last))
+        let latest = deadline.max(last_due - now);
+        (total - 1.0).min(earliest_share * (1.0 - earliest / latest))
     }
 
     /// The work, in seconds, that a node's tasks are promised within `deadline` seconds of
     /// `now`: the sum of share x min(time left, deadline), where a task past its deadline counts
     /// share x deadline.
     pub(super) fn committed(&self, id: NodeId, now: Instant, deadline: f64) -> f64 {
+        let tasks = self.marks[id.index()].tasks as usize;
+        let row = self.row(id, tasks.next_multiple_of(STEP));
         let now = now.as_micros() as f64;
-        self.row(id, self.marks[id.index()].tasks as usize)
-            .map(|at| {
-                let time_left = (self.dues[at] - now).max(1.0);
-                let share = self.constants[at] + self.numerators[at] / time_left;
-                share * (time_left * 1e-6).min(deadline)
-            })
-            .sum()
+        let constants = quads(&self.constants[row.clone()]);
+        let numerators = quads(&self.numerators[row.clone()]);
+        let dues = quads(&self.dues[row]);
+        let mut sums = [0.0; STEP];
+        for ((constants, numerators), dues) in constants.iter().zip(numerators).zip(dues) {
+            for lane in 0..STEP {
+                let time_left = time_left(dues[lane], now);
+                let share = constants[lane] + numerators[lane] / time_left;
+                let seconds = time_left * 1e-6;
+                sums[lane] += share
+                    * if seconds < deadline {
+                        seconds
+                    } else {
+                        deadline
+                    };
+            }
+        }
+        (sums[0] + sums[1]) + (sums[2] + sums[3])
     }
+}
+
+/// Cells by fours, which the processor takes together.
+fn quads(cells: &[f64]) -> &[[f64; STEP]] {
+    cells.as_chunks().0
+}
+
+/// Microseconds until `due`, at least one. Written out, since `f64::max` also minds NaN, and costs
+/// twice as much for it here.
+fn time_left(due: f64, now: f64) -> f64 {
+    let left = due - now;
+    if left > 1.0 { left } else { 1.0 }
 }
 
 /// The total share of a node at `now`, asked of its tasks one by one.

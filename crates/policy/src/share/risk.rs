@@ -1,7 +1,11 @@
 //! The risk of deadline delay on a node (Yeo & Buyya 2006, §3.2).
 
 /// A risk of at most this much is zero.
-pub(super) const ZERO_RISK: f64 = 1e-9;
+const ZERO_RISK: f64 = 1e-9;
+
+/// Deadline delays of which two are this far apart are surely a risk: n of them deviate by at
+/// least gap / sqrt(2 n), which is above [`ZERO_RISK`] for up to fifty million tasks on a node.
+pub(super) const RISKY_GAP: f64 = 1e-5;
 
 /// Up to this total share no deadline delay is above it, so the risk is zero.
 pub(super) const CALM: f64 = 1.0 + ZERO_RISK;

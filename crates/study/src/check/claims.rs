@@ -1,9 +1,9 @@
 //! Whether claims speak of what the experiment has.
 
-use super::{Checked, fault, known, market, names, objectives, scenario, set};
+use super::{Checked, fault, known, market, names, not_empty, objectives, set};
 use crate::claim::{Claim, Relation};
 use crate::experiment::Experiment;
-use crate::measure::{Measure, RiskMeasure};
+use crate::measure::Measure;
 use crate::place::Place;
 
 pub(super) fn check(experiment: &Experiment) -> Checked {
@@ -21,22 +21,23 @@ pub(super) fn check(experiment: &Experiment) -> Checked {
 }
 
 fn subjects(place: &Place, experiment: &Experiment, claim: &Claim) -> Checked {
-    set(place.then("set"), experiment, &claim.set)?;
+    not_empty(place.then("sets"), &claim.sets)?;
+    not_empty(place.then("policies"), &claim.policies)?;
     market(place, experiment, claim.market)?;
-    for (at, name) in claim.scenarios.iter().enumerate() {
-        let place = place.then("scenarios").item(at);
-        scenario(place, experiment, name, &claim.set)?;
+    for (at, name) in claim.sets.iter().enumerate() {
+        set(place.then("sets").item(at), experiment, name)?;
+        for (at, scenario) in claim.scenarios.iter().enumerate() {
+            let place = place.then("scenarios").item(at);
+            super::scenario(place, experiment, scenario, name)?;
+        }
     }
     let plan = experiment.market(claim.market);
     let policies = plan.map_or(&[][..], |plan| &plan.policies);
-    if claim.policies.is_empty() {
-        return fault(place.then("policies"), "expected at least one");
-    }
     for (key, named) in [("policies", &claim.policies), ("than", &claim.than)] {
         for (at, name) in named.iter().enumerate() {
             let place = place.then(key).item(at);
             let there = policies.iter().map(String::as_str);
-            known(place, "policy of that market", name, there)?;
+            known(place, "that market has no policy", name, there)?;
         }
     }
     Ok(())
@@ -47,11 +48,14 @@ fn against(place: &Place, experiment: &Experiment, claim: &Claim) -> Checked {
         return Ok(());
     };
     let place = place.then("against");
-    let named = against.set.as_ref().unwrap_or(&claim.set);
-    set(place.then("set"), experiment, named)?;
-    let scenarios = against.scenarios.as_ref().unwrap_or(&claim.scenarios);
-    for (at, name) in scenarios.iter().enumerate() {
-        scenario(place.then("scenarios").item(at), experiment, name, named)?;
+    for own in &claim.sets {
+        let named = against.set.as_ref().unwrap_or(own);
+        set(place.then("set"), experiment, named)?;
+        let scenarios = against.scenario.as_ref();
+        let scenarios = scenarios.map_or(&claim.scenarios[..], std::slice::from_ref);
+        for name in scenarios {
+            super::scenario(place.then("scenario"), experiment, name, named)?;
+        }
     }
     match &against.objectives {
         Some(named) => objectives(place.then("objectives"), named),
@@ -69,14 +73,6 @@ fn measure(place: &Place, claim: &Claim) -> Checked {
             fault(place.clone(), "expected `scenarios = [..]`")
         }
         Measure::Run(_) => Ok(()),
-        Measure::Risk(RiskMeasure::RankPerformance | RiskMeasure::RankVolatility)
-            if !claim.scenarios.is_empty() =>
-        {
-            fault(
-                place.then("scenarios"),
-                "a rank is one over all scenarios: expected none",
-            )
-        }
         Measure::Risk(_) if claim.relation.0.is_course() => fault(
             place.then("relation"),
             format!(
@@ -84,7 +80,12 @@ fn measure(place: &Place, claim: &Claim) -> Checked {
                 claim.measure
             ),
         ),
-        Measure::Risk(_) => objectives(place.then("objectives"), &claim.objectives),
+        Measure::Risk(_) => {
+            let place = place.then("objectives");
+            not_empty(place.clone(), &claim.objectives)?;
+            let mut combinations = claim.objectives.iter().enumerate();
+            combinations.try_for_each(|(at, named)| objectives(place.item(at), named))
+        }
     }
 }
 
@@ -100,11 +101,11 @@ fn relation(place: &Place, claim: &Claim) -> Checked {
             "expected `than` and `value` to say what is crossed, and where",
         ),
         Relation::Rising | Relation::Falling | Relation::Level | Relation::Crosses
-            if claim.scenarios.len() != 1 || claim.against.is_some() =>
+            if claim.against.is_some() =>
         {
             fault(
-                place.then("relation"),
-                "the course of a curve needs one scenario and no `against`",
+                place.then("against"),
+                "means nothing for the course of a curve",
             )
         }
         Relation::Greater

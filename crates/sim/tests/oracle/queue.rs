@@ -1,7 +1,5 @@
 //! Space-shared policies decide as a brute-force scheduler written from the rules decides.
 
-mod common;
-
 use proptest::prelude::*;
 use tollgate_model::Decision;
 use tollgate_model::{Market, Reason};
@@ -10,9 +8,9 @@ use tollgate_oracle::queue::{self, Count, DeadlineTest, Entry, Fill, Pass, Queue
 
 fn compare(case: &Case, words: &str, settings: &QueueSettings) -> Result<(), TestCaseError> {
     let expected = queue::run(&case.jobs, case.nodes, settings);
-    let replay = common::replay(&case.jobs, case.nodes, words, settings.market);
+    let replay = crate::common::replay(&case.jobs, case.nodes, words, settings.market);
     for (job, mut expected) in expected.into_iter().enumerate() {
-        let mut told = common::told(&replay, job);
+        let mut told = crate::common::told(&replay, job);
         // The user's bid is the price where users bid; the oracle knows only the provider's.
         told.price = expected.price;
         if let (Decision::Rejected(a), Decision::Rejected(b)) = (told.decision, expected.decision)
@@ -86,7 +84,7 @@ fn variants(market: Market) -> Vec<(String, QueueSettings)> {
 }
 
 proptest! {
-    #![proptest_config(common::cases(600))]
+    #![proptest_config(crate::common::cases(600))]
 
     #[test]
     fn as_brute_force_without_a_market(case in any_case(14)) {

@@ -1,12 +1,10 @@
 //! Time-shared policies decide as a brute-force simulator written from the rules decides.
 
-mod common;
-
 use proptest::prelude::*;
 use tollgate_model::{Instant, Market, Span};
 use tollgate_oracle::OracleOutcome;
 use tollgate_oracle::generate::{Case, any_case};
-use tollgate_oracle::share::{self, Rule, ShareSettings};
+use tollgate_oracle::share::{self as oracle, Rule, ShareSettings};
 
 /// Whether two instants are the same but for the rounding of real-valued work.
 fn close(a: Instant, b: Instant) -> bool {
@@ -17,13 +15,13 @@ fn close(a: Instant, b: Instant) -> bool {
 /// decides otherwise once every run time is a few microseconds longer or shorter, it is chance
 /// how the rounding of real-valued work falls out.
 fn settled(case: &Case, settings: &ShareSettings) -> Option<Vec<OracleOutcome>> {
-    let expected = share::run(&case.jobs, case.nodes, settings);
+    let expected = oracle::run(&case.jobs, case.nodes, settings);
     let stable = [-3, 3].into_iter().all(|micros| {
         let mut jobs = case.jobs.clone();
         for job in &mut jobs {
             job.runtime += Span::from_micros(micros);
         }
-        let nearby = share::run(&jobs, case.nodes, settings);
+        let nearby = oracle::run(&jobs, case.nodes, settings);
         let mut pairs = expected.iter().zip(&nearby);
         pairs.all(|(one, other)| difference(one, other).is_none())
     });
@@ -52,9 +50,9 @@ fn compare(case: &Case, words: &str, settings: &ShareSettings) -> Result<(), Tes
     let Some(expected) = settled(case, settings) else {
         return Ok(());
     };
-    let replay = common::replay(&case.jobs, case.nodes, words, settings.market);
+    let replay = crate::common::replay(&case.jobs, case.nodes, words, settings.market);
     for (job, expected) in expected.iter().enumerate() {
-        let told = common::told(&replay, job);
+        let told = crate::common::told(&replay, job);
         let what = difference(&told, expected);
         prop_assert_eq!(
             what,
@@ -77,7 +75,7 @@ const RULES: [(&str, Rule); 4] = [
 ];
 
 proptest! {
-    #![proptest_config(common::cases(1500))]
+    #![proptest_config(crate::common::cases(1500))]
 
     #[test]
     fn as_brute_force_in_every_market(case in any_case(16), market in 0usize..3) {

@@ -1,7 +1,5 @@
 //! The worked examples of the admission rules come out, decision by decision.
 
-mod common;
-
 use tollgate_oracle::examples::Example;
 
 fn policy_words(example: &Example) -> String {
@@ -29,9 +27,9 @@ fn every_worked_example_comes_out() {
     for example in examples {
         let words = policy_words(&example);
         let jobs = example.oracle_jobs();
-        let replay = common::replay(&jobs, example.nodes, &words, example.market());
+        let replay = crate::common::replay(&jobs, example.nodes, &words, example.market());
         let outcomes: Vec<_> = (0..jobs.len())
-            .map(|job| common::told(&replay, job))
+            .map(|job| crate::common::told(&replay, job))
             .collect();
         assert_eq!(
             example.differences(&outcomes),

@@ -1,0 +1,31 @@
+//! What the documents show is what the program says.
+
+use std::fs;
+use std::path::Path;
+
+use crate::program::tollgate;
+
+#[track_caller]
+fn shows(document: &str, words: &[&str]) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .unwrap();
+    let text = fs::read_to_string(root.join(document)).unwrap();
+    let answer = tollgate(words).answer();
+    let block = format!("```text\n{answer}```\n");
+    assert!(
+        text.contains(&block),
+        "{document} does not show what {words:?} prints:\n{answer}"
+    );
+}
+
+#[test]
+fn the_readme_shows_the_main_job() {
+    shows("README.md", &["replay"]);
+}
+
+#[test]
+fn the_page_on_replay_shows_a_market() {
+    shows("docs/replay.md", &["replay", "--market", "bid"]);
+}

@@ -1,0 +1,68 @@
+//! One admission decision on a large, busy cluster: 10,000 single-processor nodes with ten tasks
+//! each.
+//!
+//! `cargo bench -p tollgate-policy`. What limits it: every node's total share is a sum of ten
+//! divisions over a row of memory; nothing is remembered from one decision to the next.
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use std::hint::black_box;
+use tollgate_model::{Credits, CreditsPerSecond, Instant, JobSpec, Market, NodeId, Sla, Span};
+use tollgate_policy::{Choice, Clock, Cx, Policy, Scratch, State, View};
+
+const NODES: u32 = 10_000;
+const TASKS: u32 = 10;
+
+fn spec(estimate_s: i64, deadline_s: i64, procs: u32) -> JobSpec {
+    JobSpec {
+        submit: Instant::ZERO,
+        estimate: Span::from_secs(estimate_s),
+        procs,
+        sla: Sla {
+            deadline: Some(Span::from_secs(deadline_s)),
+            budget: Some(Credits::from_f64(1e9)),
+            penalty: CreditsPerSecond::ZERO,
+        },
+    }
+}
+
+/// A cluster filled with ten tasks a node, whose shares sum to about 0.9.
+fn busy(policy: &mut dyn Policy) -> State {
+    let (mut state, mut clock, mut effects) = (State::default(), Clock::default(), Vec::new());
+    state.add_nodes(NODES);
+    clock.nodes.grow(NODES as usize);
+    policy.resized(View::new(&state, Instant::ZERO));
+    for n in 0..NODES * TASKS {
+        let node = NodeId(n % NODES);
+        let estimate = 500 + i64::from(n * 7919 % 1000);
+        let job = state.submit(spec(estimate, estimate * 11 + i64::from(n % 13), 1));
+        let mut cx = Cx::new(&mut state, &mut clock, &mut effects, Instant::ZERO);
+        cx.start_shared(job, &[node], Credits::ZERO);
+        policy.refresh(&mut cx, node);
+        effects.clear();
+    }
+    state
+}
+
+fn admission(criterion: &mut Criterion) {
+    for (name, market) in [
+        ("libra", Market::None),
+        ("libra-risk", Market::None),
+        ("libra-dollar", Market::Commodity),
+    ] {
+        let mut policy = Choice::named(name).unwrap().build(market);
+        let state = busy(policy.as_mut());
+        let view = View::new(&state, Instant::from_secs(100));
+        let mut scratch = Scratch::default();
+        for (kind, job) in [
+            ("accepted", spec(100, 10_000, 1)),
+            ("rejected", spec(5_000, 10_000, 1)),
+        ] {
+            criterion.bench_function(&format!("admission/{name}/{kind}"), |bencher| {
+                bencher.iter(|| policy.probe(view, black_box(&job), &mut scratch));
+            });
+        }
+    }
+}
+
+criterion_group!(benches, admission);
+criterion_main!(benches);

@@ -1,0 +1,82 @@
+//! Whole replays, from jobs in memory to outcomes in memory.
+//!
+//! `cargo bench -p tollgate-sim`. The embedded default workload always; `lublin_256`, copied as
+//! the peers' figures need it, where `TOLLGATE_TRACES` names a folder that has it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use tollgate_model::{Instant, Market, Span};
+use tollgate_policy::Choice;
+use tollgate_sim::{Record, Settings, replay};
+use tollgate_workload::{Arrival, Generator, ReadOptions, Workload};
+
+fn run(choice: &Choice, arrivals: &[Arrival], nodes: u32, market: Market) {
+    let settings = Settings {
+        nodes,
+        market,
+        record: Record::Outcomes,
+    };
+    replay(arrivals.iter().copied(), choice.build(market), &settings).expect("nothing is checked");
+}
+
+/// Every policy on the embedded default workload, in the first market that it belongs to.
+fn default_workload(criterion: &mut Criterion) {
+    let trace = Arc::new(Generator::default().trace());
+    let mut group = criterion.benchmark_group("default");
+    for named in tollgate_policy::registry::REGISTRY {
+        let market = named.markets[0];
+        let workload = Workload::new(trace.clone(), Default::default(), market).expect("defaults");
+        let arrivals: Vec<Arrival> = workload.arrivals().collect();
+        let choice = Choice::named(named.name).expect("registered");
+        group.throughput(Throughput::Elements(arrivals.len() as u64));
+        group.sample_size(20);
+        group.bench_function(named.name, |bencher| {
+            bencher.iter(|| run(&choice, &arrivals, 128, market));
+        });
+    }
+}
+
+/// EASY with exact estimates: copies that drain in between (1.2 times the span apart), and copies
+/// that follow each other at once, so that the queue grows.
+fn easy_on_lublin(criterion: &mut Criterion) {
+    let Some(folder) = std::env::var_os("TOLLGATE_TRACES").map(PathBuf::from) else {
+        println!("lublin: skipped, TOLLGATE_TRACES is not set");
+        return;
+    };
+    let path = folder.join("swf/lublin_256.swf.gz");
+    let trace = tollgate_workload::open(&path, ReadOptions::default()).expect("the trace reads");
+    let workload = Workload::new(Arc::new(trace), Default::default(), Market::None);
+    let once: Vec<Arrival> = workload.expect("defaults").arrivals().collect();
+    let span = once[once.len() - 1].spec.submit.since(Instant::ZERO);
+    let choice = Choice::named("easy").expect("registered");
+    let mut group = criterion.benchmark_group("easy-lublin");
+    for (name, stretch) in [("drains", 1.2), ("overload", 1.0)] {
+        for copies in [1, 10, 100] {
+            let apart = Span::from_secs_f64(span.as_secs_f64() * stretch);
+            let arrivals: Vec<Arrival> = (0..copies)
+                .flat_map(|copy| {
+                    let shift = Span::from_micros(apart.as_micros() * copy);
+                    once.iter().map(move |arrival| {
+                        let mut arrival = *arrival;
+                        arrival.spec.submit += shift;
+                        arrival
+                    })
+                })
+                .collect();
+            group.throughput(Throughput::Elements(arrivals.len() as u64));
+            group.sample_size(10);
+            group.bench_with_input(
+                BenchmarkId::new(name, arrivals.len()),
+                &arrivals,
+                |b, jobs| {
+                    b.iter(|| run(&choice, jobs, 256, Market::None));
+                },
+            );
+        }
+    }
+}
+
+criterion_group!(benches, default_workload, easy_on_lublin);
+criterion_main!(benches);

@@ -1,0 +1,6 @@
+//! The product beside the brute-force oracles: same jobs, same decisions, same instants.
+
+mod common;
+mod queue;
+mod share;
+mod worked_examples;

@@ -1,0 +1,96 @@
+//! Which rows of a trace take part in a run, and in which order.
+
+use tollgate_model::Span;
+
+use crate::settings::NeverRan;
+use crate::trace::TraceJob;
+
+/// Rows of a trace by submit time; ties in file order.
+#[derive(Clone, Debug)]
+pub(crate) enum Rows {
+    /// All of so many: nothing to be kept for the usual trace of millions of jobs.
+    All(u32),
+    /// Some of them, or all in another order.
+    Some(Vec<u32>),
+}
+
+impl Rows {
+    /// The rows of `jobs` that take part.
+    ///
+    /// # Panics
+    /// If there are 2^32 jobs or more.
+    pub(crate) fn of(jobs: &[TraceJob], never_ran: NeverRan) -> Self {
+        let count = u32::try_from(jobs.len()).expect("a trace has fewer than 2^32 jobs");
+        let takes_part = |job: &TraceJob| match never_ran {
+            NeverRan::Drop => job.runtime > Span::ZERO,
+            NeverRan::One => true,
+        };
+        if jobs.is_sorted_by_key(|job| job.submit) && jobs.iter().all(takes_part) {
+            return Self::All(count);
+        }
+        let mut rows: Vec<u32> = (0..count)
+            .filter(|&row| takes_part(&jobs[row as usize]))
+            .collect();
+        rows.sort_by_key(|&row| jobs[row as usize].submit);
+        Self::Some(rows)
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::All(count) => *count as usize,
+            Self::Some(rows) => rows.len(),
+        }
+    }
+
+    /// The `i`-th row.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub(crate) fn get(&self, i: usize) -> usize {
+        match self {
+            Self::All(count) => {
+                assert!(i < *count as usize, "no job {i}: there are {count}");
+                i
+            }
+            Self::Some(rows) => rows[i] as usize,
+        }
+    }
+
+    /// Every row, in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = usize> {
+        (0..self.len()).map(|i| self.get(i))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tollgate_model::Instant;
+
+    fn rows(jobs: &[(i64, i64)], never_ran: NeverRan) -> Rows {
+        let job = |&(submit, runtime): &(i64, i64)| TraceJob {
+            number: 1,
+            submit: Instant::from_secs(submit),
+            runtime: Span::from_secs(runtime),
+            estimate: Span::from_secs(1),
+            procs: 1,
+        };
+        Rows::of(&jobs.iter().map(job).collect::<Vec<_>>(), never_ran)
+    }
+
+    #[test]
+    fn a_trace_in_order_keeps_no_list() {
+        let all = rows(&[(0, 5), (3, 5), (3, 5)], NeverRan::Drop);
+        assert!(matches!(all, Rows::All(3)));
+        assert_eq!(all.iter().collect::<Vec<_>>(), [0, 1, 2]);
+    }
+
+    #[test]
+    fn others_are_left_out_and_sorted_with_ties_in_file_order() {
+        let jobs = [(7, 5), (3, -1), (7, 5), (2, 5)];
+        let some = |never_ran| rows(&jobs, never_ran).iter().collect::<Vec<_>>();
+        assert_eq!(some(NeverRan::Drop), [3, 0, 2]);
+        assert_eq!(some(NeverRan::One), [3, 1, 0, 2]);
+    }
+}
