@@ -7,6 +7,7 @@
 //! | [`gantt`] | nodes and time: which job ran where, who was rejected, who waited |
 //! | [`axis`], [`tick`], [`look`] | axes with round numbers; colours, marks and dashes |
 //! | [`page`], [`folder`] | self-contained HTML pages, and their pictures as files |
+//! | [`study`] | the page about a study that was run |
 //! | [`png`] | any of these pictures as a PNG file |
 //!
 //! Pictures are SVG documents that this crate writes itself, and PNG files rendered from the
@@ -28,6 +29,7 @@ pub mod look;
 pub mod page;
 pub mod png;
 pub mod risk_plot;
+pub mod study;
 mod svg;
 pub mod tick;
 

@@ -34,6 +34,11 @@ pub struct Section {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Block {
+    /// A heading below that of the section.
+    Heading {
+        /// What it says.
+        heading: String,
+    },
     /// A paragraph.
     Text {
         /// What it says.
@@ -101,10 +106,12 @@ pub enum Role {
 impl Figure {
     /// A picture made by this crate: its SVG document stands in the page as it is. `name` becomes
     /// the name of its files without their endings, and of its place in the page; what is neither
-    /// a letter of ASCII nor a digit becomes a hyphen, so that it can never lead elsewhere.
+    /// a letter of ASCII nor a digit, `_` or `.` becomes a hyphen, so that it never leads
+    /// elsewhere.
     pub fn new(name: &str, svg: String) -> Self {
         let safe = |character: char| match character {
             letter if letter.is_ascii_alphanumeric() => letter,
+            '_' | '.' => character,
             _ => '-',
         };
         Self {
@@ -161,7 +168,7 @@ impl Page {
         let blocks = self.sections.iter().flat_map(|section| &section.blocks);
         let figures = blocks.flat_map(|block| match block {
             Block::Figures { figures } | Block::Folded { figures, .. } => figures.as_slice(),
-            Block::Text { .. } | Block::Table(_) => &[],
+            Block::Heading { .. } | Block::Text { .. } | Block::Table(_) => &[],
         });
         figures
             .map(|figure| (figure.name.as_str(), figure.svg.as_str()))

