@@ -49,6 +49,9 @@ pub struct RunId {
 /// Runs over the same jobs.
 #[derive(Clone, Debug)]
 pub struct Batch {
+    /// The family of batches whose jobs differ in their bids alone, where there are bids; from
+    /// 0, without gaps. A policy that does not look at bids has one schedule in all of them.
+    pub family: usize,
     /// Who pays.
     pub market: Market,
     /// What is done to the jobs, the seed included.
@@ -71,6 +74,7 @@ impl Plan {
             experiment,
             policies,
             known: BTreeMap::new(),
+            families: BTreeMap::new(),
             plan: Self {
                 rows: Vec::new(),
                 batches: Vec::new(),
@@ -101,6 +105,8 @@ struct Planner<'a> {
     policies: Vec<Vec<Choice>>,
     /// Batches by market and by what counts of their settings.
     known: BTreeMap<(Market, [u64; SETTINGS]), u32>,
+    /// Families likewise.
+    families: BTreeMap<(Market, [u64; SETTINGS]), usize>,
     plan: Plan,
 }
 
@@ -146,7 +152,11 @@ impl Planner<'_> {
         let next = self.plan.batches.len() as u32;
         let batch = *self.known.entry((name, key(&settings))).or_insert(next);
         if batch == next {
+            let family = (name, key(&but_for_bids(settings, name)));
+            let new_family = self.families.len();
+            let family = *self.families.entry(family).or_insert(new_family);
             self.plan.batches.push(Batch {
+                family,
                 market: name,
                 settings,
                 policies: self.policies[market].clone(),
@@ -167,6 +177,15 @@ fn relevant(mut settings: Settings, market: Market) -> Settings {
         Market::Bid => {}
     }
     settings
+}
+
+/// The settings that decide when jobs come and what they are, whatever their users bid. In the
+/// commodity market budgets decide who is let in: they are no mere bids.
+fn but_for_bids(settings: Settings, market: Market) -> Settings {
+    match market {
+        Market::None | Market::Commodity => settings,
+        Market::Bid => relevant(settings, Market::None),
+    }
 }
 
 const SETTINGS: usize = 13;

@@ -5,8 +5,9 @@ use std::num::NonZeroUsize;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use tollgate_model::{Market, Outcome};
 use tollgate_risk::Objectives;
-use tollgate_sim::{Arrival, Choice, Record, replay};
+use tollgate_sim::{Arrival, Choice, Record, is_blind_to_bids, rebid, replay};
 use tollgate_workload::Workload;
 
 use crate::plan::{Batch, Plan, RunId};
@@ -15,7 +16,7 @@ use crate::source::Source;
 /// The figures of runs that are over.
 pub type Finished = BTreeMap<RunId, Objectives>;
 
-/// Some of the runs of a plan: every `of`-th batch from the `number`-th on.
+/// Some of the runs of a plan: every `of`-th family of batches from the `number`-th on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunk {
     number: usize,
@@ -46,8 +47,8 @@ impl Chunk {
         self.of
     }
 
-    const fn contains(self, batch: usize) -> bool {
-        batch % self.of == self.number - 1
+    const fn contains(self, family: usize) -> bool {
+        family % self.of == self.number - 1
     }
 }
 
@@ -63,11 +64,11 @@ impl std::str::FromStr for Chunk {
     }
 }
 
-/// The runs of `chunk` that are not among `finished`, in the order in which they are begun.
+/// The runs of `chunk` that are not among `finished`, ordered by batch.
 pub fn pending(plan: &Plan, chunk: Chunk, finished: &Finished) -> Vec<RunId> {
     let batches = plan.batches.iter().enumerate();
     let runs = batches
-        .filter(|(batch, _)| chunk.contains(*batch))
+        .filter(|(_, batch)| chunk.contains(batch.family))
         .flat_map(|(batch, what)| runs_of(batch, what));
     runs.filter(|run| !finished.contains_key(run)).collect()
 }
@@ -79,8 +80,8 @@ fn runs_of(batch: usize, what: &Batch) -> impl Iterator<Item = RunId> {
     })
 }
 
-/// Does `runs`, which are ordered by batch, on `threads` threads. `done` hears of each as it
-/// ends, one at a time; an error from it ends everything soon.
+/// Does `runs` on `threads` threads. `done` hears of each as it ends, one at a time; an error
+/// from it ends everything soon.
 ///
 /// # Errors
 /// The first that `done` gave.
@@ -91,11 +92,15 @@ pub fn run<E: Send>(
     threads: NonZeroUsize,
     done: impl FnMut(RunId, Objectives) -> Result<(), E> + Send,
 ) -> Result<(), E> {
-    let batches: Vec<&[RunId]> = runs.chunk_by(|a, b| a.batch == b.batch).collect();
+    let mut families: BTreeMap<usize, Vec<RunId>> = BTreeMap::new();
+    for &run in runs {
+        let family = plan.batches[run.batch as usize].family;
+        families.entry(family).or_default().push(run);
+    }
     let workers = Workers {
         plan,
         source,
-        batches,
+        families: families.into_values().collect(),
         next: AtomicUsize::new(0),
         failed: AtomicBool::new(false),
         done: Mutex::new((done, Ok(()))),
@@ -112,7 +117,7 @@ pub fn run<E: Send>(
 struct Workers<'a, F, E> {
     plan: &'a Plan,
     source: &'a Source,
-    batches: Vec<&'a [RunId]>,
+    families: Vec<Vec<RunId>>,
     next: AtomicUsize,
     failed: AtomicBool,
     done: Mutex<(F, Result<(), E>)>,
@@ -120,15 +125,19 @@ struct Workers<'a, F, E> {
 
 impl<F: FnMut(RunId, Objectives) -> Result<(), E>, E> Workers<'_, F, E> {
     fn work(&self) {
-        while let Some(runs) = self.batches.get(self.next.fetch_add(1, Ordering::Relaxed)) {
-            let batch = &self.plan.batches[runs[0].batch as usize];
-            let arrivals = arrivals(batch, self.source);
-            for &run in *runs {
-                if self.failed.load(Ordering::Relaxed) {
-                    return;
+        while let Some(runs) = self.families.get(self.next.fetch_add(1, Ordering::Relaxed)) {
+            let mut schedules = Schedules::default();
+            for runs in runs.chunk_by(|a, b| a.batch == b.batch) {
+                let batch = &self.plan.batches[runs[0].batch as usize];
+                let arrivals = arrivals(batch, self.source);
+                for &run in runs {
+                    if self.failed.load(Ordering::Relaxed) {
+                        return;
+                    }
+                    let outcomes = schedules.outcomes(run, batch, &arrivals, self.source.nodes());
+                    let figures = Objectives::of(&outcomes, self.source.nodes(), batch.market);
+                    self.report(run, figures);
                 }
-                let policy = &batch.policies[run.policy as usize];
-                self.report(run, simulate(&arrivals, policy, batch, self.source.nodes()));
             }
         }
     }
@@ -143,6 +152,33 @@ impl<F: FnMut(RunId, Objectives) -> Result<(), E>, E> Workers<'_, F, E> {
     }
 }
 
+/// The schedules of one family that other batches of it have as well, by policy.
+#[derive(Default)]
+struct Schedules(BTreeMap<u32, Vec<Outcome>>);
+
+impl Schedules {
+    /// What becomes of the jobs of a batch under a policy: simulated, or known from another
+    /// batch of the family and accounted under its bids.
+    fn outcomes(
+        &mut self,
+        run: RunId,
+        batch: &Batch,
+        arrivals: &[Arrival],
+        nodes: u32,
+    ) -> Vec<Outcome> {
+        let policy = &batch.policies[run.policy as usize];
+        let shared = batch.market == Market::Bid && is_blind_to_bids(policy);
+        if !shared {
+            return simulate(arrivals, policy, batch.market, nodes);
+        }
+        let schedule = self.0.entry(run.policy);
+        let schedule = schedule.or_insert_with(|| simulate(arrivals, policy, batch.market, nodes));
+        let mut outcomes = schedule.clone();
+        rebid(&mut outcomes, arrivals);
+        outcomes
+    }
+}
+
 /// The jobs of a batch, made once for all its policies.
 fn arrivals(batch: &Batch, source: &Source) -> Vec<Arrival> {
     let trace = source.trace().clone();
@@ -151,17 +187,13 @@ fn arrivals(batch: &Batch, source: &Source) -> Vec<Arrival> {
     workload.arrivals().collect()
 }
 
-fn simulate(arrivals: &[Arrival], policy: &Choice, batch: &Batch, nodes: u32) -> Objectives {
+fn simulate(arrivals: &[Arrival], policy: &Choice, market: Market, nodes: u32) -> Vec<Outcome> {
     let settings = tollgate_sim::Settings {
         nodes,
-        market: batch.market,
+        market,
         record: Record::Outcomes,
     };
-    let replay = replay(
-        arrivals.iter().copied(),
-        policy.build(batch.market),
-        &settings,
-    )
-    .expect("the gate gives every job an outcome");
-    Objectives::of(&replay.outcomes, nodes, batch.market)
+    let replay = replay(arrivals.iter().copied(), policy.build(market), &settings)
+        .expect("the gate gives every job an outcome");
+    replay.outcomes
 }
