@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn an_axis_goes_as_far_as_its_values_and_ends_at_round_numbers() {
         assert_eq!(ends(Extent::Fitted, &[0.13, 0.87]), (0.0, 1.0));
-        assert_eq!(ends(Extent::Fitted, &[3.0, f64::NAN]), (2.7, 3.3));
+        assert_eq!(ends(Extent::Fitted, &[3.0, f64::NAN]), (2.6, 3.4));
         assert_eq!(ends(Extent::Fitted, &[f64::INFINITY]), (0.0, 1.0));
     }
 

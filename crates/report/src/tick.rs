@@ -10,6 +10,10 @@ pub(crate) const MAX_MAGNITUDE: f64 = 1e100;
 /// differ by rounding only, and steps between them could not be told apart.
 const MIN_RELATIVE_WIDTH: f64 = 1e-9;
 
+/// 0.3 / 0.05 is a little below 6: what misses a multiple by no more than this part of a step is
+/// one. On a page that is nothing.
+const ROUNDING: f64 = 1e-6;
+
 /// From this exponent of ten on, and below its negative, numbers are written as 2e7.
 const PLAIN_EXPONENTS: RangeInclusive<i32> = -5..=6;
 
@@ -54,9 +58,9 @@ impl Step {
 
     /// The multiples next to `low` and `high` that do not cut anything off between them.
     pub fn around(self, low: f64, high: f64) -> (f64, f64) {
-        let inside = self.indices(low, high);
-        let below = *inside.start() - i64::from(self.at(*inside.start()) > low);
-        let above = *inside.end() + i64::from(self.at(*inside.end()) < high);
+        let unit = self.at(1);
+        let below = (low / unit + ROUNDING).floor() as i64;
+        let above = (high / unit - ROUNDING).ceil() as i64;
         (self.at(below), self.at(above))
     }
 
@@ -85,8 +89,9 @@ impl Step {
     }
 
     fn indices(self, low: f64, high: f64) -> RangeInclusive<i64> {
-        let first = (low / self.at(1)).ceil() as i64;
-        let last = (high / self.at(1)).floor() as i64;
+        let unit = self.at(1);
+        let first = (low / unit - ROUNDING).ceil() as i64;
+        let last = (high / unit + ROUNDING).floor() as i64;
         first..=last
     }
 }
@@ -160,7 +165,16 @@ mod tests {
             labels(0.0, 30_000.0, 4),
             ["0", "10\u{2009}000", "20\u{2009}000", "30\u{2009}000"]
         );
+        assert_eq!(labels(0.0, 0.3, 7).last().map(String::as_str), Some("0.30"));
         assert_eq!(labels(0.0, 4e9, 3), ["0", "2e9", "4e9"]);
+    }
+
+    #[test]
+    fn an_axis_that_ends_at_a_mark_has_it() {
+        let step = Step::for_range(0.0, 0.28, 7);
+        assert_eq!(step.around(0.0, 0.28), (0.0, 0.3));
+        assert_eq!(step.around(0.0, 0.3), (0.0, 0.3));
+        assert_eq!(step.within(0.0, 0.3).len(), 7);
     }
 
     #[test]
@@ -190,7 +204,7 @@ mod tests {
             let values = step.within(low, high);
             prop_assert!(values.len() <= most);
             prop_assert!(values.len() * 5 + 5 >= most, "{} of {most}", values.len());
-            let slack = step.at(1) * 1e-9;
+            let slack = step.at(1) * 2.0 * ROUNDING;
             prop_assert!(values.iter().all(|&v| low - slack <= v && v <= high + slack));
             prop_assert!(values.windows(2).all(|pair| pair[0] < pair[1]));
             let labels: Vec<String> = values.iter().map(|&v| step.label(v)).collect();
