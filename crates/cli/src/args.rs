@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::{policies, replay};
+use crate::{policies, replay, study};
 
 /// Decide which jobs a shared cluster should promise to finish, by when and at what price.
 #[derive(Debug, Parser)]
@@ -16,6 +16,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Replay(Box<replay::Args>),
     Policies(policies::Args),
+    Study(study::Args),
 }
 
 /// How an answer is written.

@@ -14,6 +14,8 @@ use std::process::ExitCode;
 use tollgate_gate::Violation;
 use tollgate_model::Market;
 use tollgate_policy::PolicyError;
+use tollgate_report::folder::WriteError;
+use tollgate_report::study::FinishedError;
 use tollgate_workload::{OpenError, ReadError, SettingsError};
 
 use crate::voice;
@@ -48,6 +50,15 @@ pub(crate) enum Failure {
     /// Rows of jobs would be mixed with the answer.
     #[error("--jobs-out: expected the name of a file, got `-`")]
     JobsOutToStdout,
+    /// A chart shows one schedule.
+    #[error("--gantt: expected one policy, got {policies}")]
+    GanttOfSeveral { policies: usize },
+    /// There is no finished study to report on.
+    #[error("{0}")]
+    Study(#[from] FinishedError),
+    /// A report cannot be written.
+    #[error("{0}")]
+    Report(#[from] WriteError),
     /// A file cannot be written.
     #[error("{file}: cannot be written: {error}")]
     Write { file: String, error: io::Error },
@@ -74,8 +85,11 @@ impl Failure {
             | Self::Settings(_)
             | Self::NothingRan { .. }
             | Self::HugeMachine { .. }
-            | Self::JobsOutToStdout => Exit::Usage,
+            | Self::JobsOutToStdout
+            | Self::GanttOfSeveral { .. } => Exit::Usage,
             Self::Input(error) => exit_of_input(&error.cause),
+            Self::Study(_) => Exit::Usage,
+            Self::Report(_) => Exit::Failed,
             Self::Violation { .. } | Self::Write { .. } | Self::Print(_) => Exit::Failed,
         }
     }
@@ -92,7 +106,9 @@ impl Failure {
                 Some("this is a bug in tollgate; please report it with the command and the input")
             }
             Self::JobsOutToStdout => Some("`--jobs-out /dev/stdout` mixes both, if that is meant"),
-            Self::Settings(_) | Self::Write { .. } | Self::Print(_) => None,
+            Self::GanttOfSeveral { .. } => Some("choose the one to be drawn with `--policy`"),
+            Self::Study(error) => error.hint(),
+            Self::Report(_) | Self::Settings(_) | Self::Write { .. } | Self::Print(_) => None,
         }
     }
 }

@@ -73,6 +73,33 @@ impl Gradient {
     ///
     /// The sums are exact integers of billionths, so the order of the points does not matter.
     pub fn of(points: &[Risk]) -> Self {
+        let Line { spread, joint } = Line::through(points);
+        if spread == 0 {
+            Self::None
+        } else if 10 * joint.abs() <= spread {
+            Self::Zero
+        } else if joint < 0 {
+            Self::Decreasing
+        } else {
+            Self::Increasing
+        }
+    }
+
+    /// The slope of that line, performance over volatility; none if there is no line.
+    pub fn slope(points: &[Risk]) -> Option<f64> {
+        let Line { spread, joint } = Line::through(points);
+        (spread != 0).then(|| joint as f64 / spread as f64)
+    }
+}
+
+/// The least-squares line of performance on volatility: its slope is `joint / spread`.
+struct Line {
+    spread: i128,
+    joint: i128,
+}
+
+impl Line {
+    fn through(points: &[Risk]) -> Self {
         let count = points.len() as i128;
         let (mut x, mut y, mut xx, mut xy) = (0, 0, 0, 0);
         for point in points {
@@ -83,16 +110,9 @@ impl Gradient {
             xx += volatility * volatility;
             xy += volatility * performance;
         }
-        let spread = count * xx - x * x;
-        let joint = count * xy - x * y;
-        if spread == 0 {
-            Self::None
-        } else if 10 * joint.abs() <= spread {
-            Self::Zero
-        } else if joint < 0 {
-            Self::Decreasing
-        } else {
-            Self::Increasing
+        Self {
+            spread: count * xx - x * x,
+            joint: count * xy - x * y,
         }
     }
 }
@@ -198,6 +218,8 @@ mod tests {
                 Gradient::Increasing
             };
             prop_assert_eq!(Gradient::of(&points), expected);
+            let found = Gradient::slope(&points).unwrap();
+            prop_assert!((found - slope).abs() < 1e-3);
         }
     }
 }

@@ -1,0 +1,307 @@
+//! Separate and integrated risk over the results of an experiment.
+
+use std::collections::BTreeMap;
+
+use tollgate_risk::integrated::WeightsError;
+use tollgate_risk::{Normalisation, Objective, Profile, Ranking, Risk, Scale, Weights};
+
+use crate::estimate::Estimate;
+use crate::results::{At, Results};
+
+/// Risk analysis of one set and market (Yeo & Buyya 2008, §4): a point a policy, scenario and
+/// seed.
+///
+/// Scores are normalised within a seed: each is a repetition of the whole experiment, and more
+/// of them leave the figures of the others alone. Figures of several seeds are means.
+#[derive(Clone, Debug)]
+pub struct Analysis {
+    normalisation: Normalisation,
+    policies: Vec<String>,
+    /// The scenarios of the set, by their place in the experiment.
+    scenarios: Vec<usize>,
+    seeds: usize,
+    /// By policy, scenario and seed.
+    separate: Vec<Vec<Vec<BTreeMap<Objective, Risk>>>>,
+}
+
+/// A point of a risk analysis plot over all seeds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    /// How well the policy does, 0 to 1.
+    pub performance: Estimate,
+    /// How much that varies, 0 to 0.5.
+    pub volatility: Estimate,
+}
+
+/// A policy in a ranking.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ranked {
+    /// 1 for the best; policies that tie share it.
+    pub rank: usize,
+    /// The policy, by its place in the market.
+    pub policy: usize,
+    /// What it is ranked by, from the means over seeds.
+    pub profile: Profile,
+    /// Whether it cannot be told from the next one; unknown with a single seed, and for the
+    /// last.
+    pub like_next: Option<bool>,
+}
+
+impl Analysis {
+    /// Analyses one set and market, by their places in the experiment. The pool for
+    /// normalisation is every policy, scenario and value of them.
+    pub fn of(results: &Results, set: usize, market: usize, normalisation: Normalisation) -> Self {
+        let experiment = results.experiment();
+        let name = &experiment.sets[set].name;
+        let scenarios: Vec<usize> = (0..experiment.scenarios.len())
+            .filter(|&scenario| experiment.scenarios[scenario].is_in(name))
+            .collect();
+        let policies = experiment.markets[market].policies.clone();
+        let seeds = experiment.seeds as usize;
+        let cells = Cells {
+            results,
+            set,
+            market,
+        };
+        let scales: Vec<_> = (0..seeds)
+            .map(|seed| cells.scales(normalisation, &scenarios, policies.len(), seed))
+            .collect();
+        let point = |policy: usize, scenario: usize| {
+            let seeds = scales.iter().enumerate();
+            seeds
+                .map(|(seed, scales)| cells.separate(scales, policy, scenario, seed))
+                .collect()
+        };
+        let separate = (0..policies.len())
+            .map(|policy| scenarios.iter().map(|&s| point(policy, s)).collect())
+            .collect();
+        Self {
+            normalisation,
+            policies,
+            scenarios,
+            seeds,
+            separate,
+        }
+    }
+
+    /// How raw values became scores.
+    pub const fn normalisation(&self) -> Normalisation {
+        self.normalisation
+    }
+
+    /// The policies, as in the market.
+    pub fn policies(&self) -> &[String] {
+        &self.policies
+    }
+
+    /// The scenarios, by their place in the experiment; points come in this order.
+    pub fn scenarios(&self) -> &[usize] {
+        &self.scenarios
+    }
+
+    /// How many seeds there are.
+    pub const fn seeds(&self) -> usize {
+        self.seeds
+    }
+
+    /// The points of a policy under one seed (from 0), a scenario each.
+    ///
+    /// # Errors
+    /// If an objective with a weight was not measured: profitability where nobody pays.
+    pub fn points_of_seed(
+        &self,
+        policy: usize,
+        seed: usize,
+        weights: &Weights,
+    ) -> Result<Vec<Risk>, WeightsError> {
+        let scenarios = self.separate[policy].iter();
+        scenarios
+            .map(|seeds| weights.integrate(&seeds[seed]))
+            .collect()
+    }
+
+    /// The points of a policy over all seeds, a scenario each.
+    ///
+    /// # Errors
+    /// As [`Analysis::points_of_seed`].
+    pub fn points(&self, policy: usize, weights: &Weights) -> Result<Vec<Point>, WeightsError> {
+        let scenarios = self.separate[policy].iter().zip(&self.scenarios);
+        scenarios
+            .map(|(seeds, scenario)| {
+                let risks: Vec<Risk> = seeds
+                    .iter()
+                    .map(|seed| weights.integrate(seed))
+                    .collect::<Result<_, _>>()?;
+                let of = |figure: fn(&Risk) -> f64, name: &str| {
+                    let values: Vec<f64> = risks.iter().map(figure).collect();
+                    let what = format!("{name} of {} in {scenario}", self.policies[policy]);
+                    Estimate::of(&values, &what).expect("there is at least one seed")
+                };
+                Ok(Point {
+                    performance: of(|risk| risk.performance, "performance"),
+                    volatility: of(|risk| risk.volatility, "volatility"),
+                })
+            })
+            .collect()
+    }
+
+    /// What a policy is ranked by: its points over all seeds, summed up.
+    ///
+    /// # Errors
+    /// As [`Analysis::points_of_seed`].
+    pub fn profile(&self, policy: usize, weights: &Weights) -> Result<Profile, WeightsError> {
+        let points = self.points(policy, weights)?;
+        let means: Vec<Risk> = points.iter().map(Point::mean).collect();
+        Ok(Profile::of(&means).expect("a set has at least one scenario"))
+    }
+
+    /// The policies in order of preference, and which neighbours cannot be told apart.
+    ///
+    /// Two neighbours are told apart by the first figure of the ranking in which they differ
+    /// under any seed: if the interval of the paired differences contains 0, they are not.
+    ///
+    /// # Errors
+    /// As [`Analysis::points_of_seed`].
+    pub fn ranking(&self, by: Ranking, weights: &Weights) -> Result<Vec<Ranked>, WeightsError> {
+        let profiles: Vec<Profile> = (0..self.policies.len())
+            .map(|policy| self.profile(policy, weights))
+            .collect::<Result<_, _>>()?;
+        let places = by.places(&profiles);
+        let mut ranked = Vec::with_capacity(places.len());
+        for (at, place) in places.iter().enumerate() {
+            let like_next = match places.get(at + 1) {
+                Some(next) => self.alike(by, weights, place.policy, next.policy)?,
+                None => None,
+            };
+            ranked.push(Ranked {
+                rank: place.rank,
+                policy: place.policy,
+                profile: profiles[place.policy],
+                like_next,
+            });
+        }
+        Ok(ranked)
+    }
+
+    fn alike(
+        &self,
+        by: Ranking,
+        weights: &Weights,
+        one: usize,
+        other: usize,
+    ) -> Result<Option<bool>, WeightsError> {
+        let mut pairs = Vec::with_capacity(self.seeds);
+        for seed in 0..self.seeds {
+            let figures = |policy| -> Result<[f64; 5], WeightsError> {
+                let points = self.points_of_seed(policy, seed, weights)?;
+                let profile = Profile::of(&points).expect("a set has at least one scenario");
+                Ok(figures(by, &profile))
+            };
+            pairs.push((figures(one)?, figures(other)?));
+        }
+        let differences = |figure: usize| -> Vec<f64> {
+            pairs.iter().map(|(a, b)| a[figure] - b[figure]).collect()
+        };
+        let telling = (0..5)
+            .map(differences)
+            .find(|differences| differences.iter().any(|difference| *difference != 0.0));
+        let Some(differences) = telling else {
+            return Ok((self.seeds > 1).then_some(true));
+        };
+        let what = format!("{} before {}", self.policies[one], self.policies[other]);
+        let estimate = Estimate::of(&differences, &what);
+        let interval = estimate.and_then(|estimate| estimate.interval);
+        Ok(interval.map(|interval| interval.contains(0.0)))
+    }
+}
+
+/// The figures of a ranking in the order in which they count, the gradient left out: it is a
+/// direction, of which there is no difference.
+fn figures(by: Ranking, profile: &Profile) -> [f64; 5] {
+    let (performance, volatility) = (profile.max_performance, profile.min_volatility);
+    let (less, more) = (
+        profile.performance_difference(),
+        profile.volatility_difference(),
+    );
+    match by {
+        Ranking::BestPerformance => [performance, volatility, less, more, profile.mean_distance],
+        Ranking::BestVolatility => [volatility, performance, more, less, profile.mean_distance],
+    }
+}
+
+impl Point {
+    /// The means of both figures.
+    pub const fn mean(&self) -> Risk {
+        Risk {
+            performance: self.performance.mean,
+            volatility: self.volatility.mean,
+        }
+    }
+}
+
+/// The results of one set and market.
+struct Cells<'r> {
+    results: &'r Results,
+    set: usize,
+    market: usize,
+}
+
+impl Cells<'_> {
+    /// The raw values of an objective as a scenario varies, under one seed.
+    fn raw(
+        &self,
+        objective: Objective,
+        policy: usize,
+        scenario: usize,
+        seed: usize,
+    ) -> impl Iterator<Item = Option<f64>> {
+        let values = self.results.experiment().scenarios[scenario].values.len();
+        (0..values).map(move |value| {
+            let at = At {
+                set: self.set,
+                market: self.market,
+                scenario,
+                value,
+                policy,
+            };
+            objective.value(&self.results.seeds(at)[seed].objectives)
+        })
+    }
+
+    /// The scales of the objectives that were measured at all.
+    fn scales(
+        &self,
+        normalisation: Normalisation,
+        scenarios: &[usize],
+        policies: usize,
+        seed: usize,
+    ) -> BTreeMap<Objective, Scale> {
+        let pool = |objective| {
+            let places = (0..policies).flat_map(|p| scenarios.iter().map(move |&s| (p, s)));
+            places.flat_map(move |(policy, scenario)| self.raw(objective, policy, scenario, seed))
+        };
+        Objective::ALL
+            .into_iter()
+            .filter(|&objective| pool(objective).any(|raw| raw.is_some()))
+            .map(|objective| (objective, normalisation.scale(objective, pool(objective))))
+            .collect()
+    }
+
+    fn separate(
+        &self,
+        scales: &BTreeMap<Objective, Scale>,
+        policy: usize,
+        scenario: usize,
+        seed: usize,
+    ) -> BTreeMap<Objective, Risk> {
+        scales
+            .iter()
+            .map(|(&objective, scale)| {
+                let raw = self.raw(objective, policy, scenario, seed);
+                let scores: Vec<_> = raw.map(|raw| scale.score(raw)).collect();
+                let risk = Risk::separate(&scores).expect("a scenario has at least one value");
+                (objective, risk)
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,73 @@
+//! The published experiments that come with tollgate.
+
+/// An experiment that comes with tollgate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Builtin {
+    /// Its name.
+    pub name: &'static str,
+    /// Its file, as it is.
+    pub text: &'static str,
+}
+
+/// Every experiment that comes with tollgate, the oldest first.
+pub const BUILTINS: &[Builtin] = &[
+    Builtin {
+        name: "libra-risk-2006",
+        text: include_str!("../../../studies/libra-risk-2006.toml"),
+    },
+    Builtin {
+        name: "integrated-risk-2008",
+        text: include_str!("../../../studies/integrated-risk-2008.toml"),
+    },
+];
+
+impl Builtin {
+    /// The experiment of that name.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        BUILTINS.iter().find(|builtin| builtin.name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::Experiment;
+    use crate::plan::Plan;
+
+    #[test]
+    fn every_builtin_is_an_experiment_of_its_name() {
+        for builtin in BUILTINS {
+            let experiment = Experiment::parse(builtin.name, builtin.text);
+            assert_eq!(experiment.unwrap().name, builtin.name);
+        }
+    }
+
+    fn planned(name: &str) -> (usize, usize) {
+        let text = Builtin::named(name).unwrap().text;
+        let mut experiment = Experiment::parse(name, text).unwrap();
+        experiment.seeds = 1;
+        let plan = Plan::of(&experiment);
+        (plan.rows.len(), plan.runs())
+    }
+
+    /// 2 sets x 2 markets x 12 scenarios x 6 values x 5 policies. Distinct settings: bid 12 x 5
+    /// + 1 a set, the 6 of the inaccuracy scenario in common; commodity 9 x 5 + 1, likewise.
+    #[test]
+    fn the_risk_study_runs_each_setting_once() {
+        assert_eq!(
+            planned("integrated-risk-2008"),
+            (1440, 5 * ((61 + 61 - 6) + (46 + 46 - 6)))
+        );
+    }
+
+    /// 2 sets x (11 + 10 + 11) values + 2 x 11 of inaccuracy, 3 policies. Each set runs its
+    /// default once instead of three times; both defaults are in the inaccuracy scenario with
+    /// 20 % high urgency, and the ends of the one with 80 % are in the high urgency scenarios.
+    #[test]
+    fn the_libra_risk_study_runs_each_setting_once() {
+        assert_eq!(
+            planned("libra-risk-2006"),
+            (3 * (2 * 32 + 22), 3 * (2 * 30 + 22 - 4))
+        );
+    }
+}

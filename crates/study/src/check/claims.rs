@@ -1,0 +1,147 @@
+//! Whether claims speak of what the experiment has.
+
+use super::{Checked, fault, known, market, names, not_empty, objectives, set};
+use crate::claim::{Claim, Relation};
+use crate::experiment::Experiment;
+use crate::measure::Measure;
+use crate::place::Place;
+
+pub(super) fn check(experiment: &Experiment) -> Checked {
+    let list = Place::key("claim");
+    let claims = &experiment.claims;
+    names(&list, "id", claims.iter().map(|claim| claim.id.as_str()))?;
+    for (at, one) in claims.iter().enumerate() {
+        let place = list.item(at);
+        subjects(&place, experiment, one)?;
+        against(&place, experiment, one)?;
+        measure(&place, one)?;
+        relation(&place, one)?;
+    }
+    Ok(())
+}
+
+fn subjects(place: &Place, experiment: &Experiment, claim: &Claim) -> Checked {
+    not_empty(place.then("sets"), &claim.sets)?;
+    not_empty(place.then("policies"), &claim.policies)?;
+    market(place, experiment, claim.market)?;
+    for (at, name) in claim.sets.iter().enumerate() {
+        set(place.then("sets").item(at), experiment, name)?;
+        for (at, scenario) in claim.scenarios.iter().enumerate() {
+            let place = place.then("scenarios").item(at);
+            super::scenario(place, experiment, scenario, name)?;
+        }
+    }
+    let plan = experiment.market(claim.market);
+    let policies = plan.map_or(&[][..], |plan| &plan.policies);
+    for (key, named) in [("policies", &claim.policies), ("than", &claim.than)] {
+        for (at, name) in named.iter().enumerate() {
+            let place = place.then(key).item(at);
+            let there = policies.iter().map(String::as_str);
+            known(place, "that market has no policy", name, there)?;
+        }
+    }
+    Ok(())
+}
+
+fn against(place: &Place, experiment: &Experiment, claim: &Claim) -> Checked {
+    let Some(against) = &claim.against else {
+        return Ok(());
+    };
+    let place = place.then("against");
+    for own in &claim.sets {
+        let named = against.set.as_ref().unwrap_or(own);
+        set(place.then("set"), experiment, named)?;
+        let scenarios = against.scenario.as_ref();
+        let scenarios = scenarios.map_or(&claim.scenarios[..], std::slice::from_ref);
+        for name in scenarios {
+            super::scenario(place.then("scenario"), experiment, name, named)?;
+        }
+    }
+    match &against.objectives {
+        Some(named) => objectives(place.then("objectives"), named),
+        None => Ok(()),
+    }
+}
+
+fn measure(place: &Place, claim: &Claim) -> Checked {
+    match claim.measure.0 {
+        Measure::Run(_) if !claim.objectives.is_empty() => fault(
+            place.then("objectives"),
+            format!("`{}` is measured in each run: expected none", claim.measure),
+        ),
+        Measure::Run(_) if claim.scenarios.is_empty() => {
+            fault(place.clone(), "expected `scenarios = [..]`")
+        }
+        Measure::Run(_) => Ok(()),
+        Measure::Risk(_) if claim.relation.0.is_course() => fault(
+            place.then("relation"),
+            format!(
+                "`{}` has no course: expected greater, less or is",
+                claim.measure
+            ),
+        ),
+        Measure::Risk(_) => {
+            let place = place.then("objectives");
+            not_empty(place.clone(), &claim.objectives)?;
+            let mut combinations = claim.objectives.iter().enumerate();
+            combinations.try_for_each(|(at, named)| objectives(place.item(at), named))
+        }
+    }
+}
+
+fn relation(place: &Place, claim: &Claim) -> Checked {
+    let compares = !claim.than.is_empty() || claim.against.is_some();
+    match claim.relation.0 {
+        Relation::Greater | Relation::Less if !compares && claim.by.is_none() => fault(
+            place.then("relation"),
+            "expected `than`, `against` or `by` to say what to compare with",
+        ),
+        Relation::Crosses if claim.than.is_empty() || claim.value.is_none() => fault(
+            place.then("relation"),
+            "expected `than` and `value` to say what is crossed, and where",
+        ),
+        Relation::Rising | Relation::Falling | Relation::Level | Relation::Crosses
+            if claim.against.is_some() =>
+        {
+            fault(
+                place.then("against"),
+                "means nothing for the course of a curve",
+            )
+        }
+        Relation::Greater
+        | Relation::Less
+        | Relation::Is
+        | Relation::Rising
+        | Relation::Falling
+        | Relation::Level
+        | Relation::Crosses => margins(place, claim),
+    }
+}
+
+/// That `by`, `value` and `within` stand only where they mean something.
+fn margins(place: &Place, claim: &Claim) -> Checked {
+    let (by, value, within) = match claim.relation.0 {
+        Relation::Greater | Relation::Less | Relation::Rising | Relation::Falling => {
+            (true, false, false)
+        }
+        Relation::Is | Relation::Crosses => (false, true, true),
+        Relation::Level => (false, false, true),
+    };
+    for (key, number, means) in [
+        ("by", claim.by, by),
+        ("value", claim.value, value),
+        ("within", claim.within, within),
+    ] {
+        match number {
+            Some(_) if !means => {
+                let message = format!("means nothing for `{}`", claim.relation);
+                return fault(place.then(key), message);
+            }
+            Some(number) if !number.is_finite() => {
+                return fault(place.then(key), "expected a finite number");
+            }
+            Some(_) | None => {}
+        }
+    }
+    Ok(())
+}

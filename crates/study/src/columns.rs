@@ -1,0 +1,224 @@
+//! The figures of a run as cells of a table, to the last digit.
+
+use tollgate_model::{Credits, Reason, Span};
+use tollgate_risk::Objectives;
+
+/// A column of the results that holds a figure of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Its name in the header; the unit comes last.
+    pub name: &'static str,
+    /// What it holds.
+    pub meaning: &'static str,
+}
+
+/// The columns that hold figures, in order; columns that count jobs by the reason of their
+/// rejection follow, called `rejected_` and [`Reason::key`].
+pub const COLUMNS: [Column; 15] = [
+    column("submitted", "jobs handed in"),
+    column("accepted", "jobs let in"),
+    column("rejected", "jobs kept out"),
+    column(
+        "fulfilled",
+        "jobs let in and finished within their deadline",
+    ),
+    column(
+        "wait_s",
+        "mean wait of fulfilled jobs (eq. 1); empty if there are none",
+    ),
+    column("sla_pct", "fulfilled of submitted jobs (eq. 2)"),
+    column("reliability_pct", "fulfilled of accepted jobs (eq. 3)"),
+    column(
+        "profitability_pct",
+        "utility in % of all budgets (eq. 4); empty without a market",
+    ),
+    column(
+        "utility",
+        "what the provider earned, in credits; empty without a market",
+    ),
+    column("mean_wait_s", "mean wait of all jobs that ran"),
+    column("median_wait_s", "median wait of all jobs that ran"),
+    column(
+        "mean_bounded_slowdown",
+        "mean bounded slowdown of all jobs that ran, from 10 s on",
+    ),
+    column(
+        "mean_slowdown_fulfilled",
+        "mean response time over run time of fulfilled jobs",
+    ),
+    column("utilisation", "work done over nodes x makespan"),
+    column("makespan_s", "from the first submission to the last finish"),
+];
+
+const fn column(name: &'static str, meaning: &'static str) -> Column {
+    Column { name, meaning }
+}
+
+/// The names of all columns that hold figures.
+pub(crate) fn names() -> Vec<String> {
+    let reasons = Reason::ALL
+        .iter()
+        .map(|reason| format!("rejected_{}", reason.key()));
+    let figures = COLUMNS.iter().map(|column| column.name.to_owned());
+    figures.chain(reasons).collect()
+}
+
+/// The figures of a run, a cell a column.
+pub(crate) fn cells(run: &Objectives) -> Vec<String> {
+    let figures = [
+        run.submitted.to_string(),
+        run.accepted.to_string(),
+        run.rejected.to_string(),
+        run.fulfilled.to_string(),
+        text(run.wait),
+        run.sla_pct.to_string(),
+        run.reliability_pct.to_string(),
+        text(run.profitability_pct),
+        text(run.utility),
+        text(run.mean_wait),
+        text(run.median_wait),
+        text(run.mean_bounded_slowdown),
+        text(run.mean_slowdown_fulfilled),
+        text(run.utilisation),
+        text(run.makespan),
+    ];
+    let reasons = Reason::ALL.iter().map(|reason| {
+        let count = run.rejected_by_reason.get(reason).copied();
+        count.unwrap_or_default().to_string()
+    });
+    figures.into_iter().chain(reasons).collect()
+}
+
+fn text(value: Option<impl ToString>) -> String {
+    value.map(|value| value.to_string()).unwrap_or_default()
+}
+
+/// The figures that [`cells`] wrote; none if these are not its cells.
+pub(crate) fn parse<'a>(cells: impl Iterator<Item = &'a str>) -> Option<Objectives> {
+    let mut cells = Cells(cells);
+    let mut run = Objectives {
+        submitted: cells.number()?,
+        accepted: cells.number()?,
+        rejected: cells.number()?,
+        fulfilled: cells.number()?,
+        wait: cells.span()?,
+        sla_pct: cells.number()?,
+        reliability_pct: cells.number()?,
+        profitability_pct: cells.optional(|cell| cell.parse().ok())?,
+        utility: cells.optional(|cell| millionths(cell).map(Credits::from_micros))?,
+        mean_wait: cells.span()?,
+        median_wait: cells.span()?,
+        mean_bounded_slowdown: cells.optional(|cell| cell.parse().ok())?,
+        mean_slowdown_fulfilled: cells.optional(|cell| cell.parse().ok())?,
+        utilisation: cells.optional(|cell| cell.parse().ok())?,
+        makespan: cells.span()?,
+        rejected_by_reason: Default::default(),
+    };
+    for reason in Reason::ALL {
+        let count: u64 = cells.number()?;
+        if count > 0 {
+            run.rejected_by_reason.insert(reason, count);
+        }
+    }
+    cells.0.next().is_none().then_some(run)
+}
+
+struct Cells<I>(I);
+
+impl<'a, I: Iterator<Item = &'a str>> Cells<I> {
+    fn number<T: std::str::FromStr>(&mut self) -> Option<T> {
+        self.0.next()?.parse().ok()
+    }
+
+    fn span(&mut self) -> Option<Option<Span>> {
+        self.optional(|cell| millionths(cell).map(Span::from_micros))
+    }
+
+    /// An empty cell is no value; one that cannot be read is no table of ours.
+    fn optional<T>(&mut self, read: impl Fn(&str) -> Option<T>) -> Option<Option<T>> {
+        match self.0.next()? {
+            "" => Some(None),
+            cell => read(cell).map(Some),
+        }
+    }
+}
+
+/// A decimal number with at most six decimals in millionths, exactly.
+fn millionths(cell: &str) -> Option<i64> {
+    let (negative, digits) = match cell.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, cell),
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let plain = whole
+        .bytes()
+        .chain(fraction.bytes())
+        .all(|b| b.is_ascii_digit());
+    if !plain || whole.is_empty() || fraction.len() > 6 {
+        return None;
+    }
+    let magnitude: i128 = format!("{whole}{fraction:0<6}").parse().ok()?;
+    i64::try_from(if negative { -magnitude } else { magnitude }).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn millionths_are_read_as_they_are_written(micros: i64) {
+            let text = Credits::from_micros(micros).to_string();
+            prop_assert_eq!(millionths(&text), Some(micros));
+        }
+
+        #[test]
+        fn a_run_is_read_as_it_was_written(
+            counts in proptest::array::uniform4(0u64..5000),
+            times in proptest::array::uniform4(proptest::option::of(0i64..1 << 60)),
+            figures in proptest::array::uniform4(proptest::option::of(-1e9..1e9f64)),
+            utility in proptest::option::of(any::<i64>()),
+            by_reason in 0u64..9,
+        ) {
+            let [wait, mean_wait, median_wait, makespan] = times.map(|t| t.map(Span::from_micros));
+            let [profitability_pct, mean_bounded_slowdown, mean_slowdown_fulfilled, utilisation] = figures;
+            let run = Objectives {
+                submitted: counts[0],
+                accepted: counts[1],
+                rejected: counts[2],
+                fulfilled: counts[3],
+                rejected_by_reason: (by_reason > 0).then_some((Reason::Risk, by_reason)).into_iter().collect(),
+                wait,
+                sla_pct: counts[3] as f64 / 7.0,
+                reliability_pct: counts[2] as f64 / 3.0,
+                profitability_pct,
+                utility: utility.map(Credits::from_micros),
+                mean_wait,
+                median_wait,
+                mean_bounded_slowdown,
+                mean_slowdown_fulfilled,
+                utilisation,
+                makespan,
+            };
+            let written = cells(&run);
+            prop_assert_eq!(written.len(), names().len());
+            prop_assert_eq!(parse(written.iter().map(String::as_str)), Some(run));
+        }
+    }
+
+    #[test]
+    fn what_is_no_number_is_not_read() {
+        for cell in [
+            "",
+            "-",
+            ".5",
+            "1.2345678",
+            "1e3",
+            "+1",
+            "99999999999999999999",
+        ] {
+            assert_eq!(millionths(cell), None, "{cell}");
+        }
+    }
+}

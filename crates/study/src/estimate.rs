@@ -1,0 +1,73 @@
+//! A figure over seeds, and how sure it is.
+
+use rand_pcg::Pcg64;
+use rand_pcg::rand_core::SeedableRng;
+use tollgate_risk::{Bootstrap, Interval};
+
+use crate::fingerprint::Fingerprint;
+
+/// A mean over seeds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// The mean.
+    pub mean: f64,
+    /// Where it lies at 95 %, by bootstrap; none with a single seed.
+    pub interval: Option<Interval>,
+}
+
+impl Estimate {
+    /// The mean of `values`, one a seed; none if there are none. `what` names the figure: its
+    /// random stream is its own, so that no other figure moves its interval.
+    pub fn of(values: &[f64], what: &str) -> Option<Self> {
+        if values.is_empty() {
+            return None;
+        }
+        let interval = Bootstrap::default().mean(values, &mut stream(what));
+        Some(Self {
+            mean: values.iter().sum::<f64>() / values.len() as f64,
+            interval: interval.ok(),
+        })
+    }
+
+    /// The lowest and the highest value it may have: the mean itself if nothing is known.
+    pub fn range(&self) -> Interval {
+        self.interval.unwrap_or(Interval {
+            low: self.mean,
+            high: self.mean,
+        })
+    }
+}
+
+/// The random stream of a figure.
+fn stream(what: &str) -> Pcg64 {
+    let mut key = Fingerprint::default();
+    key.text(what);
+    Pcg64::seed_from_u64(key.get())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_seed_gives_a_mean_without_an_interval() {
+        let estimate = Estimate::of(&[3.0], "x").unwrap();
+        assert_eq!((estimate.mean, estimate.interval), (3.0, None));
+        assert_eq!(
+            estimate.range(),
+            Interval {
+                low: 3.0,
+                high: 3.0
+            }
+        );
+        assert_eq!(Estimate::of(&[], "x"), None);
+    }
+
+    #[test]
+    fn an_interval_depends_on_its_figure_alone() {
+        let values = [1.0, 2.0, 4.0, 8.0, 16.0];
+        let estimate = Estimate::of(&values, "x").unwrap();
+        assert_eq!(Estimate::of(&values, "x"), Some(estimate));
+        assert!(estimate.range().contains(estimate.mean));
+    }
+}

@@ -1,0 +1,249 @@
+//! An experiment as it stands in its file.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tollgate_model::Market;
+use tollgate_risk::{Normalisation, Objective};
+use tollgate_workload::{NeverRan, Settings};
+
+use crate::claim::Claim;
+use crate::measure::Measure;
+use crate::setting::{Overrides, Setting};
+use crate::words::{Vocabulary, Word};
+
+/// An experiment: which policies meet which jobs in which world, what is varied, what is plotted
+/// and what is claimed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Experiment {
+    /// Its name, as on the command line.
+    pub name: String,
+    /// What it is about, in one line.
+    pub title: String,
+    /// Where it was published, if it was.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub source: String,
+    /// How many seeds every run is repeated with: 1, 2, and so on. At least 1.
+    #[serde(default = "one")]
+    pub seeds: u64,
+    /// How raw values become scores in risk analysis.
+    #[serde(default)]
+    pub normalisation: Word<Normalisation>,
+    /// Where the jobs run.
+    #[serde(default)]
+    pub world: World,
+    /// Where the jobs come from.
+    #[serde(default)]
+    pub workload: WorkloadSource,
+    /// Settings of the workload that differ from the default in every run.
+    #[serde(default)]
+    pub base: Overrides,
+    /// Who pays, and the policies that are compared then. At least one.
+    #[serde(rename = "market")]
+    pub markets: Vec<MarketPlan>,
+    /// Variants of the whole experiment. At least one.
+    #[serde(rename = "set")]
+    pub sets: Vec<Set>,
+    /// What is varied. At least one.
+    #[serde(rename = "scenario")]
+    pub scenarios: Vec<Scenario>,
+    /// Plots of a measure over the varied setting.
+    #[serde(default, rename = "curves", skip_serializing_if = "Vec::is_empty")]
+    pub curves: Vec<Curves>,
+    /// Risk analysis plots.
+    #[serde(default, rename = "risk-plot", skip_serializing_if = "Vec::is_empty")]
+    pub risk_plots: Vec<RiskPlot>,
+    /// What is claimed.
+    #[serde(default, rename = "claim", skip_serializing_if = "Vec::is_empty")]
+    pub claims: Vec<Claim>,
+}
+
+/// Where the jobs run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct World {
+    /// What kind of world it is.
+    #[serde(default)]
+    pub kind: Word<WorldKind>,
+    /// How many nodes it has; as many as the workload says if it is left out. At least 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<u32>,
+}
+
+/// A kind of world.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum WorldKind {
+    /// A dedicated cluster whose nodes never fail.
+    #[default]
+    Cluster,
+}
+
+/// Where the jobs come from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct WorkloadSource {
+    /// A trace; without one the embedded workload is generated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// How many of its last jobs take part, cut before anything is filtered; all of a trace and
+    /// 5000 embedded ones if it is left out. At least 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last: Option<usize>,
+    /// What becomes of jobs that never ran.
+    #[serde(default)]
+    pub never_ran: Word<NeverRan>,
+}
+
+/// A market and the policies that are compared in it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct MarketPlan {
+    /// Who pays.
+    pub name: Word<Market>,
+    /// The policies, each `NAME` or `NAME:KEY=VALUE,..`. At least one.
+    pub policies: Vec<String>,
+}
+
+/// A variant of the whole experiment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Set {
+    /// Its name.
+    pub name: String,
+    /// What is special about it, in a few words.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub title: String,
+    /// Settings that differ from `base` in it.
+    #[serde(default)]
+    pub settings: Overrides,
+}
+
+/// One setting, varied while the others stay.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Scenario {
+    /// Its name.
+    pub name: String,
+    /// What is varied, in words: the label of an axis.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub title: String,
+    /// Which setting is varied.
+    pub vary: Word<Setting>,
+    /// The values that it takes, each once. At least one.
+    pub values: Vec<f64>,
+    /// Settings that differ from those of the set in it.
+    #[serde(default)]
+    pub settings: Overrides,
+    /// The sets in which it is run; all if none is named.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sets: Vec<String>,
+}
+
+/// A plot: the varied setting on x, a measure on y, one line a policy.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Curves {
+    /// The name of the picture; unique in the file.
+    pub id: String,
+    /// Its title.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub title: String,
+    /// The set.
+    pub set: String,
+    /// The market; may be left out where there is only one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub market: Option<Word<Market>>,
+    /// The scenario.
+    pub scenario: String,
+    /// What is measured in each run.
+    pub measure: Word<Measure>,
+}
+
+/// A plot: volatility on x, performance on y, one point a policy and scenario.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct RiskPlot {
+    /// The name of the picture; unique in the file.
+    pub id: String,
+    /// Its title.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub title: String,
+    /// The set.
+    pub set: String,
+    /// The market; may be left out where there is only one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub market: Option<Word<Market>>,
+    /// The objectives, weighed equally. At least one.
+    pub objectives: Vec<Word<Objective>>,
+}
+
+const fn one() -> u64 {
+    1
+}
+
+impl Experiment {
+    /// The set of that name.
+    pub fn set(&self, name: &str) -> Option<&Set> {
+        self.sets.iter().find(|set| set.name == name)
+    }
+
+    /// The scenario of that name.
+    pub fn scenario(&self, name: &str) -> Option<&Scenario> {
+        self.scenarios.iter().find(|scenario| scenario.name == name)
+    }
+
+    /// The market that was named; if none was, the only one there is.
+    pub fn market(&self, named: Option<Word<Market>>) -> Option<&MarketPlan> {
+        match named {
+            Some(name) => self.markets.iter().find(|market| market.name == name),
+            None if self.markets.len() == 1 => self.markets.first(),
+            None => None,
+        }
+    }
+
+    /// The experiment without what needs no runs: words about it, pictures and claims.
+    pub(crate) fn runs_only(&self) -> Self {
+        Self {
+            title: String::new(),
+            source: String::new(),
+            curves: Vec::new(),
+            risk_plots: Vec::new(),
+            claims: Vec::new(),
+            ..self.clone()
+        }
+    }
+
+    /// The settings of a run, before its setting is varied: those of the experiment, of the
+    /// set, of the scenario, the later ones over the earlier.
+    pub fn settings(&self, set: &Set, scenario: &Scenario) -> Settings {
+        let mut settings = Settings {
+            never_ran: self.workload.never_ran.0,
+            ..Settings::default()
+        };
+        for overrides in [&self.base, &set.settings, &scenario.settings] {
+            overrides.apply(&mut settings);
+        }
+        settings
+    }
+}
+
+impl Scenario {
+    /// Whether it is run in the set of that name.
+    pub fn is_in(&self, set: &str) -> bool {
+        self.sets.is_empty() || self.sets.iter().any(|name| name == set)
+    }
+}
+
+impl Vocabulary for WorldKind {
+    const KIND: &'static str = "a world";
+
+    fn all() -> Vec<Self> {
+        vec![Self::Cluster]
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Cluster => "cluster",
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Finished runs on disk, a line each, so that a killed study goes on where it stopped.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::Path;
+
+use tollgate_risk::Objectives;
+
+use crate::columns;
+use crate::fingerprint::Fingerprint;
+use crate::plan::{Plan, RunId};
+use crate::run::Finished;
+
+/// The version of the format, in the first line.
+const FORMAT: &str = "tollgate-study-journal 1";
+
+/// A journal that is open for more runs.
+#[derive(Debug)]
+pub(crate) struct Journal(File);
+
+/// What a journal holds.
+pub(crate) enum Contents {
+    /// Runs of this study, and how many bytes they take: what follows was cut off or damaged.
+    Runs(Finished, u64),
+    /// Something else.
+    Foreign,
+}
+
+impl Journal {
+    /// Opens the journal of a study, a new one or one that holds some runs, and gives these; none
+    /// if it belongs to another study. A last line that was cut off is taken away.
+    pub(crate) fn open(
+        path: &Path,
+        plan: &Plan,
+        study: Fingerprint,
+    ) -> io::Result<Option<(Self, Finished)>> {
+        let (finished, length) = match contents(path, plan, study)? {
+            Contents::Runs(finished, length) => (finished, length),
+            Contents::Foreign => return Ok(None),
+        };
+        let options = OpenOptions::new().create(true).append(true).open(path)?;
+        options.set_len(length)?;
+        let mut journal = Self(options);
+        if length == 0 {
+            journal.line(&head(study))?;
+        }
+        Ok(Some((journal, finished)))
+    }
+
+    /// Notes a run.
+    pub(crate) fn note(&mut self, run: RunId, figures: &Objectives) -> io::Result<()> {
+        let cells = columns::cells(figures).join(",");
+        self.line(&format!("{},{},{cells}", run.batch, run.policy))
+    }
+
+    /// One write a line: what a kill can cut off is the last line.
+    fn line(&mut self, line: &str) -> io::Result<()> {
+        self.0.write_all(format!("{line}\n").as_bytes())
+    }
+}
+
+/// The runs in the journal at `path`; none if there is no such file.
+pub(crate) fn contents(path: &Path, plan: &Plan, study: Fingerprint) -> io::Result<Contents> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(parse(&String::from_utf8_lossy(&bytes), plan, study)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Ok(Contents::Runs(Finished::new(), 0))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn parse(text: &str, plan: &Plan, study: Fingerprint) -> Contents {
+    let mut finished = Finished::new();
+    let mut length = 0;
+    for line in text.split_inclusive('\n') {
+        let Some(whole) = line.strip_suffix('\n') else {
+            break;
+        };
+        if length == 0 {
+            if whole != head(study) {
+                return Contents::Foreign;
+            }
+        } else {
+            let Some((run, figures)) = read(whole, plan) else {
+                break;
+            };
+            finished.insert(run, figures);
+        }
+        length += line.len() as u64;
+    }
+    Contents::Runs(finished, length)
+}
+
+fn head(study: Fingerprint) -> String {
+    format!("{FORMAT} {study}")
+}
+
+fn read(line: &str, plan: &Plan) -> Option<(RunId, Objectives)> {
+    let mut cells = line.split(',');
+    let run = RunId {
+        batch: cells.next()?.parse().ok()?,
+        policy: cells.next()?.parse().ok()?,
+    };
+    let batch = plan.batches.get(run.batch as usize)?;
+    let known = (run.policy as usize) < batch.policies.len();
+    columns::parse(cells)
+        .filter(|_| known)
+        .map(|figures| (run, figures))
+}

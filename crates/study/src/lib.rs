@@ -1,0 +1,57 @@
+//! Experiments as files: plans, runs, results, risk analysis, and the claims that they check.
+//!
+//! | module | step |
+//! |---|---|
+//! | [`experiment`] | an experiment as it stands in its TOML file, and its JSON schema |
+//! | [`setting`], [`measure`], [`claim`], [`words`] | what may stand there |
+//! | [`parse`] | from text to a checked experiment, with a message for what is wrong |
+//! | [`builtin`] | the published experiments that come with tollgate |
+//! | [`plan`] | its runs, each that differs once |
+//! | [`source`] | its jobs, read or generated once |
+//! | [`run`] | runs over several threads, or a chunk of them |
+//! | [`results`], [`columns`] | the tidy table that comes out |
+//! | [`estimate`], [`analysis`] | means over seeds, risk analysis and rankings |
+//! | [`ledger`] | what each claim came to |
+//! | [`study`], [`files`] | all of it, from a file to a folder of results |
+//!
+//! The same experiment on the same jobs gives the same bytes, whatever the number of threads or
+//! chunks, and however often it was killed on the way.
+
+pub mod analysis;
+pub mod builtin;
+mod check;
+pub mod claim;
+pub mod columns;
+pub mod estimate;
+pub mod experiment;
+pub mod files;
+pub mod fingerprint;
+mod journal;
+pub mod ledger;
+pub mod measure;
+mod nearest;
+pub mod parse;
+mod place;
+pub mod plan;
+mod quantity;
+pub mod results;
+pub mod run;
+pub mod setting;
+pub mod source;
+pub mod study;
+mod summary;
+mod tables;
+pub mod words;
+
+pub use analysis::Analysis;
+pub use builtin::{BUILTINS, Builtin};
+pub use claim::Claim;
+pub use experiment::Experiment;
+pub use files::Folder;
+pub use ledger::Ledger;
+pub use parse::ExperimentError;
+pub use plan::Plan;
+pub use results::Results;
+pub use run::Chunk;
+pub use source::Source;
+pub use study::{Changes, Earlier, Progress, Study, StudyError};

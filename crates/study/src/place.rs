@@ -1,0 +1,112 @@
+//! Where in a file something stands.
+
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// The way to a value: keys of tables and places in lists, from the outside in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Place(Vec<Step>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Step {
+    Key(String),
+    Item(usize),
+}
+
+impl Place {
+    /// The value of a top-level key.
+    pub(crate) fn key(key: &str) -> Self {
+        Self::default().then(key)
+    }
+
+    /// The value of a key of the table that stands here.
+    pub(crate) fn then(&self, key: &str) -> Self {
+        let mut steps = self.0.clone();
+        steps.push(Step::Key(key.to_owned()));
+        Self(steps)
+    }
+
+    /// An item, from 0, of the list that stands here.
+    pub(crate) fn item(&self, index: usize) -> Self {
+        let mut steps = self.0.clone();
+        steps.push(Step::Item(index));
+        Self(steps)
+    }
+
+    /// The line, from 1, of what stands here in `text`, or of the nearest thing around it that
+    /// does.
+    pub(crate) fn line(&self, text: &str) -> usize {
+        let Ok(table) = DeTable::parse(text) else {
+            return 1;
+        };
+        line_of(text, self.span(&table).start)
+    }
+
+    fn span(&self, table: &Spanned<DeTable<'_>>) -> Range<usize> {
+        let Some((Step::Key(first), rest)) = self.0.split_first() else {
+            return 0..0;
+        };
+        let Some(mut value) = table.get_ref().get(first.as_str()) else {
+            return 0..0;
+        };
+        for step in rest {
+            match step.of(value.get_ref()) {
+                Some(inner) => value = inner,
+                None => break,
+            }
+        }
+        value.span()
+    }
+}
+
+impl Step {
+    fn of<'v, 'i>(&self, value: &'v DeValue<'i>) -> Option<&'v Spanned<DeValue<'i>>> {
+        match self {
+            Self::Key(key) => value.get(key.as_str()),
+            Self::Item(index) => value.get(*index),
+        }
+    }
+}
+
+/// `scenario[2].values[0]`, items from 0.
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (at, step) in self.0.iter().enumerate() {
+            match step {
+                Step::Key(key) if at == 0 => f.write_str(key)?,
+                Step::Key(key) => write!(f, ".{key}")?,
+                Step::Item(index) => write!(f, "[{index}]")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The line, from 1, of the byte at `offset`.
+pub(crate) fn line_of(text: &str, offset: usize) -> usize {
+    let before = text.get(..offset).unwrap_or(text);
+    1 + before.matches('\n').count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "a = 1\n\n[[b]]\nc = [1,\n  2]\n\n[[b]]\nc = 3\n";
+
+    #[test]
+    fn a_place_has_a_name_and_a_line() {
+        let items = Place::key("b");
+        for (place, name, line) in [
+            (Place::key("a"), "a", 1),
+            (items.item(0).then("c").item(1), "b[0].c[1]", 5),
+            (items.item(1).then("c"), "b[1].c", 8),
+            (items.item(1).then("missing"), "b[1].missing", 7),
+            (Place::key("missing"), "missing", 1),
+        ] {
+            assert_eq!((place.to_string().as_str(), place.line(TEXT)), (name, line));
+        }
+    }
+}

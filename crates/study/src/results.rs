@@ -1,0 +1,225 @@
+//! What came out of an experiment: one row a run and place in the plan.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+
+use tollgate_risk::Objectives;
+
+use crate::columns::{self, Column};
+use crate::experiment::Experiment;
+use crate::measure::RunMeasure;
+use crate::plan::{Plan, PlannedRow};
+use crate::words::Vocabulary;
+
+/// The columns that say which run a row is about, in order, before [`columns::COLUMNS`].
+pub const KEYS: [Column; 7] = [
+    key("set", "the variant of the experiment"),
+    key("market", "none, commodity or bid"),
+    key("scenario", "what is varied"),
+    key("key", "the setting that is varied"),
+    key("value", "its value"),
+    key("policy", "who decides"),
+    key("seed", "what the draws depend on"),
+];
+
+const fn key(name: &'static str, meaning: &'static str) -> Column {
+    Column { name, meaning }
+}
+
+/// All results of an experiment.
+#[derive(Clone, Debug)]
+pub struct Results {
+    experiment: Experiment,
+    rows: Vec<Row>,
+    /// Rows by place.
+    index: BTreeMap<At, usize>,
+}
+
+/// A place in an experiment at which every seed has a run; numbers are places in its lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct At {
+    /// The set.
+    pub set: usize,
+    /// The market.
+    pub market: usize,
+    /// The scenario.
+    pub scenario: usize,
+    /// The value of the varied setting.
+    pub value: usize,
+    /// The policy, in its market.
+    pub policy: usize,
+}
+
+/// A row of the results.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// Which run it is about.
+    pub planned: PlannedRow,
+    /// What came out.
+    pub objectives: Objectives,
+}
+
+/// A table that does not hold the results of an experiment.
+#[derive(Debug, thiserror::Error)]
+pub enum ResultsError {
+    /// It cannot be read, or written.
+    #[error("{0}")]
+    Csv(#[from] csv::Error),
+    /// A line is not about what the plan has there, or its figures cannot be read.
+    #[error("line {line}: expected the results of {expected}")]
+    Line {
+        /// The line, from 1.
+        line: usize,
+        /// The row that should be there.
+        expected: String,
+    },
+    /// It ends too early or too late.
+    #[error("there are {found} rows: expected {expected}")]
+    Length {
+        /// Rows there are.
+        found: usize,
+        /// Rows there should be.
+        expected: usize,
+    },
+}
+
+impl Results {
+    /// The results of `experiment`, from the figures of its planned rows in order.
+    ///
+    /// # Panics
+    /// If there is not one figure a planned row.
+    pub fn new(experiment: Experiment, plan: &Plan, figures: Vec<Objectives>) -> Self {
+        assert_eq!(
+            plan.rows.len(),
+            figures.len(),
+            "every planned row has its figures"
+        );
+        let rows: Vec<Row> = plan
+            .rows
+            .iter()
+            .zip(figures)
+            .map(|(planned, objectives)| Row {
+                planned: planned.clone(),
+                objectives,
+            })
+            .collect();
+        let first_seeds = rows
+            .iter()
+            .enumerate()
+            .filter(|(_, row)| row.planned.seed == 1);
+        Self {
+            index: first_seeds.map(|(n, row)| (row.planned.at(), n)).collect(),
+            experiment,
+            rows,
+        }
+    }
+
+    /// What was run.
+    pub const fn experiment(&self) -> &Experiment {
+        &self.experiment
+    }
+
+    /// Every row, in the order of the plan.
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// What came out at one place, a row a seed in ascending order; empty if nothing is run
+    /// there.
+    pub fn seeds(&self, at: At) -> &[Row] {
+        let seeds = self.experiment.seeds as usize;
+        self.index
+            .get(&at)
+            .map_or(&[], |&first| &self.rows[first..first + seeds])
+    }
+
+    /// A measure at one place, a value a seed; empty if nothing is run there.
+    pub fn values(&self, at: At, measure: RunMeasure) -> Vec<Option<f64>> {
+        let rows = self.seeds(at).iter();
+        rows.map(|row| measure.of(&row.objectives)).collect()
+    }
+
+    /// Writes the table: CSV with a header, columns [`KEYS`] and [`columns::COLUMNS`], then the
+    /// counts of rejections by reason.
+    ///
+    /// # Errors
+    /// If `out` cannot be written to.
+    pub fn write(&self, out: impl Write) -> Result<(), ResultsError> {
+        let mut table = csv::Writer::from_writer(out);
+        table.write_record(&header())?;
+        for row in &self.rows {
+            let mut cells = self.name(&row.planned);
+            cells.extend(columns::cells(&row.objectives));
+            table.write_record(&cells)?;
+        }
+        table.flush().map_err(csv::Error::from)?;
+        Ok(())
+    }
+
+    /// Reads what [`Results::write`] wrote of the same experiment.
+    ///
+    /// # Errors
+    /// If it did not write this.
+    pub fn read(experiment: Experiment, table: impl Read) -> Result<Self, ResultsError> {
+        let plan = Plan::of(&experiment);
+        let mut figures = Vec::with_capacity(plan.rows.len());
+        let mut table = csv::Reader::from_reader(table);
+        for (at, line) in table.records().enumerate() {
+            let line = line?;
+            let Some(planned) = plan.rows.get(at) else {
+                break;
+            };
+            let expected = name(&experiment, planned);
+            let named = line.iter().take(KEYS.len()).eq(expected.iter());
+            let read = columns::parse(line.iter().skip(KEYS.len())).filter(|_| named);
+            figures.push(read.ok_or_else(|| ResultsError::Line {
+                line: at + 2,
+                expected: expected.join(","),
+            })?);
+        }
+        if figures.len() != plan.rows.len() {
+            return Err(ResultsError::Length {
+                found: figures.len(),
+                expected: plan.rows.len(),
+            });
+        }
+        Ok(Self::new(experiment, &plan, figures))
+    }
+
+    fn name(&self, planned: &PlannedRow) -> Vec<String> {
+        name(&self.experiment, planned)
+    }
+}
+
+impl PlannedRow {
+    /// Its place, whatever the seed.
+    pub const fn at(&self) -> At {
+        At {
+            set: self.set,
+            market: self.market,
+            scenario: self.scenario,
+            value: self.value,
+            policy: self.policy,
+        }
+    }
+}
+
+fn header() -> Vec<String> {
+    let keys = KEYS.iter().map(|column| column.name.to_owned());
+    keys.chain(columns::names()).collect()
+}
+
+/// The cells of [`KEYS`].
+fn name(experiment: &Experiment, planned: &PlannedRow) -> Vec<String> {
+    let market = &experiment.markets[planned.market];
+    let scenario = &experiment.scenarios[planned.scenario];
+    vec![
+        experiment.sets[planned.set].name.clone(),
+        market.name.to_string(),
+        scenario.name.clone(),
+        scenario.vary.0.word().to_owned(),
+        scenario.values[planned.value].to_string(),
+        market.policies[planned.policy].clone(),
+        planned.seed.to_string(),
+    ]
+}

@@ -1,0 +1,199 @@
+//! Runs what a plan says, over several threads.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use tollgate_model::{Market, Outcome};
+use tollgate_risk::Objectives;
+use tollgate_sim::{Arrival, Choice, Record, is_blind_to_bids, rebid, replay};
+use tollgate_workload::Workload;
+
+use crate::plan::{Batch, Plan, RunId};
+use crate::source::Source;
+
+/// The figures of runs that are over.
+pub type Finished = BTreeMap<RunId, Objectives>;
+
+/// Some of the runs of a plan: every `of`-th family of batches from the `number`-th on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chunk {
+    number: usize,
+    of: usize,
+}
+
+/// A word that names no chunk.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no chunk: expected K/N with K from 1 to N")]
+pub struct ChunkError(pub String);
+
+impl Chunk {
+    /// All runs.
+    pub const WHOLE: Self = Self { number: 1, of: 1 };
+
+    /// The `number`-th of `of` chunks; none unless `number` is from 1 to `of`.
+    pub fn new(number: usize, of: usize) -> Option<Self> {
+        (1..=of).contains(&number).then_some(Self { number, of })
+    }
+
+    /// Which it is, from 1.
+    pub const fn number(self) -> usize {
+        self.number
+    }
+
+    /// How many there are.
+    pub const fn of(self) -> usize {
+        self.of
+    }
+
+    const fn contains(self, family: usize) -> bool {
+        family % self.of == self.number - 1
+    }
+}
+
+impl std::str::FromStr for Chunk {
+    type Err = ChunkError;
+
+    fn from_str(word: &str) -> Result<Self, ChunkError> {
+        let read = |word: &str| {
+            let (number, of) = word.split_once('/')?;
+            Self::new(number.parse().ok()?, of.parse().ok()?)
+        };
+        read(word).ok_or_else(|| ChunkError(word.to_owned()))
+    }
+}
+
+/// The runs of `chunk` that are not among `finished`, ordered by batch.
+pub fn pending(plan: &Plan, chunk: Chunk, finished: &Finished) -> Vec<RunId> {
+    let batches = plan.batches.iter().enumerate();
+    let runs = batches
+        .filter(|(_, batch)| chunk.contains(batch.family))
+        .flat_map(|(batch, what)| runs_of(batch, what));
+    runs.filter(|run| !finished.contains_key(run)).collect()
+}
+
+fn runs_of(batch: usize, what: &Batch) -> impl Iterator<Item = RunId> {
+    (0..what.policies.len() as u32).map(move |policy| RunId {
+        batch: batch as u32,
+        policy,
+    })
+}
+
+/// Does `runs` on `threads` threads. `done` hears of each as it ends, one at a time; an error
+/// from it ends everything soon.
+///
+/// # Errors
+/// The first that `done` gave.
+pub fn run<E: Send>(
+    plan: &Plan,
+    source: &Source,
+    runs: &[RunId],
+    threads: NonZeroUsize,
+    done: impl FnMut(RunId, Objectives) -> Result<(), E> + Send,
+) -> Result<(), E> {
+    let mut families: BTreeMap<usize, Vec<RunId>> = BTreeMap::new();
+    for &run in runs {
+        let family = plan.batches[run.batch as usize].family;
+        families.entry(family).or_default().push(run);
+    }
+    let workers = Workers {
+        plan,
+        source,
+        families: families.into_values().collect(),
+        next: AtomicUsize::new(0),
+        failed: AtomicBool::new(false),
+        done: Mutex::new((done, Ok(()))),
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..threads.get() {
+            scope.spawn(|| workers.work());
+        }
+    });
+    let (_, outcome) = workers.done.into_inner().expect("no thread panicked");
+    outcome
+}
+
+struct Workers<'a, F, E> {
+    plan: &'a Plan,
+    source: &'a Source,
+    families: Vec<Vec<RunId>>,
+    next: AtomicUsize,
+    failed: AtomicBool,
+    done: Mutex<(F, Result<(), E>)>,
+}
+
+impl<F: FnMut(RunId, Objectives) -> Result<(), E>, E> Workers<'_, F, E> {
+    fn work(&self) {
+        while let Some(runs) = self.families.get(self.next.fetch_add(1, Ordering::Relaxed)) {
+            let mut schedules = Schedules::default();
+            for runs in runs.chunk_by(|a, b| a.batch == b.batch) {
+                let batch = &self.plan.batches[runs[0].batch as usize];
+                let arrivals = arrivals(batch, self.source);
+                for &run in runs {
+                    if self.failed.load(Ordering::Relaxed) {
+                        return;
+                    }
+                    let outcomes = schedules.outcomes(run, batch, &arrivals, self.source.nodes());
+                    let figures = Objectives::of(&outcomes, self.source.nodes(), batch.market);
+                    self.report(run, figures);
+                }
+            }
+        }
+    }
+
+    fn report(&self, run: RunId, objectives: Objectives) {
+        let mut done = self.done.lock().expect("no thread panicked");
+        let (hear, outcome) = &mut *done;
+        if outcome.is_ok() {
+            *outcome = hear(run, objectives);
+            self.failed.fetch_or(outcome.is_err(), Ordering::Relaxed);
+        }
+    }
+}
+
+/// The schedules of one family that other batches of it have as well, by policy.
+#[derive(Default)]
+struct Schedules(BTreeMap<u32, Vec<Outcome>>);
+
+impl Schedules {
+    /// What becomes of the jobs of a batch under a policy: simulated, or known from another
+    /// batch of the family and accounted under its bids.
+    fn outcomes(
+        &mut self,
+        run: RunId,
+        batch: &Batch,
+        arrivals: &[Arrival],
+        nodes: u32,
+    ) -> Vec<Outcome> {
+        let policy = &batch.policies[run.policy as usize];
+        let shared = batch.market == Market::Bid && is_blind_to_bids(policy);
+        if !shared {
+            return simulate(arrivals, policy, batch.market, nodes);
+        }
+        let schedule = self.0.entry(run.policy);
+        let schedule = schedule.or_insert_with(|| simulate(arrivals, policy, batch.market, nodes));
+        let mut outcomes = schedule.clone();
+        rebid(&mut outcomes, arrivals);
+        outcomes
+    }
+}
+
+/// The jobs of a batch, made once for all its policies.
+fn arrivals(batch: &Batch, source: &Source) -> Vec<Arrival> {
+    let trace = source.trace().clone();
+    let workload = Workload::new(trace, batch.settings, batch.market)
+        .expect("the experiment was checked, its settings are in range");
+    workload.arrivals().collect()
+}
+
+fn simulate(arrivals: &[Arrival], policy: &Choice, market: Market, nodes: u32) -> Vec<Outcome> {
+    let settings = tollgate_sim::Settings {
+        nodes,
+        market,
+        record: Record::Outcomes,
+    };
+    let replay = replay(arrivals.iter().copied(), policy.build(market), &settings)
+        .expect("the gate gives every job an outcome");
+    replay.outcomes
+}

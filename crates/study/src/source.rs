@@ -1,0 +1,84 @@
+//! The jobs of an experiment, read or generated once.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tollgate_workload::{Generator, NodesFrom, OpenError, ReadOptions, Trace, open};
+
+use crate::experiment::Experiment;
+use crate::fingerprint::Fingerprint;
+
+/// The jobs and the machine of an experiment, to be shared by all its runs.
+#[derive(Clone, Debug)]
+pub struct Source {
+    trace: Arc<Trace>,
+    nodes: u32,
+}
+
+impl Source {
+    /// Reads or generates the jobs of `experiment`.
+    ///
+    /// # Errors
+    /// If its trace cannot be used.
+    pub fn of(experiment: &Experiment) -> Result<Self, OpenError> {
+        let workload = &experiment.workload;
+        let mut trace = match &workload.file {
+            Some(file) => open(Path::new(file), ReadOptions::default())?,
+            None => Generator::default().trace(),
+        };
+        if let Some(last) = workload.last {
+            trace = trace.last(last);
+        }
+        let nodes = experiment.world.nodes.unwrap_or(trace.nodes().0);
+        Ok(Self {
+            trace: Arc::new(trace),
+            nodes,
+        })
+    }
+
+    /// The last jobs only, `scale` times as many, at least one: to try a study out.
+    #[must_use]
+    pub fn scaled(&self, scale: f64) -> Self {
+        let jobs = (self.trace.jobs.len() as f64 * scale).round().max(1.0);
+        Self {
+            trace: Arc::new(Trace::clone(&self.trace).last(jobs as usize)),
+            nodes: self.nodes,
+        }
+    }
+
+    /// The jobs, before anything is filtered.
+    pub const fn trace(&self) -> &Arc<Trace> {
+        &self.trace
+    }
+
+    /// How many nodes there are; at least 1.
+    pub const fn nodes(&self) -> u32 {
+        self.nodes
+    }
+
+    /// Where the number of nodes is known from, unless the experiment says it.
+    pub fn nodes_from(&self) -> NodesFrom {
+        self.trace.nodes().1
+    }
+
+    /// Tells these jobs on this machine from others.
+    pub fn fingerprint(&self) -> Fingerprint {
+        let mut fingerprint = Fingerprint::default();
+        fingerprint.number(self.nodes.into());
+        for job in &self.trace.jobs {
+            let times = [
+                job.submit.as_micros(),
+                job.runtime.as_micros(),
+                job.estimate.as_micros(),
+                job.procs.into(),
+            ];
+            for time in times {
+                fingerprint.number(time.cast_unsigned());
+            }
+        }
+        for sla in self.trace.slas.iter().flatten() {
+            fingerprint.text(&format!("{sla:?}"));
+        }
+        fingerprint
+    }
+}

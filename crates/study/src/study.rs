@@ -1,0 +1,371 @@
+//! An experiment from its file to its folder of results.
+
+use std::fs;
+use std::io;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use tollgate_workload::OpenError;
+
+use crate::builtin::{BUILTINS, Builtin};
+use crate::experiment::Experiment;
+use crate::files::Folder;
+use crate::fingerprint::Fingerprint;
+use crate::journal::{self, Contents, Journal};
+use crate::ledger::Ledger;
+use crate::parse::ExperimentError;
+use crate::plan::Plan;
+use crate::results::{Results, ResultsError};
+use crate::run::{self, Chunk, Finished};
+use crate::source::Source;
+use crate::{summary, tables};
+
+/// What a user changes about an experiment without editing its file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Changes {
+    /// How many seeds; at least 1.
+    pub seeds: Option<u64>,
+    /// The trace that the jobs come from.
+    pub workload: Option<String>,
+    /// What the number of jobs is multiplied by; positive. At least one job is left.
+    pub scale: Option<f64>,
+}
+
+/// An experiment that is ready to be run.
+#[derive(Clone, Debug)]
+pub struct Study {
+    text: String,
+    experiment: Experiment,
+    source: Source,
+    plan: Plan,
+}
+
+/// What to do with runs that an earlier run of the same study left in the folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Earlier {
+    /// They must not be there: nobody's results are overwritten unasked.
+    Refuse,
+    /// They are not done again.
+    Resume,
+}
+
+/// How far a study has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Runs that are over, those of earlier included.
+    pub done: usize,
+    /// Runs that were over before.
+    pub before: usize,
+    /// All runs.
+    pub all: usize,
+}
+
+/// Why a study cannot be run.
+#[derive(Debug, thiserror::Error)]
+pub enum StudyError {
+    /// There is no experiment of that name, and no such file.
+    #[error("there is no study `{0}`, neither built in nor as a file")]
+    Unknown(String),
+    /// The file is no experiment.
+    #[error(transparent)]
+    Experiment(#[from] ExperimentError),
+    /// The jobs cannot be read.
+    #[error(transparent)]
+    Workload(#[from] OpenError),
+    /// A number that a user changed makes no sense.
+    #[error("{what} is {value}: expected {expected}")]
+    Change {
+        /// What was changed.
+        what: &'static str,
+        /// To what.
+        value: String,
+        /// What it may be.
+        expected: &'static str,
+    },
+    /// The folder holds results already.
+    #[error("{0} holds results already")]
+    Occupied(PathBuf),
+    /// A file in the folder belongs to another experiment, workload or version.
+    #[error("{0} belongs to another study, or to another workload or version of this one")]
+    Foreign(PathBuf),
+    /// A file of the folder cannot be read or written.
+    #[error("{file}: {error}")]
+    File {
+        /// The file.
+        file: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// A table cannot be read or written.
+    #[error("{file}: {error}")]
+    Table {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it.
+        error: ResultsError,
+    },
+}
+
+impl StudyError {
+    /// The next thing to try, if there is one.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Unknown(_) => {
+                let names: Vec<&str> = BUILTINS.iter().map(|builtin| builtin.name).collect();
+                Some(format!("built in are {}", names.join(" and ")))
+            }
+            Self::Experiment(error) => error.hint(),
+            Self::Workload(error) => error.hint().map(str::to_owned),
+            Self::Occupied(_) => {
+                Some("--resume goes on with them; --out names another folder".into())
+            }
+            Self::Foreign(_) => Some("--out names another folder".into()),
+            Self::Change { .. } | Self::File { .. } | Self::Table { .. } => None,
+        }
+    }
+}
+
+impl Study {
+    /// Makes the built-in experiment of that name ready, or the one in that file.
+    ///
+    /// # Errors
+    /// If there is none, if it makes no sense, or if its jobs cannot be read.
+    pub fn open(name_or_file: &str, changes: &Changes) -> Result<Self, StudyError> {
+        let (experiment, text) = match Builtin::named(name_or_file) {
+            Some(builtin) => {
+                let experiment = Experiment::parse(builtin.name, builtin.text)?;
+                (experiment, builtin.text.to_owned())
+            }
+            None if Path::new(name_or_file).exists() => Experiment::open(Path::new(name_or_file))?,
+            None => return Err(StudyError::Unknown(name_or_file.to_owned())),
+        };
+        Self::new(experiment, text, changes)
+    }
+
+    /// Makes a checked experiment ready; `text` is its file.
+    ///
+    /// # Errors
+    /// If a change makes no sense, or if the jobs cannot be read.
+    pub fn new(
+        mut experiment: Experiment,
+        text: String,
+        changes: &Changes,
+    ) -> Result<Self, StudyError> {
+        changes.apply(&mut experiment)?;
+        let mut source = Source::of(&experiment)?;
+        if let Some(scale) = changes.scale {
+            source = source.scaled(scale);
+            experiment.workload.last = Some(source.trace().jobs.len());
+        }
+        Ok(Self {
+            text,
+            plan: Plan::of(&experiment),
+            experiment,
+            source,
+        })
+    }
+
+    /// The experiment as it will be run, changes included.
+    pub const fn experiment(&self) -> &Experiment {
+        &self.experiment
+    }
+
+    /// Its jobs and its machine.
+    pub const fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// Its runs.
+    pub const fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Tells the runs of this study from others: settings, jobs, machine and version of
+    /// tollgate. Claims and pictures may change: they need no new runs.
+    pub fn fingerprint(&self) -> Fingerprint {
+        let mut fingerprint = self.source.fingerprint();
+        fingerprint.text(env!("CARGO_PKG_VERSION"));
+        fingerprint.text(&format!("{:?}", self.experiment.runs_only()));
+        fingerprint
+    }
+
+    /// Runs everything that is not yet in `folder`, gathers it, and writes the results there.
+    /// What is written does not depend on threads, on chunks, or on how often this was killed.
+    ///
+    /// # Errors
+    /// If the folder holds what `earlier` does not allow, or cannot be written to.
+    pub fn run(
+        &self,
+        folder: &Folder,
+        threads: NonZeroUsize,
+        earlier: Earlier,
+        progress: impl FnMut(Progress) + Send,
+    ) -> Result<(Results, Ledger), StudyError> {
+        let path = folder.path("journal.csv");
+        match earlier {
+            Earlier::Refuse => self.must_be_free(folder)?,
+            Earlier::Resume => {
+                if let Some(results) = self.results_in(folder)? {
+                    let ledger = self.write(folder, &results)?;
+                    return Ok((results, ledger));
+                }
+            }
+        }
+        let finished = self.finish(folder, &path, Chunk::WHOLE, threads, progress)?;
+        let results = self.results(finished);
+        let ledger = self.write(folder, &results)?;
+        fs::remove_file(&path).map_err(at(&path))?;
+        Ok((results, ledger))
+    }
+
+    /// Runs one chunk and leaves it in `folder`, for [`Study::run`] with [`Earlier::Resume`] to
+    /// gather.
+    ///
+    /// # Errors
+    /// As [`Study::run`].
+    pub fn run_chunk(
+        &self,
+        folder: &Folder,
+        chunk: Chunk,
+        threads: NonZeroUsize,
+        progress: impl FnMut(Progress) + Send,
+    ) -> Result<(), StudyError> {
+        self.finish(folder, &folder.piece(chunk), chunk, threads, progress)?;
+        Ok(())
+    }
+
+    /// The results that an earlier run of this study left in the folder, if it came to its end.
+    fn results_in(&self, folder: &Folder) -> Result<Option<Results>, StudyError> {
+        let path = folder.path("results.csv");
+        if !path.exists() {
+            return Ok(None);
+        }
+        let summary = fs::read(folder.path("summary.json")).unwrap_or_default();
+        if summary::fingerprint(&summary) != Some(self.fingerprint().to_string()) {
+            return Err(StudyError::Foreign(path));
+        }
+        let table = fs::File::open(&path).map_err(at(&path))?;
+        let results = Results::read(self.experiment.clone(), table);
+        results
+            .map(Some)
+            .map_err(|error| StudyError::Table { file: path, error })
+    }
+
+    /// Does what is not done of `chunk`, noting each run in the journal at `path`.
+    fn finish(
+        &self,
+        folder: &Folder,
+        path: &Path,
+        chunk: Chunk,
+        threads: NonZeroUsize,
+        mut progress: impl FnMut(Progress) + Send,
+    ) -> Result<Finished, StudyError> {
+        let opened = Journal::open(path, &self.plan, self.fingerprint()).map_err(at(path))?;
+        let (mut journal, mut finished) =
+            opened.ok_or_else(|| StudyError::Foreign(path.to_owned()))?;
+        finished.extend(self.pieces(folder)?);
+        let runs = run::pending(&self.plan, chunk, &finished);
+        let all = run::pending(&self.plan, chunk, &Finished::new()).len();
+        let before = all - runs.len();
+        let mut done = before;
+        let hear = |run, figures| {
+            journal.note(run, &figures).map_err(at(path))?;
+            finished.insert(run, figures);
+            done += 1;
+            progress(Progress { done, before, all });
+            Ok::<(), StudyError>(())
+        };
+        run::run(&self.plan, &self.source, &runs, threads, hear)?;
+        Ok(finished)
+    }
+
+    fn pieces(&self, folder: &Folder) -> Result<Finished, StudyError> {
+        let mut finished = Finished::new();
+        let pieces = folder.pieces().map_err(at(&folder.path("")))?;
+        for path in pieces {
+            match journal::contents(&path, &self.plan, self.fingerprint()).map_err(at(&path))? {
+                Contents::Runs(runs, _) => finished.extend(runs),
+                Contents::Foreign => return Err(StudyError::Foreign(path)),
+            }
+        }
+        Ok(finished)
+    }
+
+    fn must_be_free(&self, folder: &Folder) -> Result<(), StudyError> {
+        let taken = ["journal.csv", "results.csv"].map(|name| folder.path(name));
+        let taken = taken.into_iter().find(|path| path.exists());
+        let piece = folder
+            .pieces()
+            .map_err(at(&folder.path("")))?
+            .into_iter()
+            .next();
+        match taken.or(piece) {
+            Some(path) => Err(StudyError::Occupied(path)),
+            None => Ok(()),
+        }
+    }
+
+    fn results(&self, finished: Finished) -> Results {
+        let figures = self.plan.rows.iter().map(|row| finished[&row.run].clone());
+        Results::new(self.experiment.clone(), &self.plan, figures.collect())
+    }
+
+    fn write(&self, folder: &Folder, results: &Results) -> Result<Ledger, StudyError> {
+        let ledger = Ledger::of(results);
+        let put = |name: &str, bytes: &[u8]| {
+            let file = folder.path(name);
+            folder.write(name, bytes).map_err(at(&file))
+        };
+        let table = |name: &str, write: &dyn Fn(&mut Vec<u8>) -> Result<(), ResultsError>| {
+            let mut bytes = Vec::new();
+            let file = folder.path(name);
+            write(&mut bytes).map_err(|error| StudyError::Table { file, error })?;
+            put(name, &bytes)
+        };
+        put("study.toml", self.text.as_bytes())?;
+        table("claims.csv", &|out| ledger.write(out))?;
+        table("risk.csv", &|out| tables::risk(results, out))?;
+        table("rankings.csv", &|out| tables::rankings(results, out))?;
+        put("summary.json", summary::of(self, &ledger).as_bytes())?;
+        table("results.csv", &|out| results.write(out))?;
+        Ok(ledger)
+    }
+}
+
+impl Changes {
+    fn apply(&self, experiment: &mut Experiment) -> Result<(), StudyError> {
+        let wrong = |what, value: String, expected| StudyError::Change {
+            what,
+            value,
+            expected,
+        };
+        if let Some(seeds) = self.seeds {
+            if seeds == 0 {
+                return Err(wrong(
+                    "the number of seeds",
+                    seeds.to_string(),
+                    "at least 1",
+                ));
+            }
+            experiment.seeds = seeds;
+        }
+        if let Some(scale) = self.scale
+            && !(scale > 0.0 && scale.is_finite())
+        {
+            let expected = "a positive number";
+            return Err(wrong("the scale", scale.to_string(), expected));
+        }
+        if let Some(workload) = &self.workload {
+            experiment.workload.file = Some(workload.clone());
+        }
+        Ok(())
+    }
+}
+
+fn at(file: &Path) -> impl Fn(io::Error) -> StudyError {
+    let file = file.to_owned();
+    move |error| StudyError::File {
+        file: file.clone(),
+        error,
+    }
+}

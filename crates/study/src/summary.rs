@@ -1,0 +1,51 @@
+//! What was run, for whoever finds the folder: versions, seeds, workload, counts.
+
+use serde_json::{Value, json};
+
+use crate::columns::COLUMNS;
+use crate::ledger::{Ledger, Verdict};
+use crate::results::KEYS;
+use crate::study::Study;
+
+/// The summary of a study as JSON. Nothing in it depends on when or how fast it was run.
+pub(crate) fn of(study: &Study, ledger: &Ledger) -> String {
+    let experiment = study.experiment();
+    let source = study.source();
+    let meanings = KEYS.iter().chain(&COLUMNS);
+    let columns: serde_json::Map<String, Value> = meanings
+        .map(|column| (column.name.to_owned(), column.meaning.into()))
+        .collect();
+    let summary = json!({
+        "study": experiment.name,
+        "title": experiment.title,
+        "source": experiment.source,
+        "tollgate": env!("CARGO_PKG_VERSION"),
+        "fingerprint": study.fingerprint().to_string(),
+        "seeds": (1..=experiment.seeds).collect::<Vec<u64>>(),
+        "normalisation": experiment.normalisation.to_string(),
+        "workload": {
+            "source": source.trace().source,
+            "jobs": source.trace().jobs.len(),
+            "never_ran": experiment.workload.never_ran.to_string(),
+        },
+        "nodes": source.nodes(),
+        "rows": study.plan().rows.len(),
+        "runs": study.plan().runs(),
+        "claims": {
+            "all": ledger.entries.len(),
+            "holds": ledger.count(Verdict::Holds),
+            "fails": ledger.count(Verdict::Fails),
+            "undecided": ledger.count(Verdict::Undecided),
+            "broken": ledger.broken().count(),
+        },
+        "columns": columns,
+        "experiment": experiment,
+    });
+    format!("{summary:#}\n")
+}
+
+/// The fingerprint in a summary, if it is one.
+pub(crate) fn fingerprint(summary: &[u8]) -> Option<String> {
+    let summary: Value = serde_json::from_slice(summary).ok()?;
+    Some(summary.get("fingerprint")?.as_str()?.to_owned())
+}

@@ -1,0 +1,157 @@
+//! Risk analysis as tables.
+
+use std::io::Write;
+
+use tollgate_risk::{Objective, Ranking, Weights};
+
+use crate::analysis::Analysis;
+use crate::estimate::Estimate;
+use crate::results::{Results, ResultsError};
+
+/// The objectives that are weighed equally in the tables: each alone, all but one, and all.
+fn combinations() -> Vec<Vec<Objective>> {
+    let alone = Objective::ALL.iter().map(|&objective| vec![objective]);
+    let without = |left_out: Objective| {
+        let others = Objective::ALL.into_iter();
+        others.filter(|&objective| objective != left_out).collect()
+    };
+    let but_one = Objective::ALL.into_iter().map(without);
+    alone
+        .chain(but_one)
+        .chain([Objective::ALL.to_vec()])
+        .collect()
+}
+
+/// Writes the points of the risk analysis plots: a row a set, market, combination of objectives,
+/// policy and scenario. Markets without money have no profitability and are left out.
+pub(crate) fn risk(results: &Results, out: impl Write) -> Result<(), ResultsError> {
+    let mut table = csv::Writer::from_writer(out);
+    table.write_record([
+        "set",
+        "market",
+        "normalisation",
+        "objectives",
+        "policy",
+        "scenario",
+        "performance",
+        "performance_low",
+        "performance_high",
+        "volatility",
+        "volatility_low",
+        "volatility_high",
+    ])?;
+    let scenarios = &results.experiment().scenarios;
+    for_each(results, |names, analysis, weights| {
+        for (policy, word) in analysis.policies().iter().enumerate() {
+            let Ok(points) = analysis.points(policy, weights) else {
+                return Ok(());
+            };
+            for (point, scenario) in points.iter().zip(analysis.scenarios()) {
+                let mut cells = names.to_vec();
+                cells.extend([word.clone(), scenarios[*scenario].name.clone()]);
+                cells.extend(numbers(&point.performance));
+                cells.extend(numbers(&point.volatility));
+                table.write_record(&cells)?;
+            }
+        }
+        Ok(())
+    })?;
+    table.flush().map_err(csv::Error::from)?;
+    Ok(())
+}
+
+/// Writes the rankings: a row a set, market, combination of objectives, ranking and policy, the
+/// best first. `like_next` says whether a policy cannot be told from the next one.
+pub(crate) fn rankings(results: &Results, out: impl Write) -> Result<(), ResultsError> {
+    let mut table = csv::Writer::from_writer(out);
+    table.write_record([
+        "set",
+        "market",
+        "normalisation",
+        "objectives",
+        "ranking",
+        "rank",
+        "policy",
+        "max_performance",
+        "min_volatility",
+        "performance_difference",
+        "volatility_difference",
+        "gradient",
+        "mean_distance",
+        "like_next",
+    ])?;
+    for_each(results, |names, analysis, weights| {
+        for by in Ranking::ALL {
+            let Ok(ranked) = analysis.ranking(by, weights) else {
+                return Ok(());
+            };
+            for policy in ranked {
+                let profile = policy.profile;
+                let mut cells = names.to_vec();
+                cells.extend([
+                    name(by).to_owned(),
+                    policy.rank.to_string(),
+                    analysis.policies()[policy.policy].clone(),
+                    profile.max_performance.to_string(),
+                    profile.min_volatility.to_string(),
+                    profile.performance_difference().to_string(),
+                    profile.volatility_difference().to_string(),
+                    profile.gradient.to_string(),
+                    profile.mean_distance.to_string(),
+                    policy
+                        .like_next
+                        .map(|like| like.to_string())
+                        .unwrap_or_default(),
+                ]);
+                table.write_record(&cells)?;
+            }
+        }
+        Ok(())
+    })?;
+    table.flush().map_err(csv::Error::from)?;
+    Ok(())
+}
+
+/// The word for a ranking.
+const fn name(by: Ranking) -> &'static str {
+    match by {
+        Ranking::BestPerformance => "performance",
+        Ranking::BestVolatility => "volatility",
+    }
+}
+
+/// Visits every set, market and combination of objectives; the first cells of a row go with it.
+fn for_each(
+    results: &Results,
+    mut visit: impl FnMut(&[String], &Analysis, &Weights) -> Result<(), ResultsError>,
+) -> Result<(), ResultsError> {
+    let experiment = results.experiment();
+    for (set, set_name) in experiment.sets.iter().map(|set| &set.name).enumerate() {
+        for (market, plan) in experiment.markets.iter().enumerate() {
+            let normalisation = experiment.normalisation;
+            let analysis = Analysis::of(results, set, market, normalisation.0);
+            for objectives in combinations() {
+                let words: Vec<&str> = objectives.iter().map(|o| o.name()).collect();
+                let names = [
+                    set_name.clone(),
+                    plan.name.to_string(),
+                    normalisation.to_string(),
+                    words.join("+"),
+                ];
+                let weights = Weights::equal(&objectives).expect("each objective once");
+                visit(&names, &analysis, &weights)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn numbers(estimate: &Estimate) -> [String; 3] {
+    let interval = estimate.interval;
+    let number = |number: Option<f64>| number.map(|n| n.to_string()).unwrap_or_default();
+    [
+        estimate.mean.to_string(),
+        number(interval.map(|interval| interval.low)),
+        number(interval.map(|interval| interval.high)),
+    ]
+}

@@ -1,0 +1,110 @@
+//! A small experiment, and a folder that vanishes with its test.
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use tollgate_study::{Changes, Earlier, Experiment, Folder, Study};
+
+/// Two markets, two sets, two scenarios that share their default, forty jobs, two seeds.
+pub(crate) const SMALL: &str = r#"
+name = "small"
+title = "A small one"
+seeds = 2
+
+[workload]
+last = 40
+
+[[market]]
+name = "commodity"
+policies = ["fcfs-bf", "libra"]
+
+[[market]]
+name = "bid"
+policies = ["fcfs-bf", "libra-risk"]
+
+[[set]]
+name = "A"
+settings = { inaccuracy = 0 }
+
+[[set]]
+name = "B"
+
+[[scenario]]
+name = "mix"
+vary = "high-urgency"
+values = [0, 0.2, 1]
+
+[[scenario]]
+name = "penalty"
+vary = "penalty-ratio"
+values = [1, 4, 10]
+
+[[claim]]
+id = "no-wait"
+source = "by construction"
+claim = "Libra starts every job at once"
+expected = "holds"
+sets = ["A", "B"]
+market = "commodity"
+scenarios = ["mix", "penalty"]
+measure = "wait_s"
+policies = ["libra"]
+relation = "is"
+"#;
+
+pub(crate) fn small() -> Study {
+    study(SMALL)
+}
+
+pub(crate) fn study(text: &str) -> Study {
+    let experiment = Experiment::parse("small.toml", text).expect("it makes sense");
+    Study::new(experiment, text.to_owned(), &Changes::default()).expect("jobs are generated")
+}
+
+/// A folder under the target directory, empty at first and taken away in the end.
+pub(crate) struct Scratch(PathBuf);
+
+impl Scratch {
+    pub(crate) fn new(name: &str) -> Self {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("study-{name}"));
+        std::fs::remove_dir_all(&path).ok();
+        Self(path)
+    }
+
+    pub(crate) fn folder(&self) -> Folder {
+        Folder::create(&self.0).expect("the target directory can be written to")
+    }
+
+    /// Every file by name, with what it holds.
+    pub(crate) fn files(&self) -> Vec<(String, Vec<u8>)> {
+        let entries = std::fs::read_dir(&self.0).expect("the folder is there");
+        let mut files: Vec<_> = entries
+            .map(|entry| {
+                let path = entry.expect("it can be listed").path();
+                let name = path.file_name().expect("a name").to_string_lossy();
+                (name.into_owned(), std::fs::read(&path).expect("a file"))
+            })
+            .collect();
+        files.sort();
+        files
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        std::fs::remove_dir_all(&self.0).ok();
+    }
+}
+
+pub(crate) fn threads(count: usize) -> NonZeroUsize {
+    NonZeroUsize::new(count).expect("at least one")
+}
+
+/// Runs a study in a fresh folder and gives what is there afterwards.
+pub(crate) fn run_afresh(name: &str, study: &Study, count: usize) -> Vec<(String, Vec<u8>)> {
+    let scratch = Scratch::new(name);
+    study
+        .run(&scratch.folder(), threads(count), Earlier::Refuse, |_| {})
+        .expect("it runs");
+    scratch.files()
+}

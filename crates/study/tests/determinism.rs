@@ -1,0 +1,64 @@
+//! The same experiment gives the same bytes, whatever the number of threads or chunks.
+
+mod common;
+
+use common::{Scratch, run_afresh, small, threads};
+use tollgate_study::{Chunk, Earlier};
+
+#[test]
+fn threads_do_not_matter() {
+    assert_eq!(
+        run_afresh("one-thread", &small(), 1),
+        run_afresh("four-threads", &small(), 4)
+    );
+}
+
+#[test]
+fn chunks_gather_to_the_whole() {
+    let expected = run_afresh("unchunked", &small(), 1);
+    let scratch = Scratch::new("chunked");
+    let folder = scratch.folder();
+    for number in [3, 1, 2] {
+        let chunk = Chunk::new(number, 3).unwrap();
+        small()
+            .run_chunk(&folder, chunk, threads(1), |_| {})
+            .unwrap();
+    }
+    small()
+        .run(&folder, threads(1), Earlier::Resume, |_| {
+            panic!("the chunks ran everything")
+        })
+        .unwrap();
+    let mut files = scratch.files();
+    files.retain(|(name, _)| !name.starts_with("piece-"));
+    assert_eq!(files, expected);
+}
+
+#[test]
+fn a_missing_chunk_is_run_when_gathering() {
+    let expected = run_afresh("all-chunks", &small(), 1);
+    let scratch = Scratch::new("missing-chunk");
+    let folder = scratch.folder();
+    small()
+        .run_chunk(&folder, Chunk::new(2, 2).unwrap(), threads(1), |_| {})
+        .unwrap();
+    small()
+        .run(&folder, threads(1), Earlier::Resume, |_| {})
+        .unwrap();
+    let mut files = scratch.files();
+    files.retain(|(name, _)| !name.starts_with("piece-"));
+    assert_eq!(files, expected);
+}
+
+#[test]
+fn chunks_are_named_from_one() {
+    for word in ["0/3", "4/3", "1", "a/b", "1/0", ""] {
+        let error = word.parse::<Chunk>().unwrap_err().to_string();
+        assert_eq!(
+            error,
+            format!("`{word}` is no chunk: expected K/N with K from 1 to N")
+        );
+    }
+    let chunk: Chunk = "2/3".parse().unwrap();
+    assert_eq!((chunk.number(), chunk.of()), (2, 3));
+}

@@ -1,0 +1,94 @@
+//! What a user is told about a file that is no experiment.
+
+mod common;
+
+use common::SMALL;
+use tollgate_study::{Changes, Experiment, Study};
+
+/// The message for the small experiment with one thing changed.
+fn message(from: &str, to: &str) -> String {
+    assert!(SMALL.contains(from), "{from}");
+    let text = SMALL.replacen(from, to, 1);
+    let error = Experiment::parse("small.toml", &text).expect_err(to);
+    match error.hint() {
+        Some(hint) => format!("{error} ({hint})"),
+        None => error.to_string(),
+    }
+}
+
+#[test]
+fn a_wrong_key_is_named_with_its_line_and_the_right_one() {
+    let messages = [
+        message("vary =", "varry ="),
+        message("title =", "colour ="),
+        message("[[scenario]]", "[[scenarios]]"),
+        message("inaccuracy = 0", "inacuracy = 0"),
+        message("\"high-urgency\"", "\"high-urgent\""),
+    ];
+    insta::assert_snapshot!(messages.join("\n"));
+}
+
+#[test]
+fn a_wrong_value_is_named_with_its_line_and_what_it_may_be() {
+    let messages = [
+        message("[0, 0.2, 1]", "[0, 20, 1]"),
+        message("[0, 0.2, 1]", "[0, 0.2, 0.2]"),
+        message("[0, 0.2, 1]", "[]"),
+        message("[0, 0.2, 1]", "\"all\""),
+        message("inaccuracy = 0", "inaccuracy = -1"),
+        message("seeds = 2", "seeds = 0"),
+        message("\"commodity\"", "\"comodity\""),
+        message("\"fcfs-bf\"", "\"fifo\""),
+        message("name = \"B\"", "name = \"A\""),
+        message("name = \"B\"", "name = \"B/C\""),
+        message("name = \"small\"", "name = small"),
+    ];
+    insta::assert_snapshot!(messages.join("\n"));
+}
+
+#[test]
+fn a_claim_must_speak_of_what_there_is() {
+    let messages = [
+        message("sets = [\"A\", \"B\"]", "sets = [\"A\", \"C\"]"),
+        message("policies = [\"libra\"]", "policies = [\"libra-risk\"]"),
+        message("[\"mix\", \"penalty\"]", "[\"mix\", \"penalties\"]"),
+        message("\"wait_s\"", "\"wait\""),
+        message("\"wait_s\"", "\"performance\""),
+        message("relation = \"is\"", "relation = \"greater\""),
+        message("relation = \"is\"", "relation = \"is\"\nby = 1"),
+        message("relation = \"is\"", "relation = \"crosses\""),
+        message("market = \"commodity\"\nscenarios", "scenarios"),
+    ];
+    insta::assert_snapshot!(messages.join("\n"));
+}
+
+#[test]
+fn what_is_not_there_is_said() {
+    let error = Study::open("libra-risk", &Changes::default()).unwrap_err();
+    let hint = error.hint().unwrap();
+    insta::assert_snapshot!(format!("{error} ({hint})"), @"there is no study `libra-risk`, neither built in nor as a file (built in are libra-risk-2006 and integrated-risk-2008)");
+}
+
+#[test]
+fn a_change_that_makes_no_sense_is_refused() {
+    let message = |changes| {
+        let error = Study::open("libra-risk-2006", &changes).unwrap_err();
+        error.to_string()
+    };
+    let seeds = Changes {
+        seeds: Some(0),
+        ..Changes::default()
+    };
+    assert_eq!(
+        message(seeds),
+        "the number of seeds is 0: expected at least 1"
+    );
+    let scale = Changes {
+        scale: Some(f64::NAN),
+        ..Changes::default()
+    };
+    assert_eq!(
+        message(scale),
+        "the scale is NaN: expected a positive number"
+    );
+}

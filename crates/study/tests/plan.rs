@@ -1,0 +1,49 @@
+//! Runs that are the same are one.
+
+mod common;
+
+use common::{SMALL, small, study};
+use tollgate_study::Results;
+
+/// Two scenarios with three values: five settings in the bid market, whose users bid penalties,
+/// three in the commodity market; two sets, two seeds, two policies.
+#[test]
+fn each_setting_is_run_once() {
+    let study = small();
+    assert_eq!(study.plan().rows.len(), 2 * 2 * 2 * 3 * 2 * 2);
+    assert_eq!(study.plan().runs(), (5 + 3) * 2 * 2 * 2);
+}
+
+#[test]
+fn a_set_that_changes_nothing_needs_no_runs() {
+    let same = study(&SMALL.replace("settings = { inaccuracy = 0 }", ""));
+    assert_eq!(same.plan().runs(), small().plan().runs() / 2);
+}
+
+#[test]
+fn the_table_is_read_as_it_was_written() {
+    let scratch = common::Scratch::new("read-back");
+    let folder = scratch.folder();
+    let run = small().run(
+        &folder,
+        common::threads(1),
+        tollgate_study::Earlier::Refuse,
+        |_| {},
+    );
+    let (results, ledger) = run.unwrap();
+    let bytes = std::fs::read(folder.path("results.csv")).unwrap();
+    let read = Results::read(small().experiment().clone(), bytes.as_slice()).unwrap();
+    assert_eq!(read.rows(), results.rows());
+    assert_eq!(ledger.broken().count(), 0);
+
+    let text = String::from_utf8(bytes).unwrap();
+    let cut = text.trim_end().rsplit_once('\n').unwrap().0;
+    let error = Results::read(small().experiment().clone(), cut.as_bytes()).unwrap_err();
+    assert_eq!(error.to_string(), "there are 95 rows: expected 96");
+    let swapped = text.replacen("fcfs-bf", "sjf-bf", 1);
+    let error = Results::read(small().experiment().clone(), swapped.as_bytes()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "line 2: expected the results of A,commodity,mix,high-urgency,0,fcfs-bf,1"
+    );
+}
