@@ -193,7 +193,7 @@ impl<'a> Cx<'a> {
         self.effects.push(Effect::SharesChanged { node });
     }
 
-    /// Notes when a queued job is meant to start.
+    /// Notes for when processors are reserved for a queued job.
     pub fn plan(&mut self, job: JobId, at: Instant) {
         self.state.plan(job, at);
     }

@@ -154,6 +154,7 @@ impl Queue {
         };
         if self.settings.depth != Depth::AtMost(0) {
             shadow = Shadow::of(cx.view(), head.procs);
+            cx.plan(head.id, shadow.at);
             self.limit_extra(&mut shadow);
             self.backfill(cx, &head, &mut shadow);
         }

@@ -56,7 +56,7 @@ pub struct Job {
     pub accepted: Option<Acceptance>,
     /// When the present attempt started.
     pub start: Option<Instant>,
-    /// When a policy with reservations for everybody means to start it. A plan, no promise.
+    /// For when a policy last reserved processors for it. A plan, no promise.
     pub planned: Option<Instant>,
     /// Whether its user wants it ended while it runs.
     pub cancelling: bool,

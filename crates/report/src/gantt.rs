@@ -32,7 +32,8 @@ const MOST_LINES: i64 = 16;
 ///
 /// In each line, from the top: a tick for each rejected job at the instant of its decision;
 /// nodes with jobs on them; how many processors the jobs that wait ask for. A job that misses its
-/// deadline has another colour, a darker one from the deadline on. Where nodes are shared, jobs
+/// deadline has another colour, a darker one from the deadline on; a dark line across its nodes
+/// marks the instant for which they were last reserved for it. Where nodes are shared, jobs
 /// are see-through.
 #[derive(Clone, Copy, Debug)]
 pub struct Gantt<'a> {
@@ -42,6 +43,15 @@ pub struct Gantt<'a> {
     pub nodes: u32,
     /// What became of every job.
     pub jobs: &'a [Outcome],
+}
+
+/// Where a job ran, and what was reserved for it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Place<'a> {
+    /// Its nodes; empty for a job that never ran.
+    pub nodes: &'a [NodeRange],
+    /// For when processors were last reserved for it before it started.
+    pub reserved: Option<Instant>,
 }
 
 /// How jobs share nodes.
@@ -63,14 +73,14 @@ struct Lines {
 
 impl Gantt<'_> {
     /// The chart as an SVG document. For the job at a position of [`Gantt::jobs`], `number_of`
-    /// gives the number by which users know it, and `nodes_of` its nodes.
+    /// gives the number by which users know it, and `place_of` where it ran.
     pub fn to_svg<'a>(
         &self,
         number_of: impl Fn(usize) -> u64,
-        nodes_of: impl Fn(usize) -> &'a [NodeRange],
+        place_of: impl Fn(usize) -> Place<'a>,
     ) -> String {
         let lines = self.lines();
-        let bars = bars::of(self, number_of, nodes_of);
+        let bars = bars::of(self, number_of, place_of);
         let waiting = waiting::Waiting::of(self.jobs);
         let system = System::sized(self.nodes, bars::sharing(&bars), waiting.most());
         let height = TOP + system.height() * lines.count as f64 + 10.0;
@@ -82,6 +92,7 @@ impl Gantt<'_> {
             let window = lines.window(line);
             system.draw_frame(&mut svg, top, &window, lines.start, lines.step);
             system.draw_bars(&mut svg, top, &window, &bars);
+            system.draw_reservations(&mut svg, top, &window, &bars);
             system.draw_rejections(&mut svg, top, &window, self.rejections());
             system.draw_waiting(&mut svg, top, &window, &waiting);
         }

@@ -34,7 +34,7 @@ mod svg;
 pub mod tick;
 
 pub use axis::{Axis, Extent};
-pub use gantt::Gantt;
+pub use gantt::{Gantt, Place};
 pub use line_chart::{LineChart, Point, Series};
 pub use look::Look;
 pub use page::Page;

@@ -8,7 +8,7 @@ use tollgate_gate::{
 };
 use tollgate_model::outcome::Ran;
 use tollgate_model::{Credits, Decision, Instant, JobId, Market, NodeId, NodeRange, Outcome, Span};
-use tollgate_policy::{Policy, TOLERANCE_S, Timers};
+use tollgate_policy::{Job, Policy, TOLERANCE_S, Timers};
 use tollgate_workload::Arrival;
 
 use crate::check;
@@ -44,11 +44,13 @@ pub struct Replay {
     pub placements: Option<Placements>,
 }
 
-/// Where each job ran: node ranges in ascending order, empty for a job that never did.
+/// Where each job ran: node ranges in ascending order, empty for a job that never did. And what
+/// was reserved for it before.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Placements {
     ranges: Vec<NodeRange>,
     spans: Vec<(u32, u32)>,
+    reserved: Vec<Option<Instant>>,
 }
 
 impl Placements {
@@ -56,13 +58,20 @@ impl Placements {
         Self {
             ranges: Vec::new(),
             spans: vec![(0, 0); jobs],
+            reserved: vec![None; jobs],
         }
     }
 
-    fn set(&mut self, job: usize, ranges: &[NodeRange]) {
+    fn set(&mut self, index: usize, job: &Job) {
         let from = self.ranges.len() as u32;
-        self.ranges.extend_from_slice(ranges);
-        self.spans[job] = (from, self.ranges.len() as u32);
+        self.ranges.extend_from_slice(job.placement());
+        self.spans[index] = (from, self.ranges.len() as u32);
+        self.reserved[index] = job.planned;
+    }
+
+    /// For when processors were last reserved for the `job`-th job before it started, if ever.
+    pub fn reserved(&self, job: usize) -> Option<Instant> {
+        self.reserved[job]
     }
 
     /// Where the `job`-th job ran.
@@ -347,7 +356,7 @@ impl World {
             utility: truth.utility,
         });
         if let Some(placements) = &mut self.placements {
-            placements.set(truth.index, job.placement());
+            placements.set(truth.index, job);
         }
     }
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use tollgate_report::Gantt;
+use tollgate_report::{Gantt, Place};
 use tollgate_sim::Replay;
 
 use super::input::Input;
@@ -28,7 +28,12 @@ pub(super) fn write(
     let placements = replay.placements.as_ref();
     let svg = gantt.to_svg(
         |job| input.workload.number(job),
-        |job| placements.map_or(&[], |placements| placements.of(job)),
+        |job| {
+            placements.map_or_else(Place::default, |placements| Place {
+                nodes: placements.of(job),
+                reserved: placements.reserved(job),
+            })
+        },
     );
     fs::write(path, svg).map_err(|error| Failure::Write {
         file: path.display().to_string(),

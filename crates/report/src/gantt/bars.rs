@@ -2,7 +2,7 @@
 
 use tollgate_model::{Instant, NodeRange, Outcome, Span};
 
-use super::{Gantt, Sharing};
+use super::{Gantt, Place, Sharing};
 
 /// A job that ran, as it is drawn.
 pub(super) struct Bar {
@@ -10,6 +10,8 @@ pub(super) struct Bar {
     pub(super) finish: Instant,
     /// The deadline, if it was missed.
     pub(super) missed: Option<Instant>,
+    /// For when its nodes were last reserved for it.
+    pub(super) reserved: Option<Instant>,
     /// Its nodes, neighbours as one range.
     pub(super) nodes: Vec<NodeRange>,
     /// What is said when it is pointed at.
@@ -20,17 +22,19 @@ pub(super) struct Bar {
 pub(super) fn of<'a>(
     gantt: &Gantt<'_>,
     number_of: impl Fn(usize) -> u64,
-    nodes_of: impl Fn(usize) -> &'a [NodeRange],
+    place_of: impl Fn(usize) -> Place<'a>,
 ) -> Vec<Bar> {
     let bar = |(index, job): (usize, &Outcome)| {
         let ran = job.ran?;
-        let nodes = merged(nodes_of(index), gantt.nodes);
+        let place = place_of(index);
+        let nodes = merged(place.nodes, gantt.nodes);
         (!nodes.is_empty()).then(|| Bar {
             start: ran.start,
             finish: ran.finish,
             missed: job.due.filter(|_| job.delay() > Span::ZERO),
+            reserved: place.reserved,
             nodes,
-            words: words(number_of(index), job),
+            words: words(number_of(index), job, place.reserved),
         })
     };
     gantt.jobs.iter().enumerate().filter_map(bar).collect()
@@ -78,7 +82,7 @@ fn merged(ranges: &[NodeRange], nodes: u32) -> Vec<NodeRange> {
     merged
 }
 
-fn words(number: u64, job: &Outcome) -> String {
+fn words(number: u64, job: &Outcome, reserved: Option<Instant>) -> String {
     let wait = job.wait().unwrap_or(Span::ZERO);
     let delay = job.delay();
     let deadline = match job.due {
@@ -89,13 +93,21 @@ fn words(number: u64, job: &Outcome) -> String {
             format!(", {} to spare", hours(spare.max(Span::ZERO)))
         }
     };
+    let early = job.ran.zip(reserved).map(|(ran, at)| at.since(ran.start));
+    let reservation = match early {
+        None => String::new(),
+        Some(early) if early > Span::ZERO => {
+            format!(", started {} before its reservation", hours(early))
+        }
+        Some(_) => ", started at its reservation".to_owned(),
+    };
     let processors = if job.procs == 1 {
         "processor"
     } else {
         "processors"
     };
     format!(
-        "job {number}: {} {processors}, ran {}, waited {}{deadline}",
+        "job {number}: {} {processors}, ran {}, waited {}{reservation}{deadline}",
         job.procs,
         hours(
             job.ran
@@ -130,6 +142,7 @@ mod tests {
             start: Instant::from_secs(start),
             finish: Instant::from_secs(finish),
             missed: None,
+            reserved: None,
             nodes: vec![nodes],
             words: String::new(),
         }

@@ -32,6 +32,12 @@ pub(super) const LATE: Tint = Tint {
     colour: "#a63603",
     words: "late job, past its deadline",
 };
+/// The instant for which processors were reserved for a job.
+pub(super) const RESERVED: Tint = Tint {
+    class: "reserved",
+    colour: "#1a3a52",
+    words: "reserved start",
+};
 /// A rejected job.
 pub(super) const REJECTED: Tint = Tint {
     class: "rejected",
@@ -48,11 +54,13 @@ pub(super) const WAITING: Tint = Tint {
 /// Draws all of them in a row on the base line `y`.
 pub(super) fn draw(svg: &mut Svg, y: f64) {
     let mut x = LEFT;
-    for tint in [MET, MISSED, LATE, REJECTED, WAITING] {
+    for tint in [MET, MISSED, LATE, RESERVED, REJECTED, WAITING] {
         tint.open(svg);
         let (left, top) = (Px(x), Px(y - 9.0));
         let sample = if tint.class == REJECTED.class {
             format!("M{left} {top}h1v10h-1zm5 0h1v10h-1zm3 0h1v10h-1z")
+        } else if tint.class == RESERVED.class {
+            format!("M{} {top}h1.5v10h-1.5z", Px(x + 8.0))
         } else {
             format!("M{left} {top}h18v10h-18z")
         };

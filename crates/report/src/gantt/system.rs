@@ -3,7 +3,7 @@
 use tollgate_model::{Instant, NodeRange};
 
 use super::bars::Bar;
-use super::key::{LATE, MET, MISSED, REJECTED, Tint, WAITING};
+use super::key::{LATE, MET, MISSED, REJECTED, RESERVED, Tint, WAITING};
 use super::time_axis::TimeStep;
 use super::waiting::Waiting;
 use super::{LEFT, RIGHT, Sharing, WIDTH, Window};
@@ -23,6 +23,8 @@ const BELOW: f64 = 34.0;
 const SIZE: f64 = 11.0;
 /// No job is drawn narrower than this: every one is to be seen.
 const MIN_BAR: f64 = 0.5;
+/// How wide the line of a reservation is.
+const RESERVED_WIDTH: f64 = 0.8;
 
 /// The sizes that all lines share.
 pub(super) struct System {
@@ -180,6 +182,20 @@ impl System {
         }
         svg.close();
         svg.close();
+    }
+
+    /// A line across the nodes of each job for which processors had been reserved.
+    pub(super) fn draw_reservations(&self, svg: &mut Svg, top: f64, window: &Window, bars: &[Bar]) {
+        let reserved = bars.iter().filter_map(|bar| Some((bar, bar.reserved?)));
+        let mut lines = String::new();
+        for (bar, at) in reserved.filter(|(_, at)| window.holds(*at)) {
+            lines += &self.rectangles(top, (window.place(at), RESERVED_WIDTH), &bar.nodes);
+        }
+        if !lines.is_empty() {
+            RESERVED.open(svg);
+            svg.path("fill=\"currentColor\"", &lines, None);
+            svg.close();
+        }
     }
 
     fn rectangles(&self, top: f64, (x, width): (f64, f64), nodes: &[NodeRange]) -> String {

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use tollgate_model::outcome::Ran;
 use tollgate_model::{Credits, Decision, Instant, NodeRange, Outcome, Reason, Span};
-use tollgate_report::Gantt;
+use tollgate_report::{Gantt, Place};
 
 use crate::xml::{drawn, texts};
 
@@ -35,7 +35,13 @@ fn svg(jobs: &[Outcome], nodes: u32, nodes_of: impl Fn(usize) -> Vec<NodeRange>)
         nodes,
         jobs,
     };
-    gantt.to_svg(|job| job as u64 + 1, |job| &places[job])
+    gantt.to_svg(
+        |job| job as u64 + 1,
+        |job| Place {
+            nodes: &places[job],
+            reserved: (job % 2 == 0).then_some(jobs[job].submit),
+        },
+    )
 }
 
 const fn range(first: u32, len: u32) -> NodeRange {
