@@ -1,8 +1,10 @@
 //! The words that are understood.
 
+use std::str::FromStr;
+
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::{policies, replay};
+use crate::{policies, replay, study};
 
 /// Decide which jobs a shared cluster should promise to finish, by when and at what price.
 #[derive(Debug, Parser)]
@@ -16,6 +18,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Replay(Box<replay::Args>),
     Policies(policies::Args),
+    Study(study::Args),
 }
 
 /// How an answer is written.
@@ -25,6 +28,12 @@ pub(crate) enum Format {
     Table,
     /// One object.
     Json,
-    /// One line a policy.
+    /// One line a policy, or a claim.
     Csv,
+}
+
+/// Reads a count.
+pub(crate) fn count<N: FromStr>(word: &str) -> Result<N, &'static str> {
+    word.parse()
+        .map_err(|_| "expected a whole number, at least 1")
 }

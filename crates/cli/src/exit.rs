@@ -8,12 +8,15 @@
 //!
 //! The command-line parser itself answers unknown words with code 2.
 
+use std::borrow::Cow;
 use std::io::{self, ErrorKind};
 use std::process::ExitCode;
 
 use tollgate_gate::Violation;
 use tollgate_model::Market;
 use tollgate_policy::PolicyError;
+use tollgate_study::StudyError;
+use tollgate_study::batch::BatchError;
 use tollgate_workload::{OpenError, ReadError, SettingsError};
 
 use crate::voice;
@@ -39,6 +42,19 @@ pub(crate) enum Failure {
     /// More nodes than any machine has.
     #[error("{machine}: expected at most {most} nodes")]
     HugeMachine { machine: String, most: u32 },
+    /// A study cannot be run.
+    #[error("{0}")]
+    Study(#[from] StudyError),
+    /// Its job array did not come to its end.
+    #[error("{0}")]
+    Batch(#[from] BatchError),
+    /// Claims that are expected to hold do not.
+    #[error("{broken} of {all} claims are expected to hold and do not: {ids}")]
+    Claims {
+        broken: usize,
+        all: usize,
+        ids: String,
+    },
     /// A schedule is impossible. A bug in tollgate.
     #[error("policy `{policy}`: the schedule is impossible: {violation}")]
     Violation {
@@ -76,13 +92,19 @@ impl Failure {
             | Self::HugeMachine { .. }
             | Self::JobsOutToStdout => Exit::Usage,
             Self::Input(error) => exit_of_input(&error.cause),
-            Self::Violation { .. } | Self::Write { .. } | Self::Print(_) => Exit::Failed,
+            Self::Study(error) => exit_of_study(error),
+            Self::Violation { .. }
+            | Self::Batch(_)
+            | Self::Claims { .. }
+            | Self::Write { .. }
+            | Self::Print(_) => Exit::Failed,
         }
     }
 
     /// The next thing to try, if there is one.
-    fn hint(&self) -> Option<&'static str> {
-        match self {
+    fn hint(&self) -> Option<Cow<'static, str>> {
+        let hint = match self {
+            Self::Study(error) => return error.hint().map(Cow::Owned),
             Self::Policy(_) => Some("`tollgate policies` lists the policies and their parameters"),
             Self::WrongMarket { .. } => Some("add `--market bid` or `--market commodity`"),
             Self::Input(error) => error.hint(),
@@ -92,8 +114,10 @@ impl Failure {
                 Some("this is a bug in tollgate; please report it with the command and the input")
             }
             Self::JobsOutToStdout => Some("`--jobs-out /dev/stdout` mixes both, if that is meant"),
-            Self::Settings(_) | Self::Write { .. } | Self::Print(_) => None,
-        }
+            Self::Batch(error) => Some(error.hint()),
+            Self::Settings(_) | Self::Claims { .. } | Self::Write { .. } | Self::Print(_) => None,
+        };
+        hint.map(Cow::Borrowed)
     }
 }
 
@@ -114,6 +138,19 @@ fn exit_of_input(cause: &ReadError) -> Exit {
     }
 }
 
+/// Wrong words, files and folders are wrong usage; what breaks while it is used has failed.
+fn exit_of_study(error: &StudyError) -> Exit {
+    match error {
+        StudyError::Unknown(_)
+        | StudyError::Experiment(_)
+        | StudyError::Change { .. }
+        | StudyError::Occupied(_)
+        | StudyError::Foreign(_) => Exit::Usage,
+        StudyError::Workload(error) => exit_of_input(&error.cause),
+        StudyError::File { .. } | StudyError::Table { .. } => Exit::Failed,
+    }
+}
+
 /// Says what went wrong, if anything did, and ends.
 pub(crate) fn conclude(done: Result<(), Failure>) -> ExitCode {
     let Err(failure) = done else {
@@ -121,7 +158,7 @@ pub(crate) fn conclude(done: Result<(), Failure>) -> ExitCode {
     };
     let exit = failure.exit();
     if exit != Exit::Done {
-        voice::error(&failure, failure.hint());
+        voice::error(&failure, failure.hint().as_deref());
     }
     ExitCode::from(exit as u8)
 }

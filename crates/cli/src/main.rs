@@ -6,6 +6,7 @@
 //! | [`exit`] | what can go wrong, in one message each, and the exit codes |
 //! | [`policies`] | `tollgate policies` |
 //! | [`replay`] | `tollgate replay` |
+//! | [`study`] | `tollgate study` |
 //! | [`in_order`] | work in parallel, results in order |
 //! | [`progress`] | a bar for long runs on a terminal |
 //! | [`voice`] | what is said on standard error |
@@ -18,6 +19,7 @@ mod in_order;
 mod policies;
 mod progress;
 mod replay;
+mod study;
 mod voice;
 
 use std::process::ExitCode;
@@ -30,6 +32,7 @@ fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Replay(args) => replay::run(&args),
         Command::Policies(args) => policies::run(&args),
+        Command::Study(args) => study::run(&args),
     };
     exit::conclude(done)
 }

@@ -53,7 +53,10 @@ impl Folder {
     }
 
     /// Writes a file so that it is there as a whole or not at all, whenever this is killed.
-    pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let draft = self.path(&format!(".{name}.draft"));
         let mut file = File::create(&draft)?;
         file.write_all(bytes)?;

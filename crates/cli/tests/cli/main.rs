@@ -6,6 +6,7 @@
 //! | [`policies`] | `tollgate policies` |
 //! | [`replay`] | `tollgate replay` on the embedded workload and on small files |
 //! | [`bad_input`] | one message and an exit code for everything that is wrong |
+//! | [`study`] | `tollgate study` |
 //! | [`same_bytes`] | the same input gives the same bytes on any number of threads |
 //! | [`checked`] | every schedule passes its verification |
 //! | [`pipes`] | readers that stop reading |
@@ -22,3 +23,4 @@ mod program;
 mod published;
 mod replay;
 mod same_bytes;
+mod study;
