@@ -15,6 +15,8 @@ use std::process::ExitCode;
 use tollgate_gate::Violation;
 use tollgate_model::Market;
 use tollgate_policy::PolicyError;
+use tollgate_report::folder::WriteError;
+use tollgate_report::study::FinishedError;
 use tollgate_study::StudyError;
 use tollgate_study::batch::BatchError;
 use tollgate_workload::{OpenError, ReadError, SettingsError};
@@ -64,6 +66,15 @@ pub(crate) enum Failure {
     /// Rows of jobs would be mixed with the answer.
     #[error("--jobs-out: expected the name of a file, got `-`")]
     JobsOutToStdout,
+    /// A chart shows one schedule.
+    #[error("--gantt: expected one policy, got {policies}")]
+    GanttOfSeveral { policies: usize },
+    /// There is no finished study to report on.
+    #[error("{0}")]
+    Finished(#[from] FinishedError),
+    /// A report cannot be written.
+    #[error("{0}")]
+    Report(#[from] WriteError),
     /// A file cannot be written.
     #[error("{file}: cannot be written: {error}")]
     Write { file: String, error: io::Error },
@@ -90,12 +101,15 @@ impl Failure {
             | Self::Settings(_)
             | Self::NothingRan { .. }
             | Self::HugeMachine { .. }
-            | Self::JobsOutToStdout => Exit::Usage,
+            | Self::JobsOutToStdout
+            | Self::GanttOfSeveral { .. } => Exit::Usage,
             Self::Input(error) => exit_of_input(&error.cause),
             Self::Study(error) => exit_of_study(error),
+            Self::Finished(_) => Exit::Usage,
             Self::Violation { .. }
             | Self::Batch(_)
             | Self::Claims { .. }
+            | Self::Report(_)
             | Self::Write { .. }
             | Self::Print(_) => Exit::Failed,
         }
@@ -114,8 +128,14 @@ impl Failure {
                 Some("this is a bug in tollgate; please report it with the command and the input")
             }
             Self::JobsOutToStdout => Some("`--jobs-out /dev/stdout` mixes both, if that is meant"),
+            Self::GanttOfSeveral { .. } => Some("choose the one to be drawn with `--policy`"),
+            Self::Finished(error) => error.hint(),
             Self::Batch(error) => Some(error.hint()),
-            Self::Settings(_) | Self::Claims { .. } | Self::Write { .. } | Self::Print(_) => None,
+            Self::Report(_)
+            | Self::Settings(_)
+            | Self::Claims { .. }
+            | Self::Write { .. }
+            | Self::Print(_) => None,
         };
         hint.map(Cow::Borrowed)
     }

@@ -7,11 +7,13 @@
 //! | [`input`] | the jobs, and what is said about them |
 //! | [`mod@run`] | every policy over the jobs, in parallel |
 //! | [`jobs`] | a row for each job and policy into a file |
+//! | [`gantt`] | the schedule of a policy as a picture |
 //! | [`keys`] | the answer as the keys of JSON and CSV |
 //! | [`print`](mod@print) | the answer as it was asked for |
 //! | [`table`] | the answer for people |
 
 mod args;
+mod gantt;
 mod input;
 mod jobs;
 mod keys;

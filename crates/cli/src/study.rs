@@ -6,10 +6,12 @@
 //! | [`run`] | `study run` and `study chunk` |
 //! | [`batch`] | a run as a job array |
 //! | [`print`] | the claims ledger |
+//! | [`report`] | `tollgate study report` |
 
 mod args;
 mod batch;
 mod print;
+mod report;
 mod run;
 
 use std::io::{self, Write};
@@ -43,6 +45,7 @@ enum Command {
     },
     Run(Box<args::Run>),
     Chunk(args::Chunk),
+    Report(report::Args),
     /// Print the JSON schema of an experiment's file
     Schema,
 }
@@ -53,6 +56,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         Command::Show { name } => show(name),
         Command::Run(args) => run::run(args),
         Command::Chunk(args) => run::chunk(args),
+        Command::Report(args) => report::run(args),
         Command::Schema => print_text(&Experiment::schema()),
     }
 }

@@ -46,7 +46,7 @@ pub struct Queue {
 /// The head did not fit, and nobody else did.
 #[derive(Clone, Debug)]
 struct Blocked {
-    head: Key,
+    head: Waiting,
     shadow: Shadow,
     /// Who arrived since: only they can be candidates, for time alone makes nobody fit.
     fresh: Vec<Waiting>,
@@ -155,10 +155,10 @@ impl Queue {
         if self.settings.depth != Depth::AtMost(0) {
             shadow = Shadow::of(cx.view(), head.procs);
             self.limit_extra(&mut shadow);
-            self.backfill(cx, head.procs, &mut shadow);
+            self.backfill(cx, &head, &mut shadow);
         }
         self.blocked = Some(Blocked {
-            head: head.key(),
+            head,
             shadow,
             fresh: Vec::new(),
         });
@@ -193,6 +193,8 @@ impl Queue {
                 if blocked.shadow.room(cx.now(), cx.n_idle()).fits(job) {
                     self.waiting.remove(job.key());
                     self.start_candidate(cx, job, &mut blocked.shadow);
+                    let (head, at) = (blocked.head, blocked.shadow.at);
+                    cx.verify(|view| shadow_stays(view, head.procs, at));
                 }
             }
         }
@@ -201,7 +203,7 @@ impl Queue {
     }
 
     /// Starts, in order, every job behind the head that leaves its reservation where it is.
-    fn backfill(&mut self, cx: &mut Cx<'_>, head_procs: u32, shadow: &mut Shadow) {
+    fn backfill(&mut self, cx: &mut Cx<'_>, head: &Waiting, shadow: &mut Shadow) {
         let (test, now) = (self.settings.test, cx.now());
         let mut cursor = Cursor::default().next();
         while cx.n_idle() > 0 {
@@ -220,7 +222,7 @@ impl Queue {
                 Some(reason) => cx.reject(job.id, reason),
                 None => self.start_candidate(cx, &job, shadow),
             }
-            cx.verify(|view| shadow_stays(view, head_procs, shadow.at));
+            cx.verify(|view| shadow_stays(view, head.procs, shadow.at));
         }
     }
 
@@ -317,7 +319,7 @@ impl Policy for Queue {
             self.penalties.waiting = self.penalties.waiting + job.spec.sla.penalty;
         }
         match &mut self.blocked {
-            Some(blocked) if blocked.head < entry.key() => blocked.fresh.push(entry),
+            Some(blocked) if blocked.head.key() < entry.key() => blocked.fresh.push(entry),
             Some(_) | None => self.blocked = None,
         }
     }

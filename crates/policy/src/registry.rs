@@ -226,6 +226,19 @@ impl fmt::Display for Choice {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn no_words_panic_and_what_is_read_is_written_back(
+            words in "((easy|edf|libra|conservative|first-reward|x)?[:,=]?(order|depth|extra|test|slack|fit|overrun)?=?(sjf|all|2|true|keep|-1)?,?){0,4}",
+        ) {
+            if let Ok(choices) = Choice::parse_list(&words) {
+                let written: Vec<String> = choices.iter().map(Choice::to_string).collect();
+                prop_assert_eq!(Choice::parse_list(&written.join(",")), Ok(choices));
+            }
+        }
+    }
 
     #[test]
     fn no_two_policies_are_the_same() {

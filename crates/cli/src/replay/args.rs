@@ -54,6 +54,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     pub(super) jobs_out: Option<PathBuf>,
 
+    /// Draw the schedule into this file, as SVG: nodes down, time across, rejections on top. For
+    /// one policy
+    #[arg(long, value_name = "FILE")]
+    pub(super) gantt: Option<PathBuf>,
+
     /// Verify every schedule after each event and at the end
     #[arg(long)]
     pub(super) check: bool,

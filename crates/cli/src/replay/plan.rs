@@ -26,6 +26,8 @@ pub(super) struct Plan {
     pub(super) choices: Vec<Choice>,
     pub(super) record: Record,
     pub(super) jobs_out: Option<PathBuf>,
+    /// There is one policy if there is a chart.
+    pub(super) gantt: Option<PathBuf>,
     threads: Option<NonZeroUsize>,
     pub(super) format: Format,
     pub(super) voice: Voice,
@@ -38,15 +40,22 @@ impl Plan {
         if args.jobs_out.as_deref() == Some(Path::new("-")) {
             return Err(Failure::JobsOutToStdout);
         }
+        let choices = choices(&args.policies, args.market)?;
+        if args.gantt.is_some() && choices.len() != 1 {
+            return Err(Failure::GanttOfSeveral {
+                policies: choices.len(),
+            });
+        }
         Ok(Self {
             file: args.workload.clone(),
             last: args.last,
             jobs,
             market: args.market,
             nodes: args.nodes,
-            choices: choices(&args.policies, args.market)?,
+            choices,
             record: record(args),
             jobs_out: args.jobs_out.clone(),
+            gantt: args.gantt.clone(),
             threads: args.threads,
             format: args.format,
             voice: if args.quiet {
@@ -64,6 +73,11 @@ impl Plan {
             0 | 1 => NonZeroUsize::MIN,
             _ => self.threads.unwrap_or_else(processors),
         }
+    }
+
+    /// Whether somebody wants the whole story of each job.
+    pub(super) fn tells_stories(&self) -> bool {
+        self.jobs_out.is_some() || self.gantt.is_some()
     }
 
     /// Whether every schedule is verified.
@@ -90,10 +104,10 @@ fn choices(lists: &[String], market: Market) -> Result<Vec<Choice>, Failure> {
 }
 
 fn record(args: &Args) -> Record {
-    match (&args.jobs_out, args.check) {
-        (_, true) => Record::Checked,
-        (Some(_), false) => Record::Placements,
-        (None, false) => Record::Outcomes,
+    match (&args.jobs_out, &args.gantt, args.check) {
+        (_, _, true) => Record::Checked,
+        (Some(_), _, false) | (_, Some(_), false) => Record::Placements,
+        (None, None, false) => Record::Outcomes,
     }
 }
 

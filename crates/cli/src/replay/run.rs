@@ -4,6 +4,7 @@ use tollgate_policy::Choice;
 use tollgate_risk::Objectives;
 use tollgate_sim::{self as sim, Replay};
 
+use super::gantt;
 use super::input::Input;
 use super::jobs::JobsOut;
 use super::plan::Plan;
@@ -33,8 +34,11 @@ pub(super) fn every_policy(plan: &Plan, input: &Input) -> Result<Vec<Answer>, Fa
         |n| one_policy(plan, input, &plan.choices[n], progress.as_ref()),
         |n, (objectives, replay)| {
             let policy = plan.choices[n].to_string();
-            if let (Some(jobs_out), Some(replay)) = (&mut jobs_out, replay) {
-                jobs_out.write(&policy, &replay)?;
+            if let (Some(jobs_out), Some(replay)) = (&mut jobs_out, &replay) {
+                jobs_out.write(&policy, replay)?;
+            }
+            if let (Some(path), Some(replay)) = (&plan.gantt, &replay) {
+                gantt::write(path, &policy, input, replay)?;
             }
             answers.push(Answer { policy, objectives });
             Ok(())
@@ -71,5 +75,5 @@ fn one_policy(
             }
         })?;
     let objectives = Objectives::of(&replay.outcomes, settings.nodes, settings.market);
-    Ok((objectives, plan.jobs_out.is_some().then_some(replay)))
+    Ok((objectives, plan.tells_stories().then_some(replay)))
 }

@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tollgate_study::{Earlier, Folder, Ledger, Progress, Study};
 
 use super::args::{Chunk, Engine, Run};
-use super::{batch, print};
+use super::{batch, print, report};
 use crate::exit::Failure;
 use crate::voice::{Voice, counted};
 
@@ -41,6 +41,7 @@ pub(super) fn run(args: &Run) -> Result<(), Failure> {
     });
     bar.finish_and_clear();
     let (_, ledger) = outcome?;
+    report::write(&path)?;
     print::ledger(&ledger, args.format)?;
     voice.note(format!("the results are in {}", path.display()));
     if args.strict { strict(&ledger) } else { Ok(()) }

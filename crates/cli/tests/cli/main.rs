@@ -5,8 +5,10 @@
 //! | [`help`] | what it says about itself |
 //! | [`policies`] | `tollgate policies` |
 //! | [`replay`] | `tollgate replay` on the embedded workload and on small files |
+//! | [`gantt`] | the picture of a schedule |
 //! | [`bad_input`] | one message and an exit code for everything that is wrong |
 //! | [`study`] | `tollgate study` |
+//! | [`study_report`] | `tollgate study report` |
 //! | [`same_bytes`] | the same input gives the same bytes on any number of threads |
 //! | [`checked`] | every schedule passes its verification |
 //! | [`pipes`] | readers that stop reading |
@@ -16,6 +18,7 @@
 mod bad_input;
 mod checked;
 mod documents;
+mod gantt;
 mod help;
 mod pipes;
 mod policies;
@@ -24,3 +27,4 @@ mod published;
 mod replay;
 mod same_bytes;
 mod study;
+mod study_report;

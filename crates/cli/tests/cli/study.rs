@@ -86,7 +86,9 @@ fn a_run_ends_with_the_ledger_and_leaves_its_files() {
     insta::assert_snapshot!(ran);
     let expected = [
         "claims.csv",
+        "figures",
         "rankings.csv",
+        "report.html",
         "results.csv",
         "risk.csv",
         "study.toml",

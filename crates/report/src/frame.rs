@@ -1,0 +1,160 @@
+//! What is around the data of a chart: title, legend, axes with their marks and labels.
+
+use crate::axis::{Axis, Scale};
+use crate::font;
+use crate::legend::Legend;
+use crate::look::Look;
+use crate::svg::{Anchor, Px, Svg};
+use crate::tick::drawable;
+
+/// The width of a chart in pixels: two stand side by side on a page of print.
+const WIDTH: f64 = 480.0;
+/// The height of the part that holds the data.
+const PLOT_HEIGHT: f64 = 230.0;
+/// Space at the outer edges.
+const EDGE: f64 = 10.0;
+/// Between the frame and the outermost values, so that marks there do not touch it.
+const INSET: f64 = 8.0;
+/// Letters of the title, of labels and of the numbers at marks.
+const TITLE_SIZE: f64 = 14.0;
+const LABEL_SIZE: f64 = 12.0;
+const MARK_SIZE: f64 = 11.0;
+/// The length of a mark on an axis.
+const TICK: f64 = 4.0;
+/// How many marks the axes have at most.
+const MOST_X: usize = 7;
+const MOST_Y: usize = 6;
+
+/// What a chart has around its data.
+pub(crate) struct Surroundings<'a> {
+    pub(crate) title: &'a str,
+    pub(crate) x: &'a Axis,
+    pub(crate) y: &'a Axis,
+    pub(crate) names: Vec<(&'a str, Look)>,
+}
+
+/// The two scales of a chart that has been begun.
+pub(crate) struct Frame {
+    pub(crate) x: Scale,
+    pub(crate) y: Scale,
+}
+
+/// A rectangle in pixels.
+#[derive(Clone, Copy)]
+struct Area {
+    left: f64,
+    top: f64,
+    right: f64,
+    bottom: f64,
+}
+
+impl Frame {
+    /// Begins a picture for these points, given as values of both axes.
+    pub(crate) fn begin(
+        around: &Surroundings<'_>,
+        points: impl Iterator<Item = (f64, f64)> + Clone,
+    ) -> (Svg, Self) {
+        let x = Scale::of(around.x.extent, points.clone().map(|point| point.0), MOST_X);
+        let y = Scale::of(around.y.extent, points.map(|point| point.1), MOST_Y);
+        let legend = Legend::arranged(around.names.iter().copied(), WIDTH - 2.0 * EDGE);
+        let top = 2.0 * EDGE + TITLE_SIZE + legend.height() + 4.0;
+        let area = Area {
+            left: 1.5 * EDGE + LABEL_SIZE + widest_mark(&y) + TICK + 4.0,
+            top,
+            right: WIDTH - 1.5 * EDGE,
+            bottom: top + PLOT_HEIGHT,
+        };
+        let height = area.bottom + TICK + 1.6 * EDGE + MARK_SIZE + LABEL_SIZE;
+        let frame = Self {
+            x: x.between(area.left + INSET, area.right - INSET),
+            y: y.between(area.bottom - INSET, area.top + INSET),
+        };
+        let mut svg = Svg::new(WIDTH, height, around.title);
+        frame.draw_grid(&mut svg, area);
+        frame.draw_words(&mut svg, area, around, height);
+        legend.draw(&mut svg, (EDGE, EDGE + TITLE_SIZE + 6.0));
+        (svg, frame)
+    }
+
+    /// Where a point lies, if it can be drawn at all.
+    pub(crate) fn place(&self, (x, y): (f64, f64)) -> Option<(f64, f64)> {
+        (drawable(x) && drawable(y)).then(|| (self.x.place(x), self.y.place(y)))
+    }
+
+    fn draw_grid(&self, svg: &mut Svg, area: Area) {
+        let (width, height) = (Px(area.right - area.left), Px(area.bottom - area.top));
+        let (left, top) = (Px(area.left), Px(area.top));
+        let horizontal = self
+            .y
+            .marks()
+            .map(|(y, _)| format!("M{left} {}h{width}", Px(y)));
+        let vertical = self
+            .x
+            .marks()
+            .map(|(x, _)| format!("M{} {top}v{height}", Px(x)));
+        let grid: String = horizontal.chain(vertical).collect();
+        svg.open("class=\"grid\" color=\"#e3e3e3\"");
+        svg.path("stroke=\"currentColor\"", &grid, None);
+        svg.close();
+        let (tick, bottom) = (Px(TICK), Px(area.bottom));
+        let left_ticks = self
+            .y
+            .marks()
+            .map(|(y, _)| format!("M{left} {}h-{tick}", Px(y)));
+        let bottom_ticks = self
+            .x
+            .marks()
+            .map(|(x, _)| format!("M{} {bottom}v{tick}", Px(x)));
+        let ticks: String = left_ticks.chain(bottom_ticks).collect();
+        svg.open("class=\"axis\" color=\"#666666\"");
+        let outline = format!("M{left} {top}h{width}v{height}H{left}z{ticks}");
+        svg.path("fill=\"none\" stroke=\"currentColor\"", &outline, None);
+        svg.close();
+    }
+
+    fn draw_words(&self, svg: &mut Svg, area: Area, around: &Surroundings<'_>, height: f64) {
+        svg.open("class=\"ink\" color=\"#222222\" fill=\"currentColor\"");
+        let title = font::shortened(around.title, TITLE_SIZE, WIDTH - 2.0 * EDGE);
+        svg.text(
+            (EDGE, EDGE + TITLE_SIZE * 0.8),
+            Anchor::Start,
+            TITLE_SIZE,
+            &title,
+        );
+        for (y, label) in self.y.marks() {
+            let place = (area.left - TICK - 3.0, y + MARK_SIZE * 0.35);
+            svg.text(place, Anchor::End, MARK_SIZE, &label);
+        }
+        for (x, label) in self.x.marks() {
+            let place = (x, area.bottom + TICK + MARK_SIZE);
+            svg.text(place, Anchor::Middle, MARK_SIZE, &label);
+        }
+        let (middle_x, middle_y) = (
+            f64::midpoint(area.left, area.right),
+            f64::midpoint(area.top, area.bottom),
+        );
+        let (caption_x, caption_y) = (around.x.caption(), around.y.caption());
+        let caption_x = font::shortened(&caption_x, LABEL_SIZE, area.right - area.left);
+        let caption_y = font::shortened(&caption_y, LABEL_SIZE, PLOT_HEIGHT + 20.0);
+        svg.text(
+            (middle_x, height - EDGE),
+            Anchor::Middle,
+            LABEL_SIZE,
+            &caption_x,
+        );
+        svg.text_upwards(
+            (EDGE + LABEL_SIZE * 0.8, middle_y),
+            Anchor::Middle,
+            LABEL_SIZE,
+            &caption_y,
+        );
+        svg.close();
+    }
+}
+
+fn widest_mark(scale: &Scale) -> f64 {
+    scale
+        .marks()
+        .map(|(_, label)| font::width(&label, MARK_SIZE))
+        .fold(0.0, f64::max)
+}

@@ -1,0 +1,171 @@
+//! The jobs of a Gantt chart as rectangles.
+
+use tollgate_model::{Instant, NodeRange, Outcome, Span};
+
+use super::{Gantt, Sharing};
+
+/// A job that ran, as it is drawn.
+pub(super) struct Bar {
+    pub(super) start: Instant,
+    pub(super) finish: Instant,
+    /// The deadline, if it was missed.
+    pub(super) missed: Option<Instant>,
+    /// Its nodes, neighbours as one range.
+    pub(super) nodes: Vec<NodeRange>,
+    /// What is said when it is pointed at.
+    pub(super) words: String,
+}
+
+/// The jobs that ran on nodes of the chart, in order.
+pub(super) fn of<'a>(
+    gantt: &Gantt<'_>,
+    number_of: impl Fn(usize) -> u64,
+    nodes_of: impl Fn(usize) -> &'a [NodeRange],
+) -> Vec<Bar> {
+    let bar = |(index, job): (usize, &Outcome)| {
+        let ran = job.ran?;
+        let nodes = merged(nodes_of(index), gantt.nodes);
+        (!nodes.is_empty()).then(|| Bar {
+            start: ran.start,
+            finish: ran.finish,
+            missed: job.due.filter(|_| job.delay() > Span::ZERO),
+            nodes,
+            words: words(number_of(index), job),
+        })
+    };
+    gantt.jobs.iter().enumerate().filter_map(bar).collect()
+}
+
+/// Whether two bars ever lie on one another: whether, on some node, one job starts before
+/// another has finished.
+pub(super) fn sharing(bars: &[Bar]) -> Sharing {
+    let mut order: Vec<&Bar> = bars.iter().collect();
+    order.sort_by_key(|bar| bar.start);
+    let last = bars.iter().flat_map(|bar| &bar.nodes);
+    let nodes = last.map(|range| range.first + range.len).max().unwrap_or(0);
+    let mut free_from = vec![Instant::from_micros(i64::MIN); nodes as usize];
+    for bar in order {
+        for node in bar.nodes.iter().flat_map(|range| range.nodes()) {
+            if bar.start < free_from[node.index()] {
+                return Sharing::Time;
+            }
+            free_from[node.index()] = bar.finish;
+        }
+    }
+    Sharing::Space
+}
+
+/// Ranges in ascending order, neighbours as one, without what lies beyond the last node.
+fn merged(ranges: &[NodeRange], nodes: u32) -> Vec<NodeRange> {
+    let mut ascending: Vec<NodeRange> = ranges
+        .iter()
+        .filter(|range| range.first < nodes)
+        .map(|range| NodeRange {
+            first: range.first,
+            len: range.len.min(nodes - range.first),
+        })
+        .collect();
+    ascending.sort_unstable();
+    let mut merged: Vec<NodeRange> = Vec::with_capacity(ascending.len());
+    for range in ascending {
+        match merged.last_mut() {
+            Some(last) if last.first + last.len >= range.first => {
+                last.len = last.len.max(range.first + range.len - last.first);
+            }
+            Some(_) | None => merged.push(range),
+        }
+    }
+    merged
+}
+
+fn words(number: u64, job: &Outcome) -> String {
+    let wait = job.wait().unwrap_or(Span::ZERO);
+    let delay = job.delay();
+    let deadline = match job.due {
+        None => String::new(),
+        Some(_) if delay > Span::ZERO => format!(", {} late", hours(delay)),
+        Some(due) => {
+            let spare = job.ran.map_or(Span::ZERO, |ran| due.since(ran.finish));
+            format!(", {} to spare", hours(spare.max(Span::ZERO)))
+        }
+    };
+    let processors = if job.procs == 1 {
+        "processor"
+    } else {
+        "processors"
+    };
+    format!(
+        "job {number}: {} {processors}, ran {}, waited {}{deadline}",
+        job.procs,
+        hours(
+            job.ran
+                .map_or(Span::ZERO, |ran| ran.finish.since(ran.start))
+        ),
+        hours(wait)
+    )
+}
+
+/// A span in the unit that leaves one to four digits.
+fn hours(span: Span) -> String {
+    let secs = span.as_secs_f64();
+    if secs < 120.0 {
+        format!("{secs:.0} s")
+    } else if secs < 7200.0 {
+        format!("{:.0} min", secs / 60.0)
+    } else {
+        format!("{:.1} h", secs / 3600.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn range(first: u32, len: u32) -> NodeRange {
+        NodeRange { first, len }
+    }
+
+    fn bar(start: i64, finish: i64, nodes: NodeRange) -> Bar {
+        Bar {
+            start: Instant::from_secs(start),
+            finish: Instant::from_secs(finish),
+            missed: None,
+            nodes: vec![nodes],
+            words: String::new(),
+        }
+    }
+
+    #[test]
+    fn neighbours_become_one_range() {
+        let ranges = [
+            range(4, 2),
+            range(0, 2),
+            range(2, 1),
+            range(6, 100),
+            range(200, 1),
+        ];
+        assert_eq!(merged(&ranges, 10), [range(0, 3), range(4, 6)]);
+        assert_eq!(merged(&ranges, 0), []);
+    }
+
+    #[test]
+    fn jobs_that_follow_each_other_do_not_share() {
+        let apart = [
+            bar(0, 5, range(0, 2)),
+            bar(5, 6, range(1, 2)),
+            bar(0, 9, range(2, 1)),
+        ];
+        assert_eq!(sharing(&apart[..2]), Sharing::Space);
+        assert_eq!(sharing(&apart), Sharing::Time);
+        assert_eq!(sharing(&[]), Sharing::Space);
+    }
+
+    #[test]
+    fn spans_are_said_in_a_unit_that_fits() {
+        let said = [0, 119, 120, 7199, 7200, 360_000].map(|secs| hours(Span::from_secs(secs)));
+        assert_eq!(
+            said,
+            ["0 s", "119 s", "2 min", "120 min", "2.0 h", "100.0 h"]
+        );
+    }
+}

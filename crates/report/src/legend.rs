@@ -1,0 +1,119 @@
+//! The legend: above the data, never on it, in as many rows as the names need.
+
+use crate::font;
+use crate::look::Look;
+use crate::svg::{Anchor, Px, Svg};
+
+/// Letters of the legend, in pixels.
+const SIZE: f64 = 11.5;
+/// From one row to the next.
+const ROW: f64 = 17.0;
+/// The length of the sample of a line.
+const SAMPLE: f64 = 28.0;
+/// Between a sample and its name.
+const GAP: f64 = 5.0;
+/// Between a name and the next sample.
+const SPACE: f64 = 16.0;
+
+/// Names and looks, arranged.
+pub(crate) struct Legend<'a> {
+    entries: Vec<Entry<'a>>,
+    rows: usize,
+}
+
+struct Entry<'a> {
+    name: &'a str,
+    look: Look,
+    x: f64,
+    row: usize,
+}
+
+impl<'a> Legend<'a> {
+    /// Arranges entries from left to right within `width`, as in a text. A name that is wider
+    /// than that has a row of its own.
+    pub(crate) fn arranged(names: impl Iterator<Item = (&'a str, Look)>, width: f64) -> Self {
+        let mut entries: Vec<Entry<'a>> = Vec::new();
+        let (mut x, mut row) = (0.0, 0);
+        for (name, look) in names {
+            let needed = SAMPLE + GAP + font::width(name, SIZE);
+            if x > 0.0 && x + needed > width {
+                (x, row) = (0.0, row + 1);
+            }
+            entries.push(Entry { name, look, x, row });
+            x += needed + SPACE;
+        }
+        let rows = entries.last().map_or(0, |entry| entry.row + 1);
+        Self { entries, rows }
+    }
+
+    /// How much room it takes from top to bottom.
+    pub(crate) fn height(&self) -> f64 {
+        self.rows as f64 * ROW
+    }
+
+    /// Draws it with its top left corner at a point.
+    pub(crate) fn draw(&self, svg: &mut Svg, (left, top): (f64, f64)) {
+        for (order, entry) in self.entries.iter().enumerate() {
+            let x = left + entry.x;
+            let y = top + (entry.row as f64 + 0.5) * ROW;
+            svg.open(entry.look.group());
+            draw_line(
+                svg,
+                entry.look,
+                &format!("M{} {}h{}", Px(x), Px(y), Px(SAMPLE)),
+            );
+            draw_mark(svg, entry.look, (x + SAMPLE / 2.0, y), order, None);
+            svg.close();
+            svg.open("class=\"ink\" color=\"#222222\" fill=\"currentColor\"");
+            let base = y + SIZE * 0.35;
+            svg.text((x + SAMPLE + GAP, base), Anchor::Start, SIZE, entry.name);
+            svg.close();
+        }
+    }
+}
+
+/// A line in the manner of `look`; its group gives the colour.
+pub(crate) fn draw_line(svg: &mut Svg, look: Look, data: &str) {
+    let dashes = look.dashes();
+    let attributes = format_args!(
+        "fill=\"none\" stroke=\"currentColor\" stroke-width=\"1.6\" \
+         stroke-linejoin=\"round\"{dashes}"
+    );
+    svg.path(attributes, data, None);
+}
+
+/// A mark in the manner of `look`, see-through so that marks close together can all be seen.
+/// `order` is the position of its series: later marks, which are drawn on top, are smaller, so
+/// that those of several policies in one place can all be seen.
+pub(crate) fn draw_mark(
+    svg: &mut Svg,
+    look: Look,
+    at: (f64, f64),
+    order: usize,
+    title: Option<&str>,
+) {
+    const ATTRIBUTES: &str = "fill=\"currentColor\" fill-opacity=\"0.25\" \
+                              stroke=\"currentColor\" stroke-width=\"1.3\"";
+    let radius = (LARGEST_MARK - 0.55 * order as f64).max(SMALLEST_MARK);
+    svg.path(ATTRIBUTES, &look.mark(at, radius), title);
+}
+
+/// The radius of the marks of the first series, in pixels.
+const LARGEST_MARK: f64 = 4.6;
+/// The radius below which a mark cannot be made out.
+const SMALLEST_MARK: f64 = 2.6;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_do_not_fit_go_to_the_next_row() {
+        let names = ["edf", "libra", "libra-risk"];
+        let looks = || names.iter().enumerate().map(|(i, name)| (*name, Look(i)));
+        assert_eq!(Legend::arranged(looks(), 400.0).rows, 1);
+        assert_eq!(Legend::arranged(looks(), 150.0).rows, 2);
+        assert_eq!(Legend::arranged(looks(), 1.0).rows, 3);
+        assert_eq!(Legend::arranged(looks().take(0), 1.0).height(), 0.0);
+    }
+}

@@ -1,0 +1,41 @@
+//! What people look at: charts, risk analysis plots, Gantt charts, and pages that hold them.
+//!
+//! | module | what it makes |
+//! |---|---|
+//! | [`line_chart`] | a measure over a varied value, one line a policy, with bands of uncertainty |
+//! | [`risk_plot`] | volatility and performance, a point a scenario, a trend line a policy |
+//! | [`gantt`] | nodes and time: which job ran where, who was rejected, who waited |
+//! | [`axis`], [`tick`], [`look`] | axes with round numbers; colours, marks and dashes |
+//! | [`page`], [`folder`] | self-contained HTML pages, and their pictures as files |
+//! | [`study`] | the page about a study that was run |
+//! | [`png`] | any of these pictures as a PNG file |
+//!
+//! Pictures are SVG documents that this crate writes itself, and PNG files rendered from the
+//! very same documents, with a font that is built in: they need nothing of the machine and agree
+//! with each other. A plotting library would save little here: the lively ones need a browser,
+//! and plotters, the sound one, puts legends on the data, chops dashes into pieces, and fixes
+//! every colour, so that pictures cannot follow a dark page.
+//!
+//! The same input gives the same bytes.
+
+pub mod axis;
+pub mod folder;
+mod font;
+mod frame;
+pub mod gantt;
+mod legend;
+pub mod line_chart;
+pub mod look;
+pub mod page;
+pub mod png;
+pub mod risk_plot;
+pub mod study;
+mod svg;
+pub mod tick;
+
+pub use axis::{Axis, Extent};
+pub use gantt::Gantt;
+pub use line_chart::{LineChart, Point, Series};
+pub use look::Look;
+pub use page::Page;
+pub use risk_plot::{RiskPlot, RiskPoint, RiskSeries};

@@ -1,0 +1,166 @@
+//! Line charts with bands of uncertainty: how a measure follows a varied value.
+
+use tollgate_risk::Interval;
+
+use crate::axis::Axis;
+use crate::frame::{Frame, Surroundings};
+use crate::legend::{draw_line, draw_mark};
+use crate::look::Look;
+use crate::svg::{Px, Svg, put};
+
+/// A chart with one line a policy, as in Figures 1-4 of Yeo & Buyya (2006).
+#[derive(Clone, Debug, PartialEq)]
+pub struct LineChart {
+    /// What is shown, in words.
+    pub title: String,
+    /// The varied value.
+    pub x: Axis,
+    /// The measure.
+    pub y: Axis,
+    /// One line each. Later ones are drawn over earlier ones.
+    pub series: Vec<Series>,
+}
+
+/// One line of a chart.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    /// Its name in the legend.
+    pub name: String,
+    /// Its colour, marks and dashes.
+    pub look: Look,
+    /// Its points in the order in which the line joins them.
+    pub points: Vec<Point>,
+}
+
+/// A point of a line.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    /// The varied value. A point whose value is not finite is left out.
+    pub x: f64,
+    /// The measure; the line has a gap where there is none, or where it is not finite.
+    pub y: Option<f64>,
+    /// The range in which the measure lies; the band has a gap where there is none.
+    pub interval: Option<Interval>,
+}
+
+impl LineChart {
+    /// The chart as an SVG document.
+    pub fn to_svg(&self) -> String {
+        let around = Surroundings {
+            title: &self.title,
+            x: &self.x,
+            y: &self.y,
+            names: self
+                .series
+                .iter()
+                .map(|s| (s.name.as_str(), s.look))
+                .collect(),
+        };
+        let points = self.series.iter().flat_map(|series| &series.points);
+        let (mut svg, frame) = Frame::begin(&around, points.flat_map(Point::corners));
+        for series in &self.series {
+            svg.open(series.look.group());
+            series.draw_band(&mut svg, &frame);
+            svg.close();
+        }
+        for (order, series) in self.series.iter().enumerate() {
+            svg.open(series.look.group());
+            series.draw_line(&mut svg, &frame, order);
+            svg.close();
+        }
+        svg.finish()
+    }
+}
+
+impl Series {
+    fn draw_band(&self, svg: &mut Svg, frame: &Frame) {
+        let ends = |point: &Point| {
+            let interval = point.interval?;
+            let low = frame.place((point.x, interval.low))?;
+            let high = frame.place((point.x, interval.high))?;
+            Some((low, high))
+        };
+        let places: Vec<_> = self.points.iter().map(ends).collect();
+        let band: String = runs(&places).map(band_around).collect();
+        if !band.is_empty() {
+            svg.path("fill=\"currentColor\" fill-opacity=\"0.16\"", &band, None);
+        }
+    }
+
+    fn draw_line(&self, svg: &mut Svg, frame: &Frame, order: usize) {
+        let place = |point: &Point| frame.place((point.x, point.y?));
+        let places: Vec<_> = self.points.iter().map(place).collect();
+        let line: String = runs(&places)
+            .filter(|run| run.len() > 1)
+            .map(|run| polyline(run.iter().copied()))
+            .collect();
+        if !line.is_empty() {
+            draw_line(svg, self.look, &line);
+        }
+        for (point, place) in self.points.iter().zip(places) {
+            if let Some(place) = place {
+                draw_mark(
+                    svg,
+                    self.look,
+                    place,
+                    order,
+                    Some(&self.describe(point, frame)),
+                );
+            }
+        }
+    }
+
+    fn describe(&self, point: &Point, frame: &Frame) -> String {
+        let x = frame.x.describe(point.x);
+        let y = point.y.map_or_else(String::new, |y| frame.y.describe(y));
+        let mut words = format!("{} at {x}: {y}", self.name);
+        if let Some(Interval { low, high }) = point.interval {
+            let (low, high) = (frame.y.describe(low), frame.y.describe(high));
+            put(&mut words, format_args!(" ({low} to {high})"));
+        }
+        words
+    }
+}
+
+impl Point {
+    /// What the axes must reach: the measure and both ends of its interval.
+    fn corners(&self) -> impl Iterator<Item = (f64, f64)> + Clone {
+        let interval = self.interval.map(|interval| [interval.low, interval.high]);
+        let measures = self.y.into_iter().chain(interval.into_iter().flatten());
+        let x = self.x;
+        measures.map(move |y| (x, y))
+    }
+}
+
+/// The stretches of places without a gap.
+fn runs<T>(places: &[Option<T>]) -> impl Iterator<Item = Vec<T>>
+where
+    T: Copy,
+{
+    places
+        .split(Option::is_none)
+        .map(|run| run.iter().flatten().copied().collect::<Vec<T>>())
+        .filter(|run| !run.is_empty())
+}
+
+/// A path through places.
+pub(crate) fn polyline(places: impl Iterator<Item = (f64, f64)>) -> String {
+    let mut path = String::new();
+    for (index, (x, y)) in places.enumerate() {
+        let pen = if index == 0 { 'M' } else { 'L' };
+        put(&mut path, format_args!("{pen}{} {}", Px(x), Px(y)));
+    }
+    path
+}
+
+/// A place on the lower edge of a band and the one above it.
+type Ends = ((f64, f64), (f64, f64));
+
+/// The outline of a band: out along the lower ends, back along the upper ones.
+fn band_around(run: Vec<Ends>) -> String {
+    let lower = run.iter().map(|ends| ends.0);
+    let upper = run.iter().rev().map(|ends| ends.1);
+    let mut outline = polyline(lower.chain(upper));
+    outline.push('z');
+    outline
+}

@@ -1,0 +1,174 @@
+//! What tells the lines of a chart apart: colour, shape of the marks, and dashes.
+
+use std::fmt::{self, Display};
+
+use crate::svg::{Px, put};
+
+/// How the series of one policy looks. The same number looks the same in every picture; after
+/// [`Look::COUNT`] they repeat.
+///
+/// Colours are those of Okabe & Ito (*Color Universal Design*, 2008), which colour-blind readers
+/// can tell apart, without yellow, which is lost on white. Neighbours differ in lightness too,
+/// and no two have the same mark or dashes, so that print without colour can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Look(pub usize);
+
+/// The shape of a mark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mark {
+    Circle,
+    Square,
+    Triangle,
+    Diamond,
+    TriangleDown,
+    Cross,
+    Plus,
+    Bar,
+}
+
+/// Colour, mark and dashes.
+type Style = (&'static str, Mark, &'static str);
+
+const STYLES: [Style; Look::COUNT] = [
+    ("#0072b2", Mark::Circle, ""),
+    ("#d55e00", Mark::Square, "7 3"),
+    ("#009e73", Mark::Triangle, "2 2.5"),
+    ("#a8578a", Mark::Diamond, "9 3 2 3"),
+    ("#b57b00", Mark::TriangleDown, "4 2"),
+    ("#2f8fc4", Mark::Cross, "12 3"),
+    ("#222222", Mark::Plus, "5 2 1.5 2 1.5 2"),
+    ("#777777", Mark::Bar, "1 3"),
+];
+
+impl Look {
+    /// How many looks there are.
+    pub const COUNT: usize = 8;
+
+    fn style(self) -> Style {
+        STYLES[self.0 % Self::COUNT]
+    }
+
+    /// The attributes of a group in the colour of this look; what is in it refers to the colour
+    /// as `currentColor`.
+    pub(crate) fn group(self) -> impl Display {
+        Group(self)
+    }
+
+    /// The attribute that makes a line dashed; empty for a solid one.
+    pub(crate) fn dashes(self) -> String {
+        match self.style().2 {
+            "" => String::new(),
+            dashes => format!(" stroke-dasharray=\"{dashes}\""),
+        }
+    }
+
+    /// The path of a mark of this look around a point, about `radius` in each direction.
+    pub(crate) fn mark(self, (x, y): (f64, f64), radius: f64) -> String {
+        let r = radius;
+        match self.style().1 {
+            Mark::Circle => circle((x, y), r),
+            Mark::Square => {
+                let r = r * 0.88;
+                closed(&[
+                    (x - r, y - r),
+                    (x + r, y - r),
+                    (x + r, y + r),
+                    (x - r, y + r),
+                ])
+            }
+            Mark::Triangle => closed(&[
+                (x, y - 1.15 * r),
+                (x + 1.1 * r, y + 0.8 * r),
+                (x - 1.1 * r, y + 0.8 * r),
+            ]),
+            Mark::Diamond => closed(&[
+                (x, y - 1.25 * r),
+                (x + 1.25 * r, y),
+                (x, y + 1.25 * r),
+                (x - 1.25 * r, y),
+            ]),
+            Mark::TriangleDown => closed(&[
+                (x, y + 1.15 * r),
+                (x + 1.1 * r, y - 0.8 * r),
+                (x - 1.1 * r, y - 0.8 * r),
+            ]),
+            Mark::Cross => strokes(&[
+                ((x - r, y - r), (x + r, y + r)),
+                ((x - r, y + r), (x + r, y - r)),
+            ]),
+            Mark::Plus => strokes(&[
+                ((x - 1.2 * r, y), (x + 1.2 * r, y)),
+                ((x, y - 1.2 * r), (x, y + 1.2 * r)),
+            ]),
+            Mark::Bar => closed(&[
+                (x - 1.3 * r, y - 0.5 * r),
+                (x + 1.3 * r, y - 0.5 * r),
+                (x + 1.3 * r, y + 0.5 * r),
+                (x - 1.3 * r, y + 0.5 * r),
+            ]),
+        }
+    }
+}
+
+struct Group(Look);
+
+impl Display for Group {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let index = self.0.0 % Look::COUNT;
+        let colour = self.0.style().0;
+        write!(f, "class=\"s{index}\" color=\"{colour}\"")
+    }
+}
+
+type Point = (f64, f64);
+
+fn circle((x, y): Point, r: f64) -> String {
+    let (left, r2, r) = (Px(x - r), Px(2.0 * r), Px(r));
+    format!(
+        "M{left} {}a{r} {r} 0 1 0 {r2} 0a{r} {r} 0 1 0 -{r2} 0z",
+        Px(y)
+    )
+}
+
+fn closed(corners: &[Point]) -> String {
+    let mut path = String::new();
+    for (index, &(x, y)) in corners.iter().enumerate() {
+        let pen = if index == 0 { 'M' } else { 'L' };
+        put(&mut path, format_args!("{pen}{} {}", Px(x), Px(y)));
+    }
+    path.push('z');
+    path
+}
+
+fn strokes(lines: &[(Point, Point)]) -> String {
+    let mut path = String::new();
+    for &((x1, y1), (x2, y2)) in lines {
+        put(
+            &mut path,
+            format_args!("M{} {}L{} {}", Px(x1), Px(y1), Px(x2), Px(y2)),
+        );
+    }
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_looks_share_colour_mark_or_dashes() {
+        for (index, a) in STYLES.iter().enumerate() {
+            for b in &STYLES[..index] {
+                assert!(a.0 != b.0 && a.1 != b.1 && a.2 != b.2, "{a:?} {b:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn looks_repeat() {
+        assert_eq!(
+            Look(1).mark((5.0, 5.0), 3.0),
+            Look(1 + Look::COUNT).mark((5.0, 5.0), 3.0)
+        );
+    }
+}

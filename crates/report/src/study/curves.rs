@@ -1,0 +1,202 @@
+//! Measures over the varied settings.
+
+use tollgate_risk::{Interval, Objective};
+use tollgate_study::Results;
+use tollgate_study::estimate::Estimate;
+use tollgate_study::experiment::{Curves, Scenario};
+use tollgate_study::measure::{Measure, RunMeasure};
+use tollgate_study::results::At;
+
+use super::{Looks, measure, place};
+use crate::axis::{Axis, Extent};
+use crate::line_chart::{LineChart, Point, Series};
+use crate::page::{Block, Figure, Section};
+
+/// A chart that is to be drawn.
+struct Chart {
+    name: String,
+    title: String,
+    set: usize,
+    market: usize,
+    scenario: usize,
+    measure: RunMeasure,
+}
+
+/// The section with all curves, if there are any, scenario by scenario. Those that the experiment
+/// lists are in sight; those that nobody asked for are there to be unfolded.
+pub(super) fn section(results: &Results, looks: &Looks) -> Option<Section> {
+    let curves = results.experiment().curves.iter();
+    let listed: Vec<Chart> = curves
+        .filter_map(|curves| listed(results, curves))
+        .collect();
+    let asked_for = !listed.is_empty();
+    let all = if asked_for { listed } else { every(results) };
+    let mut blocks = Vec::new();
+    for (scenario, varied) in results.experiment().scenarios.iter().enumerate() {
+        let of_scenario = all.iter().filter(|chart| chart.scenario == scenario);
+        let figures: Vec<Figure> = of_scenario
+            .map(|chart| Figure::new(&chart.name, chart.line_chart(results, looks).to_svg()))
+            .collect();
+        let heading = heading(varied);
+        if figures.is_empty() {
+            continue;
+        }
+        if asked_for {
+            blocks.push(Block::Heading { heading });
+            blocks.push(Block::Figures { figures });
+        } else {
+            blocks.push(Block::Folded { heading, figures });
+        }
+    }
+    (!blocks.is_empty()).then(|| Section {
+        heading: "Curves".to_owned(),
+        blocks,
+    })
+}
+
+/// What is varied, in words if the experiment has them.
+fn heading(scenario: &Scenario) -> String {
+    match scenario.title.as_str() {
+        "" => format!("{} ({})", scenario.name, scenario.vary),
+        title => title.to_owned(),
+    }
+}
+
+/// A chart of the experiment's own list.
+fn listed(results: &Results, curves: &Curves) -> Option<Chart> {
+    let experiment = results.experiment();
+    let market = experiment.market(curves.market)?;
+    let Measure::Run(measure) = curves.measure.0 else {
+        return None;
+    };
+    Some(Chart {
+        name: curves.id.clone(),
+        title: curves.title.clone(),
+        set: experiment
+            .sets
+            .iter()
+            .position(|set| set.name == curves.set)?,
+        market: experiment
+            .markets
+            .iter()
+            .position(|other| other.name == market.name)?,
+        scenario: experiment
+            .scenarios
+            .iter()
+            .position(|scenario| scenario.name == curves.scenario)?,
+        measure,
+    })
+}
+
+/// Every objective in every scenario, set and market.
+fn every(results: &Results) -> Vec<Chart> {
+    let experiment = results.experiment();
+    let mut charts = Vec::new();
+    for (scenario, varied) in experiment.scenarios.iter().enumerate() {
+        for (market, plan) in experiment.markets.iter().enumerate() {
+            for (set, variant) in experiment.sets.iter().enumerate() {
+                charts.extend(Objective::ALL.map(|objective| {
+                    let measure = measure::of_objective(objective);
+                    let what = measure::label(measure);
+                    Chart {
+                        name: format!(
+                            "curves-{}-{}-{}-{objective}",
+                            plan.name, variant.name, varied.name
+                        ),
+                        title: match place(experiment, set, market).as_str() {
+                            "" => what.to_owned(),
+                            place => format!("{}: {place}", measure::objective(objective)),
+                        },
+                        set,
+                        market,
+                        scenario,
+                        measure,
+                    }
+                }));
+            }
+        }
+    }
+    charts.retain(|chart| chart.is_measured(results));
+    charts
+}
+
+impl Chart {
+    fn at(&self, value: usize, policy: usize) -> At {
+        At {
+            set: self.set,
+            market: self.market,
+            scenario: self.scenario,
+            value,
+            policy,
+        }
+    }
+
+    /// The mean over the seeds that have a value, with its interval.
+    fn estimate(&self, results: &Results, value: usize, policy: usize) -> Option<Estimate> {
+        let at = self.at(value, policy);
+        let values: Vec<f64> = results
+            .values(at, self.measure)
+            .into_iter()
+            .flatten()
+            .collect();
+        Estimate::of(&values, &format!("{:?} {at:?}", self.measure))
+    }
+
+    fn is_measured(&self, results: &Results) -> bool {
+        let values = results.experiment().scenarios[self.scenario].values.len();
+        let policies = results.experiment().markets[self.market].policies.len();
+        let mut places = (0..values).flat_map(|value| (0..policies).map(move |p| (value, p)));
+        places.any(|(value, policy)| {
+            let seeds = results.values(self.at(value, policy), self.measure);
+            seeds.iter().any(Option::is_some)
+        })
+    }
+
+    fn line_chart(&self, results: &Results, looks: &Looks) -> LineChart {
+        let experiment = results.experiment();
+        let scenario = &experiment.scenarios[self.scenario];
+        let policies = &experiment.markets[self.market].policies;
+        let estimates: Vec<Vec<Option<Estimate>>> = (0..policies.len())
+            .map(|policy| {
+                let values = 0..scenario.values.len();
+                values
+                    .map(|value| self.estimate(results, value, policy))
+                    .collect()
+            })
+            .collect();
+        let means = estimates
+            .iter()
+            .flatten()
+            .flatten()
+            .map(|estimate| estimate.mean);
+        let scaled = measure::scaled(self.measure, means.fold(0.0, f64::max));
+        let point = |(&x, estimate): (&f64, &Option<Estimate>)| Point {
+            x,
+            y: estimate.map(|estimate| estimate.mean / scaled.per),
+            interval: estimate
+                .and_then(|estimate| estimate.interval)
+                .map(|interval| Interval {
+                    low: interval.low / scaled.per,
+                    high: interval.high / scaled.per,
+                }),
+        };
+        let series = policies
+            .iter()
+            .zip(&estimates)
+            .map(|(policy, estimates)| Series {
+                name: policy.clone(),
+                look: looks.look(policy),
+                points: scenario.values.iter().zip(estimates).map(point).collect(),
+            });
+        LineChart {
+            title: self.title.clone(),
+            x: Axis {
+                label: heading(scenario),
+                unit: None,
+                extent: Extent::Fitted,
+            },
+            series: series.collect(),
+            y: scaled.axis.clone(),
+        }
+    }
+}

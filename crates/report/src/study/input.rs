@@ -1,0 +1,69 @@
+//! What was run, on which jobs.
+
+use tollgate_study::Experiment;
+
+use super::finished::Finished;
+use crate::page::{Block, Cell, Section, Table};
+
+/// The section about it.
+pub(super) fn section(finished: &Finished) -> Section {
+    let (experiment, summary) = (finished.results.experiment(), &finished.summary);
+    let facts = [
+        (
+            "jobs",
+            format!("{} from {}", summary.jobs, summary.workload),
+        ),
+        ("jobs that never ran", summary.never_ran.clone()),
+        ("nodes", summary.nodes.to_string()),
+        ("seeds", experiment.seeds.to_string()),
+        (
+            "runs",
+            format!(
+                "{}, for {} rows of results",
+                summary.runs,
+                finished.results.rows().len()
+            ),
+        ),
+        ("normalisation", experiment.normalisation.to_string()),
+    ];
+    let markets = experiment.markets.iter().map(|market| {
+        let head = format!("policies, market {}", market.name);
+        (head, market.policies.join(", "))
+    });
+    let sets = experiment
+        .sets
+        .iter()
+        .map(|set| (format!("set {}", set.name), set.title.clone()));
+    let facts = facts.map(|(name, fact)| (name.to_owned(), fact));
+    let rows = facts.into_iter().chain(markets).chain(sets);
+    let inputs = Table {
+        caption: String::new(),
+        head: vec![Cell::words("what"), Cell::words("was run")],
+        rows: rows
+            .map(|(name, fact)| vec![Cell::words(name), Cell::words(fact)])
+            .collect(),
+    };
+    Section {
+        heading: "Input".to_owned(),
+        blocks: vec![Block::Table(inputs), Block::Table(scenarios(experiment))],
+    }
+}
+
+fn scenarios(experiment: &Experiment) -> Table {
+    let rows = experiment.scenarios.iter().map(|scenario| {
+        let values: Vec<String> = scenario.values.iter().map(f64::to_string).collect();
+        vec![
+            Cell::words(&scenario.name),
+            Cell::words(&scenario.title),
+            Cell::words(scenario.vary.to_string()),
+            Cell::words(values.join(", ")),
+        ]
+    });
+    Table {
+        caption: "In each scenario one setting varies while the others stay.".to_owned(),
+        head: ["scenario", "in words", "setting", "values"]
+            .map(Cell::words)
+            .to_vec(),
+        rows: rows.collect(),
+    }
+}

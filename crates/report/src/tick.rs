@@ -1,0 +1,224 @@
+//! Where an axis has its marks: round numbers, few of them.
+
+use std::ops::RangeInclusive;
+
+/// Numbers further from zero than this are not drawn: differences of such numbers could
+/// overflow, and nothing that is measured comes near.
+pub(crate) const MAX_MAGNITUDE: f64 = 1e100;
+
+/// An axis narrower than this part of its largest number is widened: numbers so close together
+/// differ by rounding only, and steps between them could not be told apart.
+const MIN_RELATIVE_WIDTH: f64 = 1e-9;
+
+/// 0.3 / 0.05 is a little below 6: what misses a multiple by no more than this part of a step is
+/// one. On a page that is nothing.
+const ROUNDING: f64 = 1e-6;
+
+/// From this exponent of ten on, and below its negative, numbers are written as 2e7.
+const PLAIN_EXPONENTS: RangeInclusive<i32> = -5..=6;
+
+/// A distance between marks: 1, 2 or 5 times a power of ten, so that people count in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    mantissa: i64,
+    exponent: i32,
+}
+
+impl Step {
+    /// The smallest step of which `low..=high` holds at most `most` multiples. `most` is at
+    /// least 2; the range has passed through [`widened`].
+    pub fn for_range(low: f64, high: f64, most: usize) -> Self {
+        let least = (high - low) / (most.max(2) as f64);
+        let exponent = least.log10().floor() as i32 - 1;
+        let finer_first =
+            (exponent..).flat_map(|exponent| [1, 2, 5].map(|mantissa| Self { mantissa, exponent }));
+        finer_first
+            .into_iter()
+            .find(|step| step.indices(low, high).count() <= most.max(2))
+            .expect("steps grow without end")
+    }
+
+    /// The `index`-th multiple. Computed with a single division or multiplication by an exact
+    /// power of ten where there is one, so that the third multiple of 0.1 is 0.3.
+    pub fn at(self, index: i64) -> f64 {
+        let count = (index * self.mantissa) as f64;
+        if self.exponent < 0 {
+            count / 10f64.powi(-self.exponent)
+        } else {
+            count * 10f64.powi(self.exponent)
+        }
+    }
+
+    /// The multiples within `low..=high`, ascending.
+    pub fn within(self, low: f64, high: f64) -> Vec<f64> {
+        self.indices(low, high)
+            .map(|index| self.at(index))
+            .collect()
+    }
+
+    /// The multiples next to `low` and `high` that do not cut anything off between them.
+    pub fn around(self, low: f64, high: f64) -> (f64, f64) {
+        let unit = self.at(1);
+        let below = (low / unit + ROUNDING).floor() as i64;
+        let above = (high / unit - ROUNDING).ceil() as i64;
+        (self.at(below), self.at(above))
+    }
+
+    /// A multiple in words: with the decimals that the step has, thousands apart.
+    pub fn label(self, value: f64) -> String {
+        if value == 0.0 {
+            return "0".to_owned();
+        }
+        let sign = if value < 0.0 { "\u{2212}" } else { "" };
+        let magnitude = value.abs();
+        let exponent = magnitude.log10().floor() as i32;
+        if !PLAIN_EXPONENTS.contains(&exponent) || !PLAIN_EXPONENTS.contains(&self.exponent) {
+            let decimals = (exponent - self.exponent).clamp(0, 12) as usize;
+            return format!("{sign}{magnitude:.decimals$e}");
+        }
+        let decimals = (-self.exponent).max(0) as usize;
+        format!("{sign}{}", thousands(&format!("{magnitude:.decimals$}")))
+    }
+
+    /// A step a hundred times smaller.
+    pub(crate) fn hundredth(self) -> Self {
+        Self {
+            exponent: self.exponent - 2,
+            ..self
+        }
+    }
+
+    fn indices(self, low: f64, high: f64) -> RangeInclusive<i64> {
+        let unit = self.at(1);
+        let first = (low / unit - ROUNDING).ceil() as i64;
+        let last = (high / unit + ROUNDING).floor() as i64;
+        first..=last
+    }
+}
+
+/// `low..=high`, in whichever order they come, or a range around them where they are too close
+/// together to be the ends of an axis.
+pub fn widened(low: f64, high: f64) -> (f64, f64) {
+    let (low, high) = (low.min(high), low.max(high));
+    let magnitude = low.abs().max(high.abs());
+    if magnitude < 1.0 / MAX_MAGNITUDE {
+        return (0.0, 1.0);
+    }
+    if high - low > magnitude * MIN_RELATIVE_WIDTH {
+        return (low, high);
+    }
+    (low - magnitude / 10.0, high + magnitude / 10.0)
+}
+
+/// Whether a number can be put on an axis.
+pub fn drawable(value: f64) -> bool {
+    value.abs() <= MAX_MAGNITUDE
+}
+
+/// Digits before the point in groups of three, from five digits on.
+fn thousands(number: &str) -> String {
+    let whole = number.split('.').next().map_or(0, str::len);
+    if whole < 5 {
+        return number.to_owned();
+    }
+    let mut grouped = String::with_capacity(number.len() + whole / 3 * 3);
+    for (position, digit) in number.chars().enumerate() {
+        if position > 0 && position < whole && (whole - position).is_multiple_of(3) {
+            grouped.push('\u{2009}');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn labels(low: f64, high: f64, most: usize) -> Vec<String> {
+        let step = Step::for_range(low, high, most);
+        let values = step.within(low, high);
+        values.into_iter().map(|value| step.label(value)).collect()
+    }
+
+    #[test]
+    fn marks_are_round_numbers() {
+        assert_eq!(
+            labels(0.0, 1.0, 6),
+            ["0", "0.2", "0.4", "0.6", "0.8", "1.0"]
+        );
+        assert_eq!(labels(0.0, 100.0, 5), ["0", "50", "100"]);
+        assert_eq!(
+            labels(-0.03, 0.02, 6),
+            [
+                "\u{2212}0.03",
+                "\u{2212}0.02",
+                "\u{2212}0.01",
+                "0",
+                "0.01",
+                "0.02"
+            ]
+        );
+        assert_eq!(
+            labels(0.0, 30_000.0, 4),
+            ["0", "10\u{2009}000", "20\u{2009}000", "30\u{2009}000"]
+        );
+        assert_eq!(labels(0.0, 0.3, 7).last().map(String::as_str), Some("0.30"));
+        assert_eq!(labels(0.0, 4e9, 3), ["0", "2e9", "4e9"]);
+    }
+
+    #[test]
+    fn an_axis_that_ends_at_a_mark_has_it() {
+        let step = Step::for_range(0.0, 0.28, 7);
+        assert_eq!(step.around(0.0, 0.28), (0.0, 0.3));
+        assert_eq!(step.around(0.0, 0.3), (0.0, 0.3));
+        assert_eq!(step.within(0.0, 0.3).len(), 7);
+    }
+
+    #[test]
+    fn equal_ends_are_moved_apart() {
+        assert_eq!(widened(0.0, 0.0), (0.0, 1.0));
+        assert_eq!(widened(-0.0, 7e-309), (0.0, 1.0));
+        assert_eq!(widened(100.0, 100.0), (90.0, 110.0));
+        assert_eq!(widened(-10.0, -10.0), (-11.0, -9.0));
+        assert_eq!(widened(2.0, 1.0), (1.0, 2.0));
+    }
+
+    #[test]
+    fn numbers_that_are_none_cannot_be_drawn() {
+        assert!(drawable(-1e99));
+        assert!(!drawable(f64::NAN) && !drawable(f64::INFINITY) && !drawable(1e101));
+    }
+
+    proptest! {
+        #[test]
+        fn marks_are_few_distinct_and_inside(
+            a in any::<f64>().prop_filter("drawable", |x| drawable(*x)),
+            b in any::<f64>().prop_filter("drawable", |x| drawable(*x)),
+            most in 2usize..12,
+        ) {
+            let (low, high) = widened(a, b);
+            let step = Step::for_range(low, high, most);
+            let values = step.within(low, high);
+            prop_assert!(values.len() <= most);
+            prop_assert!(values.len() * 5 + 5 >= most, "{} of {most}", values.len());
+            let slack = step.at(1) * 2.0 * ROUNDING;
+            prop_assert!(values.iter().all(|&v| low - slack <= v && v <= high + slack));
+            prop_assert!(values.windows(2).all(|pair| pair[0] < pair[1]));
+            let labels: Vec<String> = values.iter().map(|&v| step.label(v)).collect();
+            prop_assert!(labels.windows(2).all(|pair| pair[0] != pair[1]), "{labels:?}");
+            let (below, above) = step.around(low, high);
+            prop_assert!(below <= low + slack && high - slack <= above);
+        }
+
+        #[test]
+        fn shifting_a_range_by_steps_shifts_its_marks(start in -1000i64..1000, width in 1i64..1000) {
+            let (low, high) = (start as f64, (start + width) as f64);
+            let step = Step::for_range(low, high, 6);
+            let shift = step.at(10);
+            prop_assert_eq!(step.within(low, high).len(), step.within(low + shift, high + shift).len());
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Self-contained pages.
+
+use std::fs;
+
+use tollgate_report::page::{Block, Cell, Figure, Page, Role, Section, Table};
+use tollgate_report::{Axis, Extent, LineChart, folder};
+
+const MARKUP: &str = "<script>alert(\"1 & 2\")</script>";
+
+fn figure(name: &str) -> Figure {
+    let axis = |label: &str| Axis {
+        label: label.to_owned(),
+        unit: None,
+        extent: Extent::Fitted,
+    };
+    let chart = LineChart {
+        title: name.to_owned(),
+        x: axis("x"),
+        y: axis("y"),
+        series: vec![],
+    };
+    Figure::new(name, chart.to_svg())
+}
+
+fn page(title: &str) -> Page {
+    let table = Table {
+        caption: title.to_owned(),
+        head: vec![
+            Cell::words("claim"),
+            Cell::number("measured"),
+            Cell::words("verdict"),
+        ],
+        rows: vec![vec![
+            Cell::words(title),
+            Cell::number("0.5"),
+            Cell::of(Role::Bad, "fails"),
+        ]],
+    };
+    Page {
+        title: title.to_owned(),
+        lead: title.to_owned(),
+        sections: vec![
+            Section {
+                heading: title.to_owned(),
+                blocks: vec![
+                    Block::Heading {
+                        heading: title.to_owned(),
+                    },
+                    Block::Text {
+                        text: title.to_owned(),
+                    },
+                    Block::Table(table),
+                ],
+            },
+            Section {
+                heading: "Pictures".to_owned(),
+                blocks: vec![
+                    Block::Figures {
+                        figures: vec![figure("one")],
+                    },
+                    Block::Folded {
+                        heading: title.to_owned(),
+                        figures: vec![figure("two"), figure("one")],
+                    },
+                ],
+            },
+        ],
+    }
+}
+
+#[test]
+fn a_small_page() {
+    let html = page("A study").to_html();
+    assert_eq!(html, page("A study").to_html());
+    let (_, body) = html.split_once("</style>").expect("a style sheet");
+    insta::assert_snapshot!(body);
+}
+
+#[test]
+fn a_page_needs_nothing_else() {
+    let html = page("A study").to_html();
+    let addresses = html.matches("http").count();
+    assert_eq!(
+        addresses,
+        html.matches("xmlns=\"http://www.w3.org/2000/svg\"").count()
+    );
+    for word in ["src=", "@import", "url(", "<link", "<script"] {
+        assert!(!html.contains(word), "{word}");
+    }
+}
+
+#[test]
+fn words_with_markup_are_shown_as_they_are() {
+    let html = page(MARKUP).to_html();
+    assert!(!html.contains("<script"));
+    assert_eq!(html.matches("&lt;script&gt;").count(), 10);
+}
+
+#[test]
+fn the_name_of_a_picture_leads_nowhere_else() {
+    assert_eq!(
+        Figure::new("../a/b\\c:é", String::new()).name(),
+        "..-a-b-c--"
+    );
+}
+
+#[test]
+fn pictures_are_written_beside_the_page() {
+    let place = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("pages");
+    folder::write(&page("A study"), &place).unwrap();
+    let html = fs::read_to_string(place.join(folder::PAGE)).unwrap();
+    assert_eq!(html, page("A study").to_html());
+    let mut names: Vec<_> = fs::read_dir(place.join(folder::PICTURES))
+        .unwrap()
+        .map(|file| file.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["one.png", "one.svg", "two.png", "two.svg"]);
+    assert_eq!(
+        fs::read_to_string(place.join("figures/one.svg")).unwrap(),
+        figure("one").svg()
+    );
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_is_named() {
+    let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("in-the-way");
+    fs::write(&file, "").unwrap();
+    let error = folder::write(&page("A study"), &file)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("in-the-way") && error.contains("cannot be written"),
+        "{error}"
+    );
+}

@@ -1,0 +1,209 @@
+//! The page about a study that was run.
+
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use tollgate_report::study::{Finished, FinishedError, page};
+use tollgate_study::{Changes, Earlier, Experiment, Folder, Study};
+
+use crate::xml::texts;
+
+/// Two markets and sets, one scenario, and everything that can be listed.
+const LISTED: &str = r#"
+name = "small"
+title = "A small <study>"
+source = "Nobody & Sons"
+seeds = 3
+
+[workload]
+last = 60
+
+[[market]]
+name = "commodity"
+policies = ["fcfs-bf", "libra"]
+
+[[market]]
+name = "bid"
+policies = ["libra", "libra-risk"]
+
+[[set]]
+name = "A"
+title = "accurate"
+settings = { inaccuracy = 0 }
+
+[[set]]
+name = "B"
+
+[[scenario]]
+name = "workload"
+title = "Arrival delay factor"
+vary = "arrival-factor"
+values = [0.1, 0.5, 1]
+
+[[curves]]
+id = "figure-1"
+title = "Waiting"
+set = "B"
+market = "bid"
+scenario = "workload"
+measure = "wait_s"
+
+[[risk-plot]]
+id = "figure-2"
+title = "Set A: wait, sla"
+set = "A"
+market = "commodity"
+objectives = ["wait", "sla"]
+
+[[claim]]
+id = "rises"
+source = "here"
+claim = "Libra fulfils more <with> less work"
+expected = "holds"
+sets = ["A"]
+market = "bid"
+scenarios = ["workload"]
+measure = "sla_pct"
+policies = ["libra"]
+relation = "rising"
+"#;
+
+/// Nobody pays, nothing is listed.
+const BARE: &str = r#"
+name = "bare"
+title = "Nothing listed"
+seeds = 1
+
+[workload]
+last = 40
+
+[[market]]
+name = "none"
+policies = ["edf", "libra"]
+
+[[set]]
+name = "only"
+
+[[scenario]]
+name = "urgency"
+vary = "high-urgency"
+values = [0, 1]
+"#;
+
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join("studies")
+        .join(name);
+    if folder.exists() {
+        fs::remove_dir_all(&folder).unwrap();
+    }
+    folder
+}
+
+fn finished(name: &str, text: &str) -> Finished {
+    let folder = folder(name);
+    let experiment = Experiment::parse(name, text).unwrap();
+    let study = Study::new(experiment, text.to_owned(), &Changes::default()).unwrap();
+    let place = Folder::create(&folder).unwrap();
+    study
+        .run(&place, NonZeroUsize::MIN, Earlier::Refuse, |_| {})
+        .unwrap();
+    Finished::read(&folder).unwrap()
+}
+
+#[test]
+fn what_is_listed_is_shown_and_nothing_else() {
+    let page = page(&finished("listed", LISTED));
+    let headings: Vec<&str> = page.sections.iter().map(|s| s.heading.as_str()).collect();
+    let risk = "Risk analysis: commodity market, set A, accurate";
+    assert_eq!(headings, ["Input", "Curves", risk, "Claims"]);
+    let pictures = page.pictures();
+    let names: Vec<&str> = pictures.keys().copied().collect();
+    assert_eq!(names, ["figure-1", "figure-2"]);
+    let said = pictures.values().flat_map(|svg| texts(svg));
+    let said: Vec<String> = said.collect();
+    for words in [
+        "Waiting",
+        "Arrival delay factor",
+        "libra-risk",
+        "Set A: wait, sla",
+        "fcfs-bf",
+    ] {
+        assert!(said.iter().any(|text| text == words), "{words}: {said:?}");
+    }
+    let html = page.to_html();
+    assert!(html.contains("A small &lt;study&gt;") && html.contains("Nobody &amp; Sons"));
+    assert!(html.contains("Libra fulfils more &lt;with&gt; less work"));
+    assert!(html.contains("Ranking by best volatility: wait, SLA"));
+}
+
+#[test]
+fn a_policy_looks_the_same_in_every_picture() {
+    let page = page(&finished("looks", LISTED));
+    for svg in page.pictures().values() {
+        // Second of the experiment's policies, wherever it stands in a picture.
+        let (before, _) = svg
+            .split_once(">libra</text>")
+            .expect("libra in the legend");
+        let look = before.rsplit("class=\"s").next().expect("a look");
+        assert!(look.starts_with("1\""), "{look}");
+    }
+}
+
+#[test]
+fn where_nothing_is_listed_all_that_was_measured_is_shown() {
+    let page = page(&finished("bare", BARE));
+    let pictures = page.pictures();
+    let names: Vec<&str> = pictures.keys().copied().collect();
+    assert_eq!(
+        names,
+        [
+            "curves-none-only-urgency-reliability",
+            "curves-none-only-urgency-sla",
+            "curves-none-only-urgency-wait",
+            "risk-none-only-reliability",
+            "risk-none-only-sla",
+            "risk-none-only-wait",
+            "risk-none-only-wait-sla-reliability",
+        ]
+    );
+    let html = page.to_html();
+    assert!(html.contains("One seed was run"));
+    assert!(
+        !html.contains("cannot be told apart</td>"),
+        "one seed tells nothing"
+    );
+    assert!(!html.contains(">Claims<"));
+}
+
+#[test]
+fn the_same_study_gives_the_same_bytes() {
+    let once = page(&finished("once", LISTED)).to_html();
+    assert_eq!(once, page(&finished("twice", LISTED)).to_html());
+}
+
+#[test]
+fn a_folder_without_a_study_says_what_is_missing() {
+    let nothing = folder("nothing");
+    let error = Finished::read(&nothing).unwrap_err();
+    assert!(
+        error.to_string().contains("summary.json: cannot be read"),
+        "{error}"
+    );
+    assert!(error.hint().is_some());
+
+    finished("damaged", LISTED);
+    let damaged = Path::new(env!("CARGO_TARGET_TMPDIR")).join("studies/damaged");
+    fs::write(damaged.join("results.csv"), "set,market\nA,bid\n").unwrap();
+    let error = Finished::read(&damaged).unwrap_err();
+    assert!(matches!(error, FinishedError::Results { .. }), "{error}");
+    fs::write(damaged.join("summary.json"), "{}").unwrap();
+    let error = Finished::read(&damaged).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("expected the summary of a study"),
+        "{error}"
+    );
+}
