@@ -1,5 +1,7 @@
 //! The words that are understood.
 
+use std::str::FromStr;
+
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::{policies, replay, study};
@@ -26,6 +28,12 @@ pub(crate) enum Format {
     Table,
     /// One object.
     Json,
-    /// One line a policy.
+    /// One line a policy, or a claim.
     Csv,
+}
+
+/// Reads a count.
+pub(crate) fn count<N: FromStr>(word: &str) -> Result<N, &'static str> {
+    word.parse()
+        .map_err(|_| "expected a whole number, at least 1")
 }

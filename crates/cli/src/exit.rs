@@ -8,6 +8,7 @@
 //!
 //! The command-line parser itself answers unknown words with code 2.
 
+use std::borrow::Cow;
 use std::io::{self, ErrorKind};
 use std::process::ExitCode;
 
@@ -16,6 +17,8 @@ use tollgate_model::Market;
 use tollgate_policy::PolicyError;
 use tollgate_report::folder::WriteError;
 use tollgate_report::study::FinishedError;
+use tollgate_study::StudyError;
+use tollgate_study::batch::BatchError;
 use tollgate_workload::{OpenError, ReadError, SettingsError};
 
 use crate::voice;
@@ -41,6 +44,19 @@ pub(crate) enum Failure {
     /// More nodes than any machine has.
     #[error("{machine}: expected at most {most} nodes")]
     HugeMachine { machine: String, most: u32 },
+    /// A study cannot be run.
+    #[error("{0}")]
+    Study(#[from] StudyError),
+    /// Its job array did not come to its end.
+    #[error("{0}")]
+    Batch(#[from] BatchError),
+    /// Claims that are expected to hold do not.
+    #[error("{broken} of {all} claims are expected to hold and do not: {ids}")]
+    Claims {
+        broken: usize,
+        all: usize,
+        ids: String,
+    },
     /// A schedule is impossible. A bug in tollgate.
     #[error("policy `{policy}`: the schedule is impossible: {violation}")]
     Violation {
@@ -55,7 +71,7 @@ pub(crate) enum Failure {
     GanttOfSeveral { policies: usize },
     /// There is no finished study to report on.
     #[error("{0}")]
-    Study(#[from] FinishedError),
+    Finished(#[from] FinishedError),
     /// A report cannot be written.
     #[error("{0}")]
     Report(#[from] WriteError),
@@ -88,15 +104,21 @@ impl Failure {
             | Self::JobsOutToStdout
             | Self::GanttOfSeveral { .. } => Exit::Usage,
             Self::Input(error) => exit_of_input(&error.cause),
-            Self::Study(_) => Exit::Usage,
-            Self::Report(_) => Exit::Failed,
-            Self::Violation { .. } | Self::Write { .. } | Self::Print(_) => Exit::Failed,
+            Self::Study(error) => exit_of_study(error),
+            Self::Finished(_) => Exit::Usage,
+            Self::Violation { .. }
+            | Self::Batch(_)
+            | Self::Claims { .. }
+            | Self::Report(_)
+            | Self::Write { .. }
+            | Self::Print(_) => Exit::Failed,
         }
     }
 
     /// The next thing to try, if there is one.
-    fn hint(&self) -> Option<&'static str> {
-        match self {
+    fn hint(&self) -> Option<Cow<'static, str>> {
+        let hint = match self {
+            Self::Study(error) => return error.hint().map(Cow::Owned),
             Self::Policy(_) => Some("`tollgate policies` lists the policies and their parameters"),
             Self::WrongMarket { .. } => Some("add `--market bid` or `--market commodity`"),
             Self::Input(error) => error.hint(),
@@ -107,9 +129,15 @@ impl Failure {
             }
             Self::JobsOutToStdout => Some("`--jobs-out /dev/stdout` mixes both, if that is meant"),
             Self::GanttOfSeveral { .. } => Some("choose the one to be drawn with `--policy`"),
-            Self::Study(error) => error.hint(),
-            Self::Report(_) | Self::Settings(_) | Self::Write { .. } | Self::Print(_) => None,
-        }
+            Self::Finished(error) => error.hint(),
+            Self::Batch(error) => Some(error.hint()),
+            Self::Report(_)
+            | Self::Settings(_)
+            | Self::Claims { .. }
+            | Self::Write { .. }
+            | Self::Print(_) => None,
+        };
+        hint.map(Cow::Borrowed)
     }
 }
 
@@ -130,6 +158,19 @@ fn exit_of_input(cause: &ReadError) -> Exit {
     }
 }
 
+/// Wrong words, files and folders are wrong usage; what breaks while it is used has failed.
+fn exit_of_study(error: &StudyError) -> Exit {
+    match error {
+        StudyError::Unknown(_)
+        | StudyError::Experiment(_)
+        | StudyError::Change { .. }
+        | StudyError::Occupied(_)
+        | StudyError::Foreign(_) => Exit::Usage,
+        StudyError::Workload(error) => exit_of_input(&error.cause),
+        StudyError::File { .. } | StudyError::Table { .. } => Exit::Failed,
+    }
+}
+
 /// Says what went wrong, if anything did, and ends.
 pub(crate) fn conclude(done: Result<(), Failure>) -> ExitCode {
     let Err(failure) = done else {
@@ -137,7 +178,7 @@ pub(crate) fn conclude(done: Result<(), Failure>) -> ExitCode {
     };
     let exit = failure.exit();
     if exit != Exit::Done {
-        voice::error(&failure, failure.hint());
+        voice::error(&failure, failure.hint().as_deref());
     }
     ExitCode::from(exit as u8)
 }

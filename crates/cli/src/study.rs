@@ -1,17 +1,30 @@
-//! `tollgate study`: experiments from files.
+//! `tollgate study`: whole experiments.
 //!
-//! | module | command |
+//! | module | what it holds |
 //! |---|---|
+//! | [`args`] | the flags of a run |
+//! | [`run`] | `study run` and `study chunk` |
+//! | [`batch`] | a run as a job array |
+//! | [`print`] | the claims ledger |
 //! | [`report`] | `tollgate study report` |
 
-pub(crate) mod report;
+mod args;
+mod batch;
+mod print;
+mod report;
+mod run;
+
+use std::io::{self, Write};
 
 use clap::Subcommand;
+use tollgate_study::{BUILTINS, Builtin, Experiment, StudyError};
 
 use crate::exit::Failure;
 
-/// Experiments from files: published ones, and your own.
+/// Re-run a published experiment, or run one of your own: one file says what is varied and
+/// what is claimed.
 #[derive(Debug, clap::Args)]
+#[command(arg_required_else_help = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Command,
@@ -19,11 +32,59 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// List the experiments that come with tollgate
+    List {
+        /// Print the names only
+        #[arg(long, short)]
+        quiet: bool,
+    },
+    /// Print the file of an experiment, to be copied and edited
+    Show {
+        /// Which one, as `tollgate study list` names it
+        name: String,
+    },
+    Run(Box<args::Run>),
+    Chunk(args::Chunk),
     Report(report::Args),
+    /// Print the JSON schema of an experiment's file
+    Schema,
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     match &args.command {
+        Command::List { quiet } => list(*quiet),
+        Command::Show { name } => show(name),
+        Command::Run(args) => run::run(args),
+        Command::Chunk(args) => run::chunk(args),
         Command::Report(args) => report::run(args),
+        Command::Schema => print_text(&Experiment::schema()),
     }
+}
+
+fn list(quiet: bool) -> Result<(), Failure> {
+    let mut text = String::new();
+    for builtin in BUILTINS {
+        text += builtin.name;
+        text.push('\n');
+        if !quiet {
+            let experiment =
+                Experiment::parse(builtin.name, builtin.text).map_err(StudyError::from)?;
+            let Experiment { title, source, .. } = &experiment;
+            let claims = experiment.claims.len();
+            text += &format!("  {title}\n  {source}, {claims} claims\n");
+        }
+    }
+    print_text(&text)
+}
+
+fn show(name: &str) -> Result<(), Failure> {
+    let unknown = || StudyError::Unknown(name.to_owned());
+    let builtin = Builtin::named(name).ok_or_else(unknown)?;
+    print_text(builtin.text)
+}
+
+fn print_text(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    Ok(out.flush()?)
 }

@@ -1,6 +1,6 @@
 //! An experiment as it stands in its file.
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, schema_for};
 use serde::{Deserialize, Serialize};
 use tollgate_model::Market;
 use tollgate_risk::{Normalisation, Objective};
@@ -182,6 +182,11 @@ const fn one() -> u64 {
 }
 
 impl Experiment {
+    /// The JSON schema of an experiment file.
+    pub fn schema() -> String {
+        format!("{:#}\n", schema_for!(Self).to_value())
+    }
+
     /// The set of that name.
     pub fn set(&self, name: &str) -> Option<&Set> {
         self.sets.iter().find(|set| set.name == name)

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// | `study.toml` | the experiment as it was given |
 /// | `results.csv` | a row a run |
 /// | `claims.csv` | the claims ledger |
-/// | `risk.csv`, `rankings.csv` | risk analysis, where anybody pays |
+/// | `risk.csv`, `rankings.csv` | risk analysis, of the objectives that were measured |
 /// | `summary.json` | versions, seeds, workload, counts, the experiment as it was run |
 /// | `journal.csv` | runs that are over, while others are not |
 /// | `piece-K-of-N.csv` | the runs of a chunk |
@@ -53,7 +53,10 @@ impl Folder {
     }
 
     /// Writes a file so that it is there as a whole or not at all, whenever this is killed.
-    pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let draft = self.path(&format!(".{name}.draft"));
         let mut file = File::create(&draft)?;
         file.write_all(bytes)?;

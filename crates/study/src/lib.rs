@@ -13,11 +13,13 @@
 //! | [`estimate`], [`analysis`] | means over seeds, risk analysis and rankings |
 //! | [`ledger`] | what each claim came to |
 //! | [`study`], [`files`] | all of it, from a file to a folder of results |
+//! | [`batch`] | chunks as a job array of a batch system |
 //!
 //! The same experiment on the same jobs gives the same bytes, whatever the number of threads or
 //! chunks, and however often it was killed on the way.
 
 pub mod analysis;
+pub mod batch;
 pub mod builtin;
 mod check;
 pub mod claim;

@@ -146,7 +146,7 @@ impl Results {
     /// If `out` cannot be written to.
     pub fn write(&self, out: impl Write) -> Result<(), ResultsError> {
         let mut table = csv::Writer::from_writer(out);
-        table.write_record(&header())?;
+        table.write_record(header())?;
         for row in &self.rows {
             let mut cells = self.name(&row.planned);
             cells.extend(columns::cells(&row.objectives));

@@ -291,7 +291,11 @@ impl Study {
         Ok(finished)
     }
 
-    fn must_be_free(&self, folder: &Folder) -> Result<(), StudyError> {
+    /// Whether nothing that a run would overwrite is in `folder`.
+    ///
+    /// # Errors
+    /// [`StudyError::Occupied`] with what is there.
+    pub fn must_be_free(&self, folder: &Folder) -> Result<(), StudyError> {
         let taken = ["journal.csv", "results.csv"].map(|name| folder.path(name));
         let taken = taken.into_iter().find(|path| path.exists());
         let piece = folder

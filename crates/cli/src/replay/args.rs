@@ -2,14 +2,13 @@
 
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tollgate_model::Market;
 use tollgate_workload::{Factor, NeverRan, Settings};
 
-use crate::args::Format;
+use crate::args::{Format, count};
 
 /// Learn what each policy would have promised, kept, delayed, refused and earned.
 #[derive(Debug, clap::Args)]
@@ -212,11 +211,6 @@ impl SlaArgs {
 /// Any number: whether it is a legal one is known to the settings.
 fn number(word: &str) -> Result<f64, &'static str> {
     word.parse().map_err(|_| "expected a number")
-}
-
-fn count<N: FromStr>(word: &str) -> Result<N, &'static str> {
-    word.parse()
-        .map_err(|_| "expected a whole number, at least 1")
 }
 
 fn seed(word: &str) -> Result<u64, &'static str> {

@@ -26,3 +26,9 @@ fn no_words_are_answered_with_those_that_there_are() {
 fn an_unknown_command_is_wrong_usage() {
     insta::assert_snapshot!(tollgate(&["replai"]));
 }
+
+#[test]
+fn of_study() {
+    insta::assert_snapshot!(tollgate(&["study", "--help"]));
+    insta::assert_snapshot!(tollgate(&["study", "run", "--help"]));
+}

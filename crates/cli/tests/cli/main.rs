@@ -7,6 +7,7 @@
 //! | [`replay`] | `tollgate replay` on the embedded workload and on small files |
 //! | [`gantt`] | the picture of a schedule |
 //! | [`bad_input`] | one message and an exit code for everything that is wrong |
+//! | [`study`] | `tollgate study` |
 //! | [`study_report`] | `tollgate study report` |
 //! | [`same_bytes`] | the same input gives the same bytes on any number of threads |
 //! | [`checked`] | every schedule passes its verification |
@@ -25,4 +26,5 @@ mod program;
 mod published;
 mod replay;
 mod same_bytes;
+mod study;
 mod study_report;

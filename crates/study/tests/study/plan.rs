@@ -1,8 +1,6 @@
 //! Runs that are the same are one.
 
-mod common;
-
-use common::{SMALL, small, study};
+use crate::common::{SMALL, small, study};
 use tollgate_study::Results;
 
 /// Two scenarios with three values: five settings in the bid market, whose users bid penalties,
@@ -22,11 +20,11 @@ fn a_set_that_changes_nothing_needs_no_runs() {
 
 #[test]
 fn the_table_is_read_as_it_was_written() {
-    let scratch = common::Scratch::new("read-back");
+    let scratch = crate::common::Scratch::new("read-back");
     let folder = scratch.folder();
     let run = small().run(
         &folder,
-        common::threads(1),
+        crate::common::threads(1),
         tollgate_study::Earlier::Refuse,
         |_| {},
     );

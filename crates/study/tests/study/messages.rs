@@ -1,8 +1,6 @@
 //! What a user is told about a file that is no experiment.
 
-mod common;
-
-use common::SMALL;
+use crate::common::SMALL;
 use tollgate_study::{Changes, Experiment, Study};
 
 /// The message for the small experiment with one thing changed.

@@ -1,8 +1,6 @@
 //! A killed study goes on where it stopped and ends with the same bytes as one never killed.
 
-mod common;
-
-use common::{SMALL, Scratch, run_afresh, small, study, threads};
+use crate::common::{SMALL, Scratch, run_afresh, small, study, threads};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 use tollgate_study::{Chunk, Earlier, StudyError};

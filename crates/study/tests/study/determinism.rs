@@ -1,8 +1,6 @@
 //! The same experiment gives the same bytes, whatever the number of threads or chunks.
 
-mod common;
-
-use common::{Scratch, run_afresh, small, threads};
+use crate::common::{Scratch, run_afresh, small, threads};
 use tollgate_study::{Chunk, Earlier};
 
 #[test]

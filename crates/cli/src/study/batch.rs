@@ -1,0 +1,74 @@
+//! A study as a job array of a batch system.
+
+use std::env;
+use std::path::{Path, absolute};
+
+use tollgate_study::batch::{JobArray, submit_to_slurm};
+use tollgate_study::{Builtin, Folder, Study};
+
+use super::args::{Run, What};
+use super::print_text;
+use crate::exit::Failure;
+use crate::voice::{Voice, counted};
+
+/// Where the script goes.
+const SCRIPT: &str = "chunks.sbatch";
+
+/// Prints the script.
+pub(super) fn show(args: &Run, study: &Study, folder: &Path) -> Result<(), Failure> {
+    print_text(&job_array(args, study, folder)?.slurm_script())
+}
+
+/// Hands the chunks in and waits for them.
+pub(super) fn run(args: &Run, study: &Study, folder: &Folder, voice: Voice) -> Result<(), Failure> {
+    let array = job_array(args, study, &folder.path(""))?;
+    let script = folder.path(SCRIPT);
+    folder
+        .write(SCRIPT, array.slurm_script().as_bytes())
+        .map_err(|error| Failure::Write {
+            file: script.display().to_string(),
+            error,
+        })?;
+    voice.note(format!("waiting for {}", counted(array.chunks, "chunk")));
+    Ok(submit_to_slurm(&script)?)
+}
+
+/// Elements run elsewhere, perhaps in another folder: every path is absolute.
+fn job_array(args: &Run, study: &Study, folder: &Path) -> Result<JobArray, Failure> {
+    let folder = full(folder)?;
+    let program = full(&env::current_exe()?)?;
+    let What {
+        study: named,
+        workload,
+        seeds,
+        scale,
+    } = &args.what;
+    let mut arguments = vec![match Builtin::named(named) {
+        Some(builtin) => builtin.name.to_owned(),
+        None => full(Path::new(named))?,
+    }];
+    let mut flag = |flag: &str, value: String| arguments.extend([flag.to_owned(), value]);
+    flag("--out", folder.clone());
+    if let Some(workload) = workload {
+        flag("--workload", full(Path::new(workload))?);
+    }
+    if let Some(seeds) = seeds {
+        flag("--seeds", seeds.to_string());
+    }
+    if let Some(scale) = scale {
+        flag("--scale", scale.to_string());
+    }
+    let families = study.plan().batches.iter().map(|batch| batch.family + 1);
+    Ok(JobArray {
+        name: format!("tollgate-{}", study.experiment().name),
+        chunks: args.chunks.get().min(families.max().unwrap_or(1)),
+        logs: folder,
+        command: [&program, "study", "chunk"].map(str::to_owned).to_vec(),
+        arguments,
+    })
+}
+
+fn full(path: &Path) -> Result<String, Failure> {
+    let path = absolute(path)?;
+    Ok(path.display().to_string().trim_end_matches('/').to_owned())
+}

@@ -1,0 +1,84 @@
+//! The claims ledger as an answer.
+
+use std::io::{self, Write};
+
+use serde_json::json;
+use tollgate_study::Ledger;
+use tollgate_study::ledger::{Entry, Verdict};
+
+use super::print_text;
+use crate::args::Format;
+use crate::exit::Failure;
+
+pub(super) fn ledger(ledger: &Ledger, format: Format) -> Result<(), Failure> {
+    match format {
+        Format::Table => print_text(&text(ledger)),
+        Format::Csv => {
+            let mut table = Vec::new();
+            ledger.write(&mut table).map_err(io::Error::other)?;
+            io::stdout().lock().write_all(&table)?;
+            Ok(())
+        }
+        Format::Json => {
+            let entries: Vec<_> = ledger.entries.iter().map(object).collect();
+            print_text(&format!("{:#}\n", json!({ "claims": entries })))
+        }
+    }
+}
+
+/// Two lines a claim, the counts below. A mark shows what did not come out as expected.
+fn text(ledger: &Ledger) -> String {
+    let mut text = String::new();
+    for entry in &ledger.entries {
+        let claim = &entry.claim;
+        let mark = if claim.expected.to_string() == told(entry) {
+            ' '
+        } else {
+            '!'
+        };
+        let verdict = entry.verdict.to_string();
+        let measured = measured(entry);
+        text += &format!("{mark} {verdict:9}  {:44}  {measured}\n", claim.id);
+        text += &format!("             {}: {}\n", claim.source, claim.claim);
+    }
+    let [holds, fails, undecided] =
+        [Verdict::Holds, Verdict::Fails, Verdict::Undecided].map(|verdict| ledger.count(verdict));
+    let all = ledger.entries.len();
+    text += &format!("{all} claims: {holds} hold, {fails} fail, {undecided} undecided\n");
+    text
+}
+
+/// The verdict as an expectation puts it: what cannot be told does not hold.
+fn told(entry: &Entry) -> &'static str {
+    match entry.verdict {
+        Verdict::Holds => "holds",
+        Verdict::Fails | Verdict::Undecided => "fails",
+    }
+}
+
+fn measured(entry: &Entry) -> String {
+    let Some(measured) = entry.measured else {
+        return "-".to_owned();
+    };
+    match measured.interval {
+        Some(interval) => format!(
+            "{:.4} [{:.4}, {:.4}]",
+            measured.mean, interval.low, interval.high
+        ),
+        None => format!("{:.4}", measured.mean),
+    }
+}
+
+fn object(entry: &Entry) -> serde_json::Value {
+    let interval = entry.measured.and_then(|measured| measured.interval);
+    json!({
+        "id": entry.claim.id,
+        "source": entry.claim.source,
+        "claim": entry.claim.claim,
+        "expected": entry.claim.expected.to_string(),
+        "verdict": entry.verdict.to_string(),
+        "measured": entry.measured.map(|measured| measured.mean),
+        "low": interval.map(|interval| interval.low),
+        "high": interval.map(|interval| interval.high),
+    })
+}

@@ -1,0 +1,131 @@
+//! `study run` and `study chunk`: from an experiment to its folder.
+
+use std::io::{IsTerminal, stderr};
+use std::path::{Path, PathBuf};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tollgate_study::{Earlier, Folder, Ledger, Progress, Study};
+
+use super::args::{Chunk, Engine, Run};
+use super::{batch, print, report};
+use crate::exit::Failure;
+use crate::voice::{Voice, counted};
+
+pub(super) fn run(args: &Run) -> Result<(), Failure> {
+    let voice = if args.quiet {
+        Voice::Errors
+    } else {
+        Voice::Notes
+    };
+    let study = Study::open(&args.what.study, &args.what.changes())?;
+    let path = folder_of(args.out.as_deref(), &study);
+    if args.dry_run {
+        return batch::show(args, &study, &path);
+    }
+    let folder = create(&path)?;
+    describe(&study, voice);
+    let earlier = match args.on {
+        Engine::Local if args.resume => Earlier::Resume,
+        Engine::Local => Earlier::Refuse,
+        Engine::Slurm => {
+            if !args.resume {
+                study.must_be_free(&folder)?;
+            }
+            batch::run(args, &study, &folder, voice)?;
+            Earlier::Resume
+        }
+    };
+    let bar = bar();
+    let outcome = study.run(&folder, args.threads(), earlier, |progress| {
+        show(&bar, progress);
+    });
+    bar.finish_and_clear();
+    let (_, ledger) = outcome?;
+    report::write(&path)?;
+    print::ledger(&ledger, args.format)?;
+    voice.note(format!("the results are in {}", path.display()));
+    if args.strict { strict(&ledger) } else { Ok(()) }
+}
+
+pub(super) fn chunk(args: &Chunk) -> Result<(), Failure> {
+    let study = Study::open(&args.what.study, &args.what.changes())?;
+    let folder = create(&folder_of(args.out.as_deref(), &study))?;
+    let bar = bar();
+    let outcome = study.run_chunk(&folder, args.chunk, args.threads, |progress| {
+        show(&bar, progress);
+    });
+    bar.finish_and_clear();
+    Ok(outcome?)
+}
+
+fn folder_of(out: Option<&Path>, study: &Study) -> PathBuf {
+    let named = || PathBuf::from(&study.experiment().name);
+    out.map_or_else(named, Path::to_owned)
+}
+
+fn create(path: &Path) -> Result<Folder, Failure> {
+    Folder::create(path).map_err(|error| Failure::Write {
+        file: path.display().to_string(),
+        error,
+    })
+}
+
+fn describe(study: &Study, voice: Voice) {
+    let source = study.source();
+    let trace = source.trace();
+    for finding in trace.diagnostics.to_string().lines() {
+        voice.note(format!("{}: {finding}", trace.source));
+    }
+    let nodes = match study.experiment().world.nodes {
+        Some(_) => "as the experiment says".to_owned(),
+        None => source.nodes_from().to_string(),
+    };
+    voice.note(format!(
+        "{} of {}, on {} ({nodes})",
+        counted(trace.jobs.len(), "job"),
+        trace.source,
+        counted(source.nodes() as usize, "node"),
+    ));
+    voice.note(format!(
+        "{} of {}, with {}",
+        counted(study.plan().runs(), "run"),
+        counted(study.plan().rows.len(), "row"),
+        counted(study.experiment().seeds as usize, "seed"),
+    ));
+}
+
+/// A bar on a terminal, nothing elsewhere.
+fn bar() -> ProgressBar {
+    if !stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template(
+        "{bar:40} {human_pos} of {human_len} runs, {per_sec}, {eta} left",
+    );
+    ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr())
+        .with_style(style.expect("a template that is right"))
+}
+
+fn show(bar: &ProgressBar, progress: Progress) {
+    if bar.length() != Some(progress.all as u64) {
+        bar.set_length(progress.all as u64);
+        bar.set_position(progress.before as u64);
+        bar.reset_eta();
+    }
+    bar.set_position(progress.done as u64);
+}
+
+fn strict(ledger: &Ledger) -> Result<(), Failure> {
+    let broken: Vec<&str> = ledger
+        .broken()
+        .map(|entry| entry.claim.id.as_str())
+        .collect();
+    if broken.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::Claims {
+        broken: broken.len(),
+        all: ledger.entries.len(),
+        ids: broken.join(", "),
+    })
+}

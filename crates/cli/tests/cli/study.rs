@@ -1,0 +1,300 @@
+//! `tollgate study`.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::program::{command, file, folder, tollgate};
+
+/// Two policies on forty jobs; the second claim is expected to hold and does not.
+const SMALL: &str = r#"
+name = "small"
+title = "A small one"
+seeds = 2
+workload = { last = 40 }
+
+[[market]]
+name = "none"
+policies = ["edf", "libra"]
+
+[[set]]
+name = "only"
+
+[[scenario]]
+name = "mix"
+vary = "high-urgency"
+values = [0, 1]
+
+[[claim]]
+id = "no-wait"
+source = "by construction"
+claim = "Libra starts every job at once"
+expected = "holds"
+sets = ["only"]
+scenarios = ["mix"]
+measure = "wait_s"
+policies = ["libra"]
+relation = "is"
+
+[[claim]]
+id = "long-wait"
+source = "nowhere"
+claim = "Libra lets jobs wait for a day"
+expected = "holds"
+sets = ["only"]
+scenarios = ["mix"]
+measure = "wait_s"
+policies = ["libra"]
+relation = "greater"
+by = 86400
+"#;
+
+/// Writes the small study, and clears the folder that its test uses.
+fn small(name: &'static str, out: &str) -> &'static str {
+    fs::remove_dir_all(out_folder(out)).ok();
+    file(name, SMALL.as_bytes())
+}
+
+fn out_folder(out: &str) -> PathBuf {
+    folder().join(out)
+}
+
+fn read(out: &str, name: &str) -> String {
+    fs::read_to_string(out_folder(out).join(name)).expect(name)
+}
+
+fn files(out: &str) -> Vec<String> {
+    let entries = fs::read_dir(out_folder(out)).expect("the folder is there");
+    let name = |entry: fs::DirEntry| entry.file_name().to_string_lossy().into_owned();
+    let mut names: Vec<String> = entries.map(|entry| name(entry.unwrap())).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn the_list_names_what_can_be_shown() {
+    insta::assert_snapshot!(tollgate(&["study", "list"]));
+    for name in tollgate(&["study", "list", "--quiet"]).answer().lines() {
+        let shown = tollgate(&["study", "show", name]).answer();
+        assert!(shown.contains(&format!("name = \"{name}\"")));
+    }
+}
+
+#[test]
+fn a_run_ends_with_the_ledger_and_leaves_its_files() {
+    let study = small("study-run.toml", "study-run");
+    let ran = tollgate(&["study", "run", study, "--out", "study-run"]);
+    insta::assert_snapshot!(ran);
+    let expected = [
+        "claims.csv",
+        "figures",
+        "rankings.csv",
+        "report.html",
+        "results.csv",
+        "risk.csv",
+        "study.toml",
+        "summary.json",
+    ];
+    assert_eq!(files("study-run"), expected);
+    assert_eq!(read("study-run", "study.toml"), SMALL);
+    insta::assert_snapshot!(read("study-run", "results.csv"));
+    insta::assert_snapshot!(read("study-run", "claims.csv"));
+    insta::assert_snapshot!(read("study-run", "summary.json"));
+}
+
+#[test]
+fn strict_insists_on_what_is_expected_to_hold() {
+    let study = small("study-strict.toml", "study-strict");
+    let words = ["study", "run", study, "--out", "study-strict", "--strict"];
+    let ran = tollgate(&[&words[..], &["--quiet", "--format", "csv"]].concat());
+    assert_eq!(ran.code, Some(1));
+    insta::assert_snapshot!(ran);
+}
+
+#[test]
+fn a_folder_is_resumed_when_asked() {
+    let study = small("study-resume.toml", "study-resume");
+    let words = ["study", "run", study, "--out", "study-resume", "--quiet"];
+    let first = tollgate(&words).answer();
+    let again = tollgate(&words);
+    assert_eq!(again.code, Some(2), "{again}");
+    insta::assert_snapshot!(again);
+    let resumed = tollgate(&[&words[..], &["--resume"]].concat()).answer();
+    assert_eq!(resumed, first);
+}
+
+#[test]
+fn chunks_are_gathered() {
+    let study = small("study-chunks.toml", "study-whole");
+    small("study-chunks.toml", "study-chunks");
+    let whole = ["study", "run", study, "--out", "study-whole", "--quiet"];
+    tollgate(&whole).answer();
+    for chunk in ["2/2", "1/2"] {
+        let words = ["study", "chunk", chunk, study, "--out", "study-chunks"];
+        assert_eq!(tollgate(&words).answer(), "");
+    }
+    let gather = [
+        "study",
+        "run",
+        study,
+        "--out",
+        "study-chunks",
+        "--quiet",
+        "--resume",
+    ];
+    tollgate(&gather).answer();
+    assert_eq!(
+        read("study-chunks", "results.csv"),
+        read("study-whole", "results.csv")
+    );
+}
+
+#[test]
+fn a_dry_run_prints_the_script_of_the_job_array() {
+    let study = small("study-slurm.toml", "study-slurm");
+    let words = ["study", "run", study, "--on", "slurm", "--dry-run", "--out"];
+    let changes = [
+        "study-slurm",
+        "--seeds",
+        "3",
+        "--scale",
+        "0.5",
+        "--chunks",
+        "4",
+    ];
+    let script = tollgate(&[&words[..], &changes[..]].concat()).answer();
+    let script = script
+        .replace(&folder().display().to_string(), "[FOLDER]")
+        .replace(env!("CARGO_BIN_EXE_tollgate"), "[TOLLGATE]");
+    insta::assert_snapshot!(script);
+    assert!(!out_folder("study-slurm").exists());
+}
+
+#[test]
+fn a_trace_takes_the_place_of_the_generated_jobs() {
+    let study = small("study-trace.toml", "study-trace");
+    let trace = file(
+        "study-trace.csv",
+        b"job_id,submit_s,runtime_s,procs\n1,0,10,1\n2,1,10,1\n",
+    );
+    let ran = tollgate(&[
+        "study",
+        "run",
+        study,
+        "--out",
+        "study-trace",
+        "--workload",
+        trace,
+        "--format",
+        "json",
+    ]);
+    insta::assert_snapshot!(ran);
+}
+
+#[test]
+fn what_is_wrong_is_said_in_one_message() {
+    let wrong = SMALL.replace("vary =", "varry =");
+    let file = file("study-wrong.toml", wrong.as_bytes());
+    insta::assert_snapshot!(tollgate(&["study", "run", file]));
+    insta::assert_snapshot!(tollgate(&["study", "show", "libra"]));
+    insta::assert_snapshot!(tollgate(&[
+        "study",
+        "run",
+        "libra-risk-2006",
+        "--seeds",
+        "0"
+    ]));
+    insta::assert_snapshot!(tollgate(&["study", "chunk", "3/2", "libra-risk-2006"]));
+}
+
+#[test]
+fn the_schema_is_json() {
+    let schema = tollgate(&["study", "schema"]).answer();
+    let schema: serde_json::Value = serde_json::from_str(&schema).unwrap();
+    assert_eq!(schema["title"], "Experiment");
+}
+
+/// What both papers' claims come to on their trace, with the seeds of the studies.
+#[test]
+fn on_the_papers_trace_what_is_expected_holds() {
+    let Some(trace) = crate::program::trace("SDSC-SP2-1998-4.2-cln.swf.gz") else {
+        return;
+    };
+    fs::remove_dir_all(out_folder("study-2006")).ok();
+    let words = [
+        "study",
+        "run",
+        "libra-risk-2006",
+        "--out",
+        "study-2006",
+        "--strict",
+    ];
+    let trace = ["--quiet", "--workload", trace.to_str().unwrap()];
+    let ledger = tollgate(&[&words[..], &trace[..]].concat()).answer();
+    let counts = ledger.lines().last().unwrap();
+    assert_eq!(counts, "55 claims: 44 hold, 8 fail, 3 undecided");
+}
+
+/// A batch system that runs the elements of an array one after another, at once.
+const SBATCH: &str = r#"#!/bin/sh
+for word; do script=$word; done
+chunks=$(sed -n 's/^#SBATCH --array=1-//p' "$script")
+for element in $(seq "$chunks"); do
+  SLURM_ARRAY_TASK_ID=$element sh "$script" || exit 1
+done
+"#;
+
+#[cfg(unix)]
+#[test]
+fn a_job_array_is_waited_for_and_gathered() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let study = small("study-array.toml", "study-array");
+    let bin = folder().join("study-array-bin");
+    fs::create_dir_all(&bin).unwrap();
+    fs::write(bin.join("sbatch"), SBATCH).unwrap();
+    fs::set_permissions(bin.join("sbatch"), fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let words = [
+        "study",
+        "run",
+        study,
+        "--on",
+        "slurm",
+        "--out",
+        "study-array",
+    ];
+    let output = command(&words).env("PATH", path).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("waiting for 4 chunks"), "{said}");
+    let pieces = files("study-array")
+        .into_iter()
+        .filter(|name| name.starts_with("piece-"));
+    assert_eq!(pieces.count(), 4);
+}
+
+#[test]
+fn without_a_batch_system_the_next_thing_to_try_is_said() {
+    let study = small("study-nowhere.toml", "study-nowhere");
+    let words = [
+        "study",
+        "run",
+        study,
+        "--on",
+        "slurm",
+        "--out",
+        "study-nowhere",
+        "--quiet",
+    ];
+    let output = command(&words).env("PATH", "").output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        said.starts_with("error: `sbatch` cannot be run: "),
+        "{said}"
+    );
+    assert!(
+        said.contains("hint: is this a host of the cluster?"),
+        "{said}"
+    );
+}

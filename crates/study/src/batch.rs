@@ -1,0 +1,133 @@
+//! Chunks of a study as a job array of a batch system.
+
+use std::io;
+use std::path::Path;
+use std::process::{Command, ExitStatus};
+
+/// A job array, one chunk of a study an element.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobArray {
+    /// What the array is called.
+    pub name: String,
+    /// How many chunks; at least 1.
+    pub chunks: usize,
+    /// Where the elements write what they say.
+    pub logs: String,
+    /// The command that runs a chunk, word by word: `K/N` follows, then `arguments`.
+    pub command: Vec<String>,
+    /// The words behind `K/N`.
+    pub arguments: Vec<String>,
+}
+
+/// Why a job array did not come to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum BatchError {
+    /// The command of the batch system cannot be run.
+    #[error("`{command}` cannot be run: {error}")]
+    Command {
+        /// The command.
+        command: &'static str,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// It was run, and it, or an element of the array, failed.
+    #[error("`{command}` failed ({status})")]
+    Failed {
+        /// The command.
+        command: &'static str,
+        /// How it ended.
+        status: ExitStatus,
+    },
+}
+
+impl BatchError {
+    /// The next thing to try.
+    pub const fn hint(&self) -> &'static str {
+        match self {
+            Self::Command { .. } => {
+                "is this a host of the cluster? `--dry-run` prints the script, and any batch \
+                 system can run its command"
+            }
+            Self::Failed { .. } => {
+                "the logs of the elements are in the folder; `--resume` runs here what is missing"
+            }
+        }
+    }
+}
+
+impl JobArray {
+    /// The script for Slurm.
+    pub fn slurm_script(&self) -> String {
+        let Self { name, chunks, .. } = self;
+        let command = quoted(&self.command);
+        let arguments = quoted(&self.arguments);
+        let logs = &self.logs;
+        format!(
+            "#!/bin/sh\n\
+             #SBATCH --job-name={name}\n\
+             #SBATCH --array=1-{chunks}\n\
+             #SBATCH --ntasks=1\n\
+             #SBATCH --cpus-per-task=1\n\
+             #SBATCH --output={logs}/chunk-%a.log\n\
+             exec {command} \"$SLURM_ARRAY_TASK_ID/{chunks}\" {arguments}\n"
+        )
+    }
+}
+
+/// Hands a script to Slurm and waits until all its elements have ended.
+///
+/// # Errors
+/// If it cannot be handed in, or if an element failed.
+pub fn submit_to_slurm(script: &Path) -> Result<(), BatchError> {
+    let command = "sbatch";
+    let status = Command::new(command)
+        .args(["--wait", "--parsable"])
+        .arg(script)
+        .stdout(std::process::Stdio::null())
+        .status()
+        .map_err(|error| BatchError::Command { command, error })?;
+    if status.success() {
+        return Ok(());
+    }
+    Err(BatchError::Failed { command, status })
+}
+
+/// Words for a shell: each is taken as it is.
+fn quoted(words: &[String]) -> String {
+    let words: Vec<String> = words.iter().map(|word| quote(word)).collect();
+    words.join(" ")
+}
+
+fn quote(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_runs_a_chunk_an_element() {
+        let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
+        let array = JobArray {
+            name: "small".to_owned(),
+            chunks: 8,
+            logs: "/home/me/small".to_owned(),
+            command: words(&["/opt/tollgate", "study", "chunk"]),
+            arguments: words(&["small.toml", "--out", "/home/me/it's mine"]),
+        };
+        insta::assert_snapshot!(array.slurm_script(), @r#"
+        #!/bin/sh
+        #SBATCH --job-name=small
+        #SBATCH --array=1-8
+        #SBATCH --ntasks=1
+        #SBATCH --cpus-per-task=1
+        #SBATCH --output=/home/me/small/chunk-%a.log
+        exec /opt/tollgate study chunk "$SLURM_ARRAY_TASK_ID/8" small.toml --out '/home/me/it'\''s mine'
+        "#);
+    }
+}
