@@ -18,6 +18,7 @@ mod risk;
 
 pub use finished::{Finished, FinishedError};
 
+use tollgate_risk::Weights;
 use tollgate_study::Experiment;
 
 use crate::look::Look;
@@ -27,13 +28,14 @@ use crate::page::{Page, Section};
 ///
 /// It shows the pictures that the experiment lists. Of an experiment that lists no curves, it
 /// shows every objective over every scenario; of one that lists no risk analysis plots, those of
-/// each objective alone and of all together.
-pub fn page(finished: &Finished) -> Page {
+/// each objective alone and of all together. Objectives that are weighed differently by `weights`
+/// are plotted and ranked beside these.
+pub fn page(finished: &Finished, weights: Option<&Weights>) -> Page {
     let experiment = finished.results.experiment();
     let looks = Looks::of(experiment);
     let mut sections: Vec<Section> = vec![input::section(finished)];
     sections.extend(curves::section(&finished.results, &looks));
-    sections.extend(risk::sections(&finished.results, &looks));
+    sections.extend(risk::sections(&finished.results, &looks, weights));
     sections.extend(claims::section(&finished.ledger));
     Page {
         title: experiment.title.clone(),

@@ -1,6 +1,8 @@
 //! Integrated risk analysis: several objectives at once.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
 
 use thiserror::Error;
 
@@ -42,6 +44,50 @@ pub enum WeightsError {
         /// What was to be weighed.
         objective: Objective,
     },
+}
+
+/// Words that are no weights.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum ParseWeightsError {
+    /// A word is no pair of an objective and a number.
+    #[error("expected OBJECTIVE=NUMBER, got `{0}`: the objectives are {names}", names = names())]
+    NotAPair(String),
+    /// The pairs are no weights.
+    #[error(transparent)]
+    Weights(#[from] WeightsError),
+}
+
+/// The names of all objectives, in words.
+fn names() -> String {
+    Objective::ALL.map(Objective::name).join(", ")
+}
+
+/// Reads weights as `wait=0.1,sla=0.9`.
+impl FromStr for Weights {
+    type Err = ParseWeightsError;
+
+    fn from_str(words: &str) -> Result<Self, ParseWeightsError> {
+        let pair = |word: &str| {
+            let (objective, weight) = word.split_once('=')?;
+            Some((objective.trim().parse().ok()?, weight.trim().parse().ok()?))
+        };
+        let pairs: Vec<(Objective, f64)> = words
+            .split(',')
+            .map(|word| pair(word).ok_or_else(|| ParseWeightsError::NotAPair(word.to_owned())))
+            .collect::<Result<_, _>>()?;
+        Ok(Self::new(pairs)?)
+    }
+}
+
+/// The weights as they are read.
+impl fmt::Display for Weights {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (n, (objective, weight)) in self.iter().enumerate() {
+            let comma = if n == 0 { "" } else { "," };
+            write!(f, "{comma}{}={weight}", objective.name())?;
+        }
+        Ok(())
+    }
 }
 
 impl Weights {
@@ -114,6 +160,20 @@ mod tests {
             performance,
             volatility,
         }
+    }
+
+    #[test]
+    fn weights_are_read_as_they_are_written() {
+        let read = |words: &str| words.parse::<Weights>();
+        let weights = read("wait=0.1, sla=0.4,reliability=0.3,profitability=0.2").unwrap();
+        assert_eq!(read(&weights.to_string()), Ok(weights));
+        assert_eq!(
+            read("wait=0.5,speed=0.5").unwrap_err().to_string(),
+            "expected OBJECTIVE=NUMBER, got `speed=0.5`: the objectives are wait, sla, \
+             reliability, profitability"
+        );
+        let sum = ParseWeightsError::Weights(WeightsError::Sum { sum: 0.5 });
+        assert_eq!(read("wait=0.5"), Err(sum));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::thread;
 use clap::ValueEnum;
 use tollgate_study::Changes;
 
+use super::report::Weighing;
 use crate::args::{Format, count};
 
 /// Run an experiment and leave its results, its ledger of claims and its file in a folder
@@ -44,6 +45,9 @@ pub(super) struct Run {
     /// Print the script for the batch system and hand in nothing
     #[arg(long)]
     pub(super) dry_run: bool,
+
+    #[command(flatten)]
+    pub(super) weights: Weighing,
 
     /// Fail if a claim that is expected to hold does not
     #[arg(long)]

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use tollgate_report::study::{Finished, page};
 use tollgate_report::{Page, folder};
+use tollgate_risk::Weights;
 
 use crate::exit::Failure;
 use crate::voice::{Voice, counted};
@@ -19,13 +20,24 @@ pub(crate) struct Args {
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 
+    #[command(flatten)]
+    weights: Weighing,
+
     /// Print the name of the page only
     #[arg(long, short)]
     quiet: bool,
 }
 
+/// What counts how much.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Weighing {
+    /// Plot and rank the objectives with these weights too, which sum to 1
+    #[arg(long, value_name = "wait=W,sla=W,..")]
+    weights: Option<Weights>,
+}
+
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let page = write(&args.folder)?;
+    let page = write(&args.folder, &args.weights)?;
     let pictures = args.folder.join(folder::PICTURES);
     let voice = if args.quiet {
         Voice::Errors
@@ -40,8 +52,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// Writes the report of the study in a folder, and gives the page.
-pub(crate) fn write(study: &Path) -> Result<Page, Failure> {
-    let page = page(&Finished::read(study)?);
+pub(crate) fn write(study: &Path, weighing: &Weighing) -> Result<Page, Failure> {
+    let page = page(&Finished::read(study)?, weighing.weights.as_ref());
     folder::write(&page, study)?;
     Ok(page)
 }

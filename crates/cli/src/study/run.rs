@@ -41,7 +41,7 @@ pub(super) fn run(args: &Run) -> Result<(), Failure> {
     });
     bar.finish_and_clear();
     let (_, ledger) = outcome?;
-    report::write(&path)?;
+    report::write(&path, &args.weights)?;
     print::ledger(&ledger, args.format)?;
     voice.note(format!("the results are in {}", path.display()));
     if args.strict { strict(&ledger) } else { Ok(()) }

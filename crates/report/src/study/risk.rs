@@ -20,23 +20,37 @@ struct Combination {
 }
 
 /// A section a market and set.
-pub(super) fn sections(results: &Results, looks: &Looks) -> Vec<Section> {
+pub(super) fn sections(
+    results: &Results,
+    looks: &Looks,
+    weights: Option<&Weights>,
+) -> Vec<Section> {
     let experiment = results.experiment();
     let markets = 0..experiment.markets.len();
     let places =
         markets.flat_map(|market| (0..experiment.sets.len()).map(move |set| (market, set)));
     places
-        .filter_map(|(market, set)| section(results, looks, market, set))
+        .filter_map(|(market, set)| {
+            let mut combinations = combinations(results, market, set);
+            combinations.extend(weights.map(|weights| weighted(results, market, set, weights)));
+            section(results, looks, (market, set), combinations)
+        })
         .collect()
 }
 
-fn section(results: &Results, looks: &Looks, market: usize, set: usize) -> Option<Section> {
+fn section(
+    results: &Results,
+    looks: &Looks,
+    (market, set): (usize, usize),
+    mut combinations: Vec<Combination>,
+) -> Option<Section> {
     let experiment = results.experiment();
-    let combinations = combinations(results, market, set);
+    let analysis = Analysis::of(results, set, market, experiment.normalisation.0);
+    // An objective that has a weight may mean nothing in this market.
+    combinations.retain(|combination| analysis.points(0, &combination.weights).is_ok());
     if combinations.is_empty() {
         return None;
     }
-    let analysis = Analysis::of(results, set, market, experiment.normalisation.0);
     let extent = common_extent(&analysis, &combinations);
     let figures = combinations.iter().map(|combination| {
         let plot = combination.plot(results, &analysis, looks, extent);
@@ -95,7 +109,6 @@ fn combinations(results: &Results, market: usize, set: usize) -> Vec<Combination
 }
 
 fn every(results: &Results, market: usize, set: usize) -> Vec<Combination> {
-    let experiment = results.experiment();
     let measured: Vec<Objective> = Objective::ALL
         .into_iter()
         .filter(|&objective| {
@@ -111,10 +124,7 @@ fn every(results: &Results, market: usize, set: usize) -> Vec<Combination> {
         .collect();
     let alone = measured.iter().map(|&objective| vec![objective]);
     let together = (measured.len() > 1).then(|| measured.clone());
-    let prefix = format!(
-        "risk-{}-{}",
-        experiment.markets[market].name, experiment.sets[set].name
-    );
+    let prefix = prefix(results, market, set);
     alone
         .chain(together)
         .filter_map(|objectives| {
@@ -126,6 +136,25 @@ fn every(results: &Results, market: usize, set: usize) -> Vec<Combination> {
             Combination::new(name, measure::objectives(&objectives), objectives)
         })
         .collect()
+}
+
+/// The objectives as the reader weighs them.
+fn weighted(results: &Results, market: usize, set: usize, weights: &Weights) -> Combination {
+    Combination {
+        name: format!("{}-weighted", prefix(results, market, set)),
+        title: format!("Weighted: {weights}"),
+        objectives: weights.iter().map(|(objective, _)| objective).collect(),
+        weights: weights.clone(),
+    }
+}
+
+/// How the names of pictures of a market and set begin.
+fn prefix(results: &Results, market: usize, set: usize) -> String {
+    let experiment = results.experiment();
+    format!(
+        "risk-{}-{}",
+        experiment.markets[market].name, experiment.sets[set].name
+    )
 }
 
 /// Plots of one market and set have the same axes, so that they can be compared.
@@ -151,6 +180,16 @@ impl Combination {
             objectives,
             weights,
         })
+    }
+
+    /// What it combines, with the weights unless all count the same.
+    fn words(&self) -> String {
+        let equal = Weights::equal(&self.objectives);
+        if equal.as_ref() == Ok(&self.weights) {
+            measure::objectives(&self.objectives)
+        } else {
+            self.weights.to_string()
+        }
     }
 
     /// The points of a policy by scenario; none if an objective was not measured.
@@ -199,7 +238,7 @@ fn orders(analysis: &Analysis, combinations: &[Combination]) -> Table {
             )
         };
         vec![
-            Cell::words(measure::objectives(&combination.objectives)),
+            Cell::words(combination.words()),
             order(Ranking::BestPerformance),
             order(Ranking::BestVolatility),
         ]
@@ -244,7 +283,7 @@ fn details(analysis: &Analysis, combination: &Combination, by: Ranking) -> Optio
     head.push(Cell::words("gradient"));
     head.push(Cell::number("mean distance"));
     head.push(Cell::words("next one"));
-    let objectives = measure::objectives(&combination.objectives);
+    let objectives = combination.words();
     Some(Block::Table(Table {
         caption: format!("Ranking by best {first}: {objectives}"),
         head,

@@ -114,7 +114,7 @@ fn finished(name: &str, text: &str) -> Finished {
 
 #[test]
 fn what_is_listed_is_shown_and_nothing_else() {
-    let page = page(&finished("listed", LISTED));
+    let page = page(&finished("listed", LISTED), None);
     let headings: Vec<&str> = page.sections.iter().map(|s| s.heading.as_str()).collect();
     let risk = "Risk analysis: commodity market, set A, accurate";
     assert_eq!(headings, ["Input", "Curves", risk, "Claims"]);
@@ -139,8 +139,17 @@ fn what_is_listed_is_shown_and_nothing_else() {
 }
 
 #[test]
+fn weights_are_plotted_and_ranked_beside_what_is_listed() {
+    let weights = "wait=0.25,sla=0.75".parse().unwrap();
+    let page = page(&finished("weights", LISTED), Some(&weights));
+    let pictures = page.pictures();
+    assert!(pictures.contains_key("risk-commodity-A-weighted"));
+    assert!(page.to_html().contains("Weighted: wait=0.25,sla=0.75"));
+}
+
+#[test]
 fn a_policy_looks_the_same_in_every_picture() {
-    let page = page(&finished("looks", LISTED));
+    let page = page(&finished("looks", LISTED), None);
     for svg in page.pictures().values() {
         // Second of the experiment's policies, wherever it stands in a picture.
         let (before, _) = svg
@@ -153,7 +162,7 @@ fn a_policy_looks_the_same_in_every_picture() {
 
 #[test]
 fn where_nothing_is_listed_all_that_was_measured_is_shown() {
-    let page = page(&finished("bare", BARE));
+    let page = page(&finished("bare", BARE), None);
     let pictures = page.pictures();
     let names: Vec<&str> = pictures.keys().copied().collect();
     assert_eq!(
@@ -179,8 +188,8 @@ fn where_nothing_is_listed_all_that_was_measured_is_shown() {
 
 #[test]
 fn the_same_study_gives_the_same_bytes() {
-    let once = page(&finished("once", LISTED)).to_html();
-    assert_eq!(once, page(&finished("twice", LISTED)).to_html());
+    let once = page(&finished("once", LISTED), None).to_html();
+    assert_eq!(once, page(&finished("twice", LISTED), None).to_html());
 }
 
 #[test]
