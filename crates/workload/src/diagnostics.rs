@@ -11,6 +11,8 @@ const LINES_KEPT: usize = 3;
 pub enum Action {
     /// The line was left out.
     Skipped,
+    /// The line is a part of a job that another line stands for.
+    Folded,
     /// A value that could not be true was replaced.
     Repaired,
     /// A value was missing and was taken from elsewhere.
@@ -24,6 +26,7 @@ impl Action {
     pub const fn word(self) -> &'static str {
         match self {
             Self::Skipped => "skipped",
+            Self::Folded => "folded",
             Self::Repaired => "repaired",
             Self::Defaulted => "defaulted",
             Self::Ignored => "ignored",
@@ -38,6 +41,10 @@ pub enum Field {
     JobNumber,
     /// When it was submitted.
     Submit,
+    /// When it started.
+    Start,
+    /// When it ended.
+    End,
     /// How long it ran.
     RunTime,
     /// The processors it got, or asked for.
@@ -58,6 +65,8 @@ impl Field {
         match self {
             Self::JobNumber => "job number",
             Self::Submit => "submit time",
+            Self::Start => "start time",
+            Self::End => "end time",
             Self::RunTime => "run time",
             Self::Procs => "processors",
             Self::Estimate => "estimate",
@@ -71,7 +80,7 @@ impl Field {
     pub const fn range(self) -> &'static str {
         match self {
             Self::JobNumber => "a whole number, 0 or more",
-            Self::Submit => "0 to 1e11 seconds",
+            Self::Submit | Self::Start | Self::End => "0 to 1e11 seconds",
             Self::RunTime | Self::Estimate => "at most 1e11 seconds",
             Self::Procs => "1 to 10 million",
             Self::Deadline => "more than 0 and at most 1e11 seconds",
@@ -99,6 +108,18 @@ pub enum Finding {
     NotWhole(Field),
     /// A number that no job can have: skipped.
     OutOfRange(Field),
+    /// A record with fewer fields than its format has: skipped.
+    ShortRecord,
+    /// A field without which there is no job: skipped.
+    Missing(Field),
+    /// Text where a time belongs: skipped.
+    NotATime(Field),
+    /// A job that waits or runs: skipped, since its run time is not known yet.
+    NotEnded,
+    /// A state that the batch system is not known to have: skipped.
+    UnknownState,
+    /// A step of a job, or a task of a parallel one: folded into the job's own record.
+    PartOfJob,
     /// A submit time before that of an earlier line: the job takes its place by submit time
     /// when the workload is run.
     OutOfOrder,
@@ -112,6 +133,12 @@ pub enum Finding {
     OneProc,
     /// The run time stands in for the estimate.
     RunTimeAsEstimate,
+    /// A task of an array without a number of its own: that of the array, shared.
+    SharedNumber,
+    /// Columns without a header: an order that is known to be used and fits.
+    AssumedOrder,
+    /// Times of day without a zone, noted for the first record: UTC.
+    AssumedUtc,
     /// No run time is given: the job is taken as one that never ran.
     NoRunTime,
     /// A deadline, budget or penalty rate that is no number or out of range: taken as missing.
@@ -133,11 +160,20 @@ impl Finding {
             | Self::HeaderAgain
             | Self::NotANumber(_)
             | Self::NotWhole(_)
-            | Self::OutOfRange(_) => Action::Skipped,
+            | Self::OutOfRange(_)
+            | Self::ShortRecord
+            | Self::Missing(_)
+            | Self::NotATime(_)
+            | Self::NotEnded
+            | Self::UnknownState => Action::Skipped,
+            Self::PartOfJob => Action::Folded,
             Self::OutOfOrder | Self::NegativeRunTime | Self::NameNotUtf8 => Action::Repaired,
             Self::RequestedProcs
             | Self::OneProc
             | Self::RunTimeAsEstimate
+            | Self::SharedNumber
+            | Self::AssumedOrder
+            | Self::AssumedUtc
             | Self::NoRunTime
             | Self::UnusableSla(_) => Action::Defaulted,
             Self::DirectiveNotANumber | Self::DirectiveAgain => Action::Ignored,
@@ -166,12 +202,21 @@ impl fmt::Display for Finding {
                     field.range()
                 )
             }
+            Self::ShortRecord => f.write_str("fewer fields than a record of this format has"),
+            Self::Missing(field) => write!(f, "{} is missing", field.name()),
+            Self::NotATime(field) => write!(f, "{} is not a time", field.name()),
+            Self::NotEnded => f.write_str("the job has not ended"),
+            Self::UnknownState => f.write_str("unknown state"),
+            Self::PartOfJob => f.write_str("a part of a job with a record of its own"),
             Self::OutOfOrder => f.write_str("submit times out of order, jobs sorted by them"),
             Self::NegativeRunTime => f.write_str("negative run time, taken as never run"),
             Self::NameNotUtf8 => f.write_str("a name that is not UTF-8"),
             Self::RequestedProcs => f.write_str("requested processors for lack of allocated ones"),
             Self::OneProc => f.write_str("1 processor for lack of any number of them"),
             Self::RunTimeAsEstimate => f.write_str("the run time for lack of an estimate"),
+            Self::SharedNumber => f.write_str("the array's number for lack of one of its own"),
+            Self::AssumedOrder => f.write_str("a known order of columns for lack of a header"),
+            Self::AssumedUtc => f.write_str("UTC for lack of a zone"),
             Self::NoRunTime => f.write_str("no run time, taken as never run"),
             Self::UnusableSla(field) => write!(
                 f,

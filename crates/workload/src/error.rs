@@ -61,8 +61,9 @@ pub enum ReadError {
     Empty,
     /// Text, but no format that is known.
     #[error(
-        "line {line}: expected an SWF record (18 numbers separated by blanks) or the header of \
-         a job table (`job_id,submit_s,runtime_s,procs,..`), found `{found}`"
+        "line {line}: expected an SWF record (18 numbers separated by blanks), an accounting \
+         record of Grid Engine, Slurm (`sacct -P`) or PBS, or the header of a job table \
+         (`job_id,submit_s,runtime_s,procs,..`), found `{found}`"
     )]
     UnknownFormat {
         /// The first line that says something.
@@ -103,7 +104,8 @@ impl ReadError {
             }
             Self::Binary { found } => found.hint(),
             Self::UnknownFormat { .. } => Some(
-                "a job table needs its header line; other accounting formats must be converted",
+                "job tables and `sacct -P` need their header line; other accounting formats must be \
+                 converted",
             ),
             Self::MissingColumn { .. } => {
                 Some("job_id, submit_s, runtime_s and procs are required, in any order")

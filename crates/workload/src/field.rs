@@ -45,9 +45,22 @@ pub(crate) fn procs(text: &[u8]) -> Result<Option<u32>, Finding> {
     }
 }
 
+/// A whole number of whatever the format counts, 0 or more.
+pub(crate) fn count(text: &[u8], field: Field) -> Result<i64, Finding> {
+    whole(text)
+        .map_err(|error| in_field(error, field))?
+        .and_then(|count| i64::try_from(count).ok())
+        .ok_or(Finding::OutOfRange(field))
+}
+
 /// A time that may be unknown, so negative.
 pub(crate) fn span(text: &[u8], field: Field) -> Result<Span, Finding> {
     let micros = millionths(text).map_err(|error| in_field(error, field))?;
+    in_range(micros, field)
+}
+
+/// So many microseconds, if that is a time.
+pub(crate) fn in_range(micros: i64, field: Field) -> Result<Span, Finding> {
     if !(-MAX_MICROS..=MAX_MICROS).contains(&micros) {
         return Err(Finding::OutOfRange(field));
     }

@@ -3,7 +3,7 @@
 
 use crate::open::{Columns, ReadOptions};
 use crate::trace::Trace;
-use crate::{swf, table};
+use crate::{pbs, sge, slurm, swf, table};
 
 const OPTIONS: ReadOptions = ReadOptions {
     columns: Columns::All,
@@ -12,6 +12,30 @@ const OPTIONS: ReadOptions = ReadOptions {
 /// Reads `data` as SWF: whatever it is, there is an error or a sound trace.
 pub fn swf(data: &[u8]) {
     if let Ok(trace) = swf::read("fuzz", data, OPTIONS) {
+        check(&trace);
+        write_and_read_back(&trace);
+    }
+}
+
+/// Reads `data` as Grid Engine's `accounting`: there is an error or a sound trace.
+pub fn sge(data: &[u8]) {
+    if let Ok(trace) = sge::read("fuzz", data, OPTIONS) {
+        check(&trace);
+        write_and_read_back(&trace);
+    }
+}
+
+/// Reads `data` as the output of `sacct -P`: there is an error or a sound trace.
+pub fn slurm(data: &[u8]) {
+    if let Ok(trace) = slurm::read("fuzz", data, OPTIONS) {
+        check(&trace);
+        write_and_read_back(&trace);
+    }
+}
+
+/// Reads `data` as accounting records of PBS: there is an error or a sound trace.
+pub fn pbs(data: &[u8]) {
+    if let Ok(trace) = pbs::read("fuzz", data, OPTIONS) {
         check(&trace);
         write_and_read_back(&trace);
     }

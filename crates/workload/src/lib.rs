@@ -4,6 +4,9 @@
 //! |---|---|
 //! | [`mod@open`] | a path or standard input, gzip or not: the format is found by content |
 //! | [`swf`] | the Standard Workload Format of the Parallel Workloads Archive |
+//! | [`sge`] | Grid Engine's `accounting` file (SGE, OGE, Univa) |
+//! | [`slurm`] | Slurm's records as `sacct -P` prints them |
+//! | [`pbs`] | accounting records of PBS and Torque |
 //! | [`table`] | tollgate's own job table, CSV with a header: reader and writer |
 //! | [`trace`] | what a reader returns: [`Trace`], [`TraceJob`] and optional columns |
 //! | [`labels`] | users, groups, executables and queues as interned names |
@@ -20,6 +23,7 @@
 //! Readers stream: memory grows with the jobs kept, never with the bytes read. Nothing is
 //! repaired in silence: see [`Diagnostics`].
 
+mod clock;
 pub mod diagnostics;
 pub mod error;
 pub mod extra;
@@ -32,9 +36,13 @@ mod lines;
 mod normal;
 mod number;
 pub mod open;
+pub mod pbs;
+mod records;
 mod rows;
 pub mod settings;
+pub mod sge;
 pub mod sla;
+pub mod slurm;
 pub mod stream;
 pub mod summary;
 pub mod swf;

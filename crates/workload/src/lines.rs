@@ -6,7 +6,7 @@ use memchr::memchr;
 
 /// The longest line that is looked at, in bytes. Node lists at the end of real records reach
 /// tens of thousands; a line beyond this is no record, and must not be held in memory.
-const MAX_LINE: usize = 1 << 20;
+pub(crate) const MAX_LINE: usize = 1 << 20;
 
 /// One line, without its line feed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

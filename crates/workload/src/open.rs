@@ -9,7 +9,7 @@ use memchr::memchr;
 
 use crate::error::{BinaryKind, OpenError, ReadError};
 use crate::trace::Trace;
-use crate::{swf, table};
+use crate::{pbs, sge, slurm, swf, table};
 
 /// What a reader keeps of each job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -101,6 +101,9 @@ fn read_text(name: &str, mut bytes: impl Read, options: ReadOptions) -> Result<T
     let whole = BufReader::with_capacity(BUFFER, Cursor::new(prefix).chain(bytes));
     match format {
         Format::Swf => swf::read(name, whole, options),
+        Format::GridEngine => sge::read(name, whole, options),
+        Format::Slurm => slurm::read(name, whole, options),
+        Format::Pbs => pbs::read(name, whole, options),
         Format::Table => table::read(name, whole, options),
     }
 }
@@ -122,6 +125,9 @@ fn blame_gzip(cause: ReadError) -> ReadError {
 
 enum Format {
     Swf,
+    GridEngine,
+    Slurm,
+    Pbs,
     Table,
 }
 
@@ -139,6 +145,12 @@ impl Format {
         if looks_like_table(first) {
             return Ok(Self::Table);
         }
+        if let Some(format) = prefix
+            .split(|&byte| byte == b'\n')
+            .find_map(Self::of_record)
+        {
+            return Ok(format);
+        }
         if swf::starts_like(first) || lines.any(|(_, line)| swf::is_record(line)) {
             return Ok(Self::Swf);
         }
@@ -146,6 +158,19 @@ impl Format {
             line,
             found: excerpt(first),
         })
+    }
+
+    /// The accounting format in which `line` is a record: no line is one in two of them.
+    fn of_record(line: &[u8]) -> Option<Self> {
+        let line = line.trim_ascii();
+        let known = [
+            (sge::is_record as fn(&[u8]) -> bool, Self::GridEngine),
+            (slurm::starts_like, Self::Slurm),
+            (pbs::begins_record, Self::Pbs),
+        ];
+        known
+            .into_iter()
+            .find_map(|(is_record, format)| is_record(line).then_some(format))
     }
 }
 

@@ -1,0 +1,284 @@
+//! Accounting records of PBS and Torque: `date time;type;id;name=value name=value ..`.
+//!
+//! Only `E` records (a job has ended) are jobs; the others tell of its life until then and
+//! are passed over. A line that does not begin with a date goes on with the one before: with
+//! a blank between them if it begins with the name of an attribute, else without, because
+//! exporters wrap within words.
+//!
+//! - Submission is `ctime`, else `qtime`; run time is from `start` to `end`.
+//! - Processors: the slots in `exec_host`, or `resources_used.ncpus` if that is more; else, as
+//!   requested ones, `Resource_List.nodes`, or `Resource_List.ncpus` if that is more.
+//! - Estimate: `Resource_List.walltime`.
+//! - The tasks of an array share the number of the array.
+
+use std::io::BufRead;
+
+use tollgate_model::{Instant, Span};
+
+use crate::clock;
+use crate::diagnostics::{Field, Finding};
+use crate::error::ReadError;
+use crate::field;
+use crate::open::ReadOptions;
+use crate::records::{self, Draft, Format, NEVER_RAN, Names};
+use crate::trace::Trace;
+
+/// What a record begins with, `0` for any digit.
+const DATE: &[u8] = b"00/00/0000 00:00:00;";
+
+/// How the attributes begin that a wrapped line may begin with.
+const ATTRIBUTES: [&[u8]; 16] = [
+    b"Exit_status=",
+    b"Resource_List.",
+    b"account=",
+    b"ctime=",
+    b"end=",
+    b"etime=",
+    b"exec_host=",
+    b"exec_vnode=",
+    b"group=",
+    b"jobname=",
+    b"owner=",
+    b"qtime=",
+    b"queue=",
+    b"resources_used.",
+    b"session=",
+    b"start=",
+];
+
+/// Reads every record of `reader`; records that are no jobs are counted and left out.
+///
+/// # Errors
+/// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no record was a job.
+pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<Trace, ReadError> {
+    records::read(Pbs, source, reader, options)
+}
+
+/// Whether `line` begins with the date and time of a record.
+pub(crate) fn begins_record(line: &[u8]) -> bool {
+    line.len() >= DATE.len()
+        && line.iter().zip(DATE).all(|(byte, form)| match form {
+            b'0' => byte.is_ascii_digit(),
+            form => byte == form,
+        })
+}
+
+struct Pbs;
+
+impl Format for Pbs {
+    fn begins_record(&self, line: &[u8]) -> bool {
+        begins_record(line)
+    }
+
+    fn join(&self, record: &mut Vec<u8>, line: &[u8]) {
+        if ATTRIBUTES.iter().any(|name| line.starts_with(name)) {
+            record.push(b' ');
+        }
+        record.extend_from_slice(line);
+    }
+
+    fn draft<'a>(&mut self, text: &'a [u8]) -> Result<Option<Draft<'a>>, Finding> {
+        let mut parts = text.splitn(4, |&byte| byte == b';');
+        let _time = parts.next();
+        let mut part = || parts.next().ok_or(Finding::ShortRecord);
+        if part()? != b"E" {
+            return Ok(None);
+        }
+        let (id, attributes) = (part()?, Attributes(part()?));
+        draft(id, attributes).map(Some)
+    }
+}
+
+fn draft<'a>(id: &[u8], attributes: Attributes<'a>) -> Result<Draft<'a>, Finding> {
+    let mut notes = Vec::new();
+    let number = records::leading_number(id, &mut notes)?;
+    let submit = attributes.get(b"ctime").or(attributes.get(b"qtime"));
+    let submit = records::required(submit, Field::Submit)?;
+    let limit = attributes.get(b"Resource_List.walltime");
+    let name = |name| attributes.get(name).unwrap_or_default();
+    Ok(Draft {
+        number,
+        submit: clock::unix(submit, Field::Submit)?,
+        runtime: runtime(attributes, &mut notes)?,
+        estimate: limit
+            .map(|limit| clock::span(limit, Field::Estimate))
+            .transpose()?,
+        allocated: allocated(attributes)?,
+        requested: requested(attributes)?,
+        names: Names {
+            user: name(b"user"),
+            group: name(b"group"),
+            executable: name(b"jobname"),
+            queue: name(b"queue"),
+        },
+        notes,
+    })
+}
+
+/// A job that was deleted while it waited has no start, or one of 0.
+fn runtime(attributes: Attributes<'_>, notes: &mut Vec<Finding>) -> Result<Span, Finding> {
+    let instant = |name, field| {
+        let text = attributes.get(name);
+        text.map(|text| clock::unix(text, field)).transpose()
+    };
+    let Some(start) = instant(b"start", Field::Start)?.filter(|&start| start > Instant::ZERO)
+    else {
+        return Ok(NEVER_RAN);
+    };
+    let end = instant(b"end", Field::End)?.ok_or(Finding::Missing(Field::End))?;
+    Ok(records::ran(start, end, notes))
+}
+
+fn allocated(attributes: Attributes<'_>) -> Result<Option<u32>, Finding> {
+    let used = procs(attributes, b"resources_used.ncpus")?;
+    let slots = attributes.get(b"exec_host").map(slots).transpose()?;
+    Ok(used.max(slots.flatten()))
+}
+
+fn requested(attributes: Attributes<'_>) -> Result<Option<u32>, Finding> {
+    let cpus = procs(attributes, b"Resource_List.ncpus")?;
+    let nodes = attributes.get(b"Resource_List.nodes").map(node_slots);
+    Ok(cpus.max(nodes.transpose()?.flatten()))
+}
+
+fn procs(attributes: Attributes<'_>, name: &[u8]) -> Result<Option<u32>, Finding> {
+    let count = attributes.get(name).map(field::procs).transpose()?;
+    Ok(count.flatten())
+}
+
+/// The processors in `n33/7+n33/6` (two), `n33/0*13` (13) or `n33/0-3,7` (five).
+fn slots(hosts: &[u8]) -> Result<Option<u32>, Finding> {
+    sum(hosts.split(|byte| b"+,".contains(byte)).map(width))
+}
+
+/// The processors in `4:ppn=8` (32) or `n33:ppn=2+1` (three).
+fn node_slots(nodes: &[u8]) -> Result<Option<u32>, Finding> {
+    sum(nodes.split(|&byte| byte == b'+').map(node_width))
+}
+
+fn sum(mut widths: impl Iterator<Item = Option<u32>>) -> Result<Option<u32>, Finding> {
+    let sum = widths.try_fold(0u32, |sum, width| sum.checked_add(width?));
+    let sum = sum.ok_or(Finding::NotANumber(Field::Procs))?;
+    field::procs(sum.to_string().as_bytes())
+}
+
+/// So many nodes, or one by name, times processors per node.
+fn node_width(nodes: &[u8]) -> Option<u32> {
+    let mut parts = std::str::from_utf8(nodes).ok()?.split(':');
+    let count: u32 = parts.next()?.parse().unwrap_or(1);
+    let per_node = parts.find_map(|part| part.strip_prefix("ppn="));
+    count.checked_mul(per_node.map_or(Ok(1), str::parse).ok()?)
+}
+
+/// The processors of one slot or range of slots; the host's name may hold a dash as well.
+fn width(slot: &[u8]) -> Option<u32> {
+    let slot = slot.rsplit(|&byte| byte == b'/').next()?;
+    let slot = std::str::from_utf8(slot).ok()?;
+    if let Some((_, count)) = slot.split_once('*') {
+        return count.parse().ok();
+    }
+    let (first, last) = slot.split_once('-').unwrap_or((slot, slot));
+    match (first.parse::<u32>(), last.parse::<u32>()) {
+        (Ok(first), Ok(last)) => last.checked_sub(first)?.checked_add(1),
+        (Err(_), Ok(_) | Err(_)) | (Ok(_), Err(_)) => Some(1),
+    }
+}
+
+/// `name=value` pairs between blanks.
+#[derive(Clone, Copy)]
+struct Attributes<'a>(&'a [u8]);
+
+impl<'a> Attributes<'a> {
+    fn get(self, name: &[u8]) -> Option<&'a [u8]> {
+        let words = self.0.split(u8::is_ascii_whitespace);
+        let mut values = words.filter_map(|word| word.strip_prefix(name)?.strip_prefix(b"="));
+        values.next().filter(|value| !value.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RECORD: &str = "12/21/2009 15:27:00;E;6[3].edge;user=ann group=staff jobname=a.out \
+        queue=long ctime=100 qtime=101 start=160 end=220 exec_host=n-1/7+n-1/6 \
+        Resource_List.ncpus=8 Resource_List.walltime=04:00:00";
+
+    fn parsed(text: &str) -> Trace {
+        read("jobs", text.as_bytes(), ReadOptions::default()).unwrap()
+    }
+
+    fn with(old: &str, new: &str) -> Result<Option<Draft<'static>>, Finding> {
+        Pbs.draft(RECORD.replace(old, new).leak().as_bytes())
+    }
+
+    #[test]
+    fn an_ended_job_is_read() {
+        let job = with("", "").unwrap().unwrap();
+        assert_eq!((job.number, job.submit), (6, Instant::from_secs(100)));
+        assert_eq!(job.runtime, Span::from_secs(60));
+        assert_eq!(job.estimate, Some(Span::from_secs(14_400)));
+        assert_eq!((job.allocated, job.requested), (Some(2), Some(8)));
+        assert_eq!(job.names.queue, b"long");
+        assert_eq!(job.notes, [Finding::SharedNumber]);
+    }
+
+    #[test]
+    fn wrapped_lines_are_one_record() {
+        let whole = parsed(RECORD);
+        for (at, gap) in [(30, ""), (RECORD.find("exec_host").unwrap() - 1, " ")] {
+            let (head, tail) = RECORD.split_at(at);
+            let tail = tail.strip_prefix(gap).unwrap();
+            let wrapped = parsed(&format!("{head}\r\n{tail}\n{RECORD}\n"));
+            assert_eq!(wrapped.jobs, [whole.jobs[0], whole.jobs[0]], "{at}");
+        }
+    }
+
+    #[test]
+    fn slots_are_counted_in_every_notation() {
+        for (hosts, count) in [
+            ("n/7+n/6", 2),
+            ("n/0*13+m/0*13", 26),
+            ("n/0-3,7", 5),
+            ("n", 1),
+        ] {
+            assert_eq!(slots(hosts.as_bytes()), Ok(Some(count)), "{hosts}");
+        }
+        for hosts in ["n/3-1", "n/0*x", "n/0*4294967295+n/1"] {
+            let wrong = Err(Finding::NotANumber(Field::Procs));
+            assert_eq!(slots(hosts.as_bytes()), wrong, "{hosts}");
+        }
+    }
+
+    #[test]
+    fn nodes_are_counted_by_processors() {
+        for (nodes, count) in [("4:ppn=8", 32), ("1:ppn=28:gpus=1", 28), ("n33:ppn=2+1", 3)] {
+            assert_eq!(node_slots(nodes.as_bytes()), Ok(Some(count)), "{nodes}");
+        }
+        assert_eq!(node_slots(b"0"), Ok(None));
+        assert_eq!(slots(b"n/0*0"), Ok(None));
+    }
+
+    #[test]
+    fn what_is_no_job_is_told_apart() {
+        assert_eq!(with(";E;", ";S;"), Ok(None));
+        assert_eq!(with("start=160 ", "").unwrap().unwrap().runtime, NEVER_RAN);
+        assert_eq!(with("end=220 ", ""), Err(Finding::Missing(Field::End)));
+        assert_eq!(
+            with("ctime=100 qtime=101", ""),
+            Err(Finding::Missing(Field::Submit))
+        );
+        assert_eq!(
+            with("=04:00:00", "=long"),
+            Err(Finding::NotATime(Field::Estimate))
+        );
+        assert_eq!(
+            with("6[3]", "x"),
+            Err(Finding::NotANumber(Field::JobNumber))
+        );
+        assert_eq!(
+            Pbs.draft(b"12/21/2009 15:27:00;E"),
+            Err(Finding::ShortRecord)
+        );
+    }
+}

@@ -1,0 +1,211 @@
+//! What the readers of accounting records have in common: lines become drafts, drafts jobs.
+
+use std::io::BufRead;
+
+use tollgate_model::{Instant, Span};
+
+use crate::diagnostics::{Field, Finding};
+use crate::error::ReadError;
+use crate::field;
+use crate::lines::{Line, MAX_LINE, for_each_line};
+use crate::open::ReadOptions;
+use crate::trace::{Trace, TraceJob};
+
+/// The run time of a job that never started, as SWF writes it.
+pub(crate) const NEVER_RAN: Span = Span::from_secs(-1);
+
+/// What one record says about a job.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Draft<'a> {
+    /// The public number.
+    pub(crate) number: u64,
+    /// When it was submitted, since the Unix epoch.
+    pub(crate) submit: Instant,
+    /// How long it ran; [`NEVER_RAN`] if it did not.
+    pub(crate) runtime: Span,
+    /// The limit on its run time, if it had one.
+    pub(crate) estimate: Option<Span>,
+    /// Processors it got.
+    pub(crate) allocated: Option<u32>,
+    /// Processors it asked for.
+    pub(crate) requested: Option<u32>,
+    /// Who it was and where it went.
+    pub(crate) names: Names<'a>,
+    /// What had to be assumed already.
+    pub(crate) notes: Vec<Finding>,
+}
+
+/// The names in a record; empty where it has none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Names<'a> {
+    pub(crate) user: &'a [u8],
+    pub(crate) group: &'a [u8],
+    pub(crate) executable: &'a [u8],
+    pub(crate) queue: &'a [u8],
+}
+
+/// A format in which records follow each other, each beginning on a line of its own.
+pub(crate) trait Format {
+    /// Whether `line` begins a record; one that does not belongs to the record before it.
+    fn begins_record(&self, line: &[u8]) -> bool;
+
+    /// How a further line of a record is put behind what there is of it.
+    fn join(&self, record: &mut Vec<u8>, line: &[u8]) {
+        record.extend_from_slice(line);
+    }
+
+    /// The job in the record `text`; none if it is no record of a job, such as a comment.
+    ///
+    /// # Errors
+    /// What makes the record useless.
+    fn draft<'a>(&mut self, text: &'a [u8]) -> Result<Option<Draft<'a>>, Finding>;
+}
+
+/// Reads every record of `reader`; those that are no jobs are counted and left out.
+///
+/// # Errors
+/// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no record was a job.
+pub(crate) fn read(
+    format: impl Format,
+    source: &str,
+    reader: impl BufRead,
+    options: ReadOptions,
+) -> Result<Trace, ReadError> {
+    let mut log = Log {
+        format,
+        trace: Trace::keeping(options.columns, source),
+        latest: Instant::ZERO,
+        pending: Vec::new(),
+        begun: 1,
+    };
+    for_each_line(reader, |number, line| log.line(number, line))
+        .map_err(|(line, error)| ReadError::Io { line, error })?;
+    log.finish_record();
+    log.trace.not_empty()
+}
+
+struct Log<F> {
+    format: F,
+    trace: Trace,
+    latest: Instant,
+    /// The record whose last line may not have come yet, and the line that it began on.
+    pending: Vec<u8>,
+    begun: u64,
+}
+
+impl<F: Format> Log<F> {
+    fn line(&mut self, number: u64, line: Line<'_>) {
+        let text = match line {
+            Line::Text(text) => text.strip_suffix(b"\r").unwrap_or(text),
+            Line::TooLong => {
+                self.finish_record();
+                return self.trace.diagnostics.record(Finding::LineTooLong, number);
+            }
+        };
+        if !self.pending.is_empty() && !self.format.begins_record(text) {
+            return self.format.join(&mut self.pending, text);
+        }
+        self.finish_record();
+        self.pending.extend_from_slice(text);
+        self.begun = number;
+    }
+
+    fn finish_record(&mut self) {
+        let record = std::mem::take(&mut self.pending);
+        if let Err(finding) = self.record(&record) {
+            self.trace.diagnostics.record(finding, self.begun);
+        }
+        self.pending = record;
+        self.pending.clear();
+    }
+
+    fn record(&mut self, text: &[u8]) -> Result<(), Finding> {
+        if text.len() > MAX_LINE {
+            return Err(Finding::LineTooLong);
+        }
+        if text.trim_ascii().is_empty() {
+            return Ok(());
+        }
+        let Some(draft) = self.format.draft(text)? else {
+            return Ok(());
+        };
+        let job = job(&mut self.trace, &draft, self.begun);
+        names(&mut self.trace, draft.names, self.begun);
+        self.trace.push_job(job, self.begun, &mut self.latest);
+        Ok(())
+    }
+}
+
+fn job(trace: &mut Trace, draft: &Draft<'_>, line: u64) -> TraceJob {
+    let notes = &mut trace.diagnostics;
+    for &note in &draft.notes {
+        notes.record(note, line);
+    }
+    let (runtime, estimate) = field::settle_times(Some(draft.runtime), draft.estimate, line, notes);
+    let procs = draft.allocated.unwrap_or_else(|| {
+        let assumed = match draft.requested {
+            Some(_) => Finding::RequestedProcs,
+            None => Finding::OneProc,
+        };
+        notes.record(assumed, line);
+        draft.requested.unwrap_or(1)
+    });
+    TraceJob {
+        number: draft.number,
+        submit: draft.submit,
+        runtime,
+        estimate,
+        procs,
+    }
+}
+
+fn names(trace: &mut Trace, names: Names<'_>, line: u64) {
+    let Some(metadata) = &mut trace.metadata else {
+        return;
+    };
+    let mut lossy = false;
+    for (column, text) in [
+        (&mut metadata.user, names.user),
+        (&mut metadata.group, names.group),
+        (&mut metadata.executable, names.executable),
+        (&mut metadata.queue, names.queue),
+    ] {
+        let known = (!text.is_empty()).then(|| field::utf8(text, &mut lossy));
+        column.push(known.as_deref());
+    }
+    if lossy {
+        trace.diagnostics.record(Finding::NameNotUtf8, line);
+    }
+}
+
+/// How long a job ran from `start` to `end`; an end before the start is noted, and the job
+/// taken as one that never ran.
+pub(crate) fn ran(start: Instant, end: Instant, notes: &mut Vec<Finding>) -> Span {
+    if end < start {
+        notes.push(Finding::NegativeRunTime);
+        return NEVER_RAN;
+    }
+    end.since(start)
+}
+
+/// The whole number that a job's identifier begins with (`123` of `123_4`, `123[4].host` and
+/// `123.host`). The tasks of an array share it, which is noted.
+///
+/// # Errors
+/// If the identifier does not begin with a digit, or the number is too large.
+pub(crate) fn leading_number(id: &[u8], notes: &mut Vec<Finding>) -> Result<u64, Finding> {
+    let digits = id.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let (number, rest) = id.split_at(digits);
+    if matches!(rest, [b'_' | b'[' | b'+', ..]) {
+        notes.push(Finding::SharedNumber);
+    }
+    field::job_number(number)
+}
+
+/// A value that the record must have.
+///
+/// # Errors
+/// If it does not.
+pub(crate) fn required(value: Option<&[u8]>, field: Field) -> Result<&[u8], Finding> {
+    value.ok_or(Finding::Missing(field))
+}

@@ -1,0 +1,209 @@
+//! The `accounting` file of Grid Engine (SGE, OGE, Univa): fields between colons, `accounting(5)`.
+//!
+//! Every version has the first 42 fields; SGE and OGE end at 45, Univa at 54 and counts
+//! milliseconds instead of seconds. Which it is, each instant says itself. The limit is `h_rt`,
+//! else `s_rt`, of the category. Records of the tasks of a parallel job (`pe_taskid`) are
+//! folded into that of the job. The tasks of an array share the number of the array.
+
+use std::io::BufRead;
+
+use tollgate_model::{Instant, Span};
+
+use crate::clock;
+use crate::diagnostics::{Field, Finding};
+use crate::error::ReadError;
+use crate::field;
+use crate::open::ReadOptions;
+use crate::records::{self, Draft, Format, NEVER_RAN, Names};
+use crate::trace::Trace;
+
+/// Fields that every version has: up to `pe_taskid`.
+const FIELDS: usize = 42;
+
+/// An instant beyond this counts milliseconds: in seconds it would be in the year 5138, in
+/// milliseconds this is 1973.
+const MILLISECONDS_FROM: i64 = 100_000_000_000;
+
+/// Reads every record of `reader`; records that are no jobs are counted and left out.
+///
+/// # Errors
+/// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no record was a job.
+pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<Trace, ReadError> {
+    records::read(GridEngine, source, reader, options)
+}
+
+/// Whether `line` has the fields of a record, with numbers where these belong.
+pub(crate) fn is_record(line: &[u8]) -> bool {
+    Record::split(line).is_ok_and(|record| {
+        let numbers = [record.submit, record.start, record.end];
+        let digits = |text: &[u8]| !text.is_empty() && text.iter().all(u8::is_ascii_digit);
+        digits(record.number) && numbers.into_iter().all(digits)
+    })
+}
+
+struct GridEngine;
+
+impl Format for GridEngine {
+    fn begins_record(&self, _line: &[u8]) -> bool {
+        true
+    }
+
+    fn draft<'a>(&mut self, text: &'a [u8]) -> Result<Option<Draft<'a>>, Finding> {
+        if text.starts_with(b"#") {
+            return Ok(None);
+        }
+        let record = Record::split(text)?;
+        let number = field::job_number(record.number)?;
+        if record.pe_task != b"NONE" {
+            return Err(Finding::PartOfJob);
+        }
+        let mut notes = Vec::new();
+        let allocated = field::procs(record.slots)?;
+        Ok(Some(Draft {
+            number,
+            submit: instant(record.submit, Field::Submit)?,
+            runtime: runtime(&record, &mut notes)?,
+            estimate: limit(record.category)?,
+            allocated,
+            requested: None,
+            names: record.names,
+            notes,
+        }))
+    }
+}
+
+/// A start of 0 is how a job that never started is written.
+fn runtime(record: &Record<'_>, notes: &mut Vec<Finding>) -> Result<Span, Finding> {
+    let start = instant(record.start, Field::Start)?;
+    let end = instant(record.end, Field::End)?;
+    if start == Instant::ZERO {
+        return Ok(NEVER_RAN);
+    }
+    Ok(records::ran(start, end, notes))
+}
+
+fn instant(text: &[u8], field: Field) -> Result<Instant, Finding> {
+    let count = field::count(text, field)?;
+    let unit = if count >= MILLISECONDS_FROM {
+        1_000
+    } else {
+        1_000_000
+    };
+    let since_epoch = field::in_range(count.saturating_mul(unit), field)?;
+    Ok(Instant::ZERO + since_epoch)
+}
+
+/// The limit in a category such as `-u ann -l h_rt=36000,mem_free=1G -pe mpi 4`.
+fn limit(category: &[u8]) -> Result<Option<Span>, Finding> {
+    let requests = || category.split(|byte| b" ,".contains(byte));
+    [b"h_rt=", b"s_rt="]
+        .into_iter()
+        .find_map(|name| requests().find_map(|request| request.strip_prefix(name)))
+        .filter(|limit| !limit.eq_ignore_ascii_case(b"INFINITY"))
+        .map(|limit| clock::span(limit, Field::Estimate))
+        .transpose()
+}
+
+/// The fields of a record that are used, as text.
+struct Record<'a> {
+    names: Names<'a>,
+    number: &'a [u8],
+    submit: &'a [u8],
+    start: &'a [u8],
+    end: &'a [u8],
+    slots: &'a [u8],
+    category: &'a [u8],
+    pe_task: &'a [u8],
+}
+
+impl<'a> Record<'a> {
+    fn split(text: &'a [u8]) -> Result<Self, Finding> {
+        let mut fields = [&[][..]; FIELDS];
+        let mut pieces = text.split(|&byte| byte == b':');
+        for field in &mut fields {
+            *field = pieces.next().ok_or(Finding::ShortRecord)?;
+        }
+        Ok(Self {
+            names: Names {
+                queue: fields[0],
+                group: fields[2],
+                user: fields[3],
+                executable: fields[4],
+            },
+            number: fields[5],
+            submit: fields[8],
+            start: fields[9],
+            end: fields[10],
+            slots: fields[34],
+            category: fields[39],
+            pe_task: fields[41],
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(times: &str, slots: &str, category: &str, pe_task: &str) -> String {
+        let zeros = "0:".repeat(20);
+        format!(
+            "long:node1:staff:ann:a.out:77:sge:0:{times}:{zeros}NONE:dept:mpi:{slots}:0:1.5:2:0:\
+             {category}:0:{pe_task}:9:0:0"
+        )
+    }
+
+    fn draft(text: &str) -> Result<Option<Draft<'_>>, Finding> {
+        GridEngine.draft(text.as_bytes())
+    }
+
+    #[test]
+    fn seconds_and_milliseconds_give_the_same_job() {
+        let category = "-u ann -l h_rt=3600,mem_free=1G -pe mpi 4";
+        let sge = record("1310761621:1311095354:1311095414", "4", category, "NONE");
+        let univa = record(
+            "1310761621000:1311095354000:1311095414000",
+            "4",
+            category,
+            "NONE",
+        );
+        let job = draft(&sge).unwrap().unwrap();
+        assert_eq!(job.submit, Instant::from_secs(1_310_761_621));
+        assert_eq!(job.runtime, Span::from_secs(60));
+        assert_eq!(job.estimate, Some(Span::from_secs(3600)));
+        assert_eq!((job.number, job.allocated), (77, Some(4)));
+        assert_eq!(job.names.user, b"ann");
+        assert_eq!(draft(&univa).unwrap().unwrap(), job);
+        assert!(is_record(sge.as_bytes()) && is_record(univa.as_bytes()));
+    }
+
+    #[test]
+    fn a_job_that_never_started_has_no_run_time() {
+        let text = record("1310761621:0:0", "1", "NONE", "NONE");
+        let job = draft(&text).unwrap().unwrap();
+        assert_eq!((job.runtime, job.estimate), (NEVER_RAN, None));
+    }
+
+    #[test]
+    fn what_is_no_job_is_told_apart() {
+        let times = "1310761621:1311095354:1311095414";
+        assert_eq!(draft("# Version: 6.2u5"), Ok(None));
+        assert_eq!(draft("a:b:c"), Err(Finding::ShortRecord));
+        assert_eq!(
+            draft(&record(times, "1", "NONE", "1.node7")),
+            Err(Finding::PartOfJob)
+        );
+        assert_eq!(
+            draft(&record(times, "many", "NONE", "NONE")),
+            Err(Finding::NotANumber(Field::Procs))
+        );
+        assert_eq!(
+            draft(&record("now:1:2", "1", "NONE", "NONE")),
+            Err(Finding::NotANumber(Field::Submit))
+        );
+        assert_eq!(
+            draft(&record(times, "1", "-l h_rt=soon", "NONE")),
+            Err(Finding::NotATime(Field::Estimate))
+        );
+    }
+}

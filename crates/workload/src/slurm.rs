@@ -1,0 +1,270 @@
+//! Slurm's records as `sacct -P` prints them: fields between bars, `sacct(1)`.
+//!
+//! With a header the columns may stand in any order; `JobID` (or `JobIDRaw`) and `Submit` must
+//! be among them. Without one, the orders of two well-known exporters are recognised by
+//! whether the first record fits, and it is said that this was assumed.
+//!
+//! - A job's number is its `JobIDRaw`, else what its `JobID` begins with, which the tasks of an
+//!   array and the components of a heterogeneous job share.
+//! - Steps (`123.batch`) are folded into their job, whose own record has all that is kept.
+//! - Run time: `Elapsed`, which leaves suspensions out, else from `Start` to `End`.
+//! - Estimate: `Timelimit`, unless it is `UNLIMITED` or `Partition_Limit`.
+//! - Times of day have no zone and are taken as UTC: export with `TZ=UTC`.
+
+mod columns;
+
+use std::io::BufRead;
+
+use tollgate_model::Span;
+
+use crate::clock;
+use crate::diagnostics::{Field, Finding};
+use crate::error::ReadError;
+use crate::field;
+use crate::open::ReadOptions;
+use crate::records::{self, Draft, Format, NEVER_RAN, Names};
+use crate::trace::Trace;
+use columns::{Column, Columns};
+
+/// States in which a job stays (`sacct(1)`, "JOB STATE CODES").
+const ENDED: [&[u8]; 11] = [
+    b"BOOT_FAIL",
+    b"CANCELLED",
+    b"COMPLETED",
+    b"DEADLINE",
+    b"FAILED",
+    b"LAUNCH_FAILED",
+    b"NODE_FAIL",
+    b"OUT_OF_MEMORY",
+    b"PREEMPTED",
+    b"REVOKED",
+    b"TIMEOUT",
+];
+
+/// States that a job leaves again.
+const GOING_ON: [&[u8]; 9] = [
+    b"COMPLETING",
+    b"CONFIGURING",
+    b"PENDING",
+    b"REQUEUED",
+    b"RESIZING",
+    b"RUNNING",
+    b"STAGE_OUT",
+    b"STOPPED",
+    b"SUSPENDED",
+];
+
+/// Reads every record of `reader`; records that are no jobs are counted and left out.
+///
+/// # Errors
+/// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no record was a job.
+pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<Trace, ReadError> {
+    records::read(Slurm::default(), source, reader, options)
+}
+
+/// Whether `line` is a header, or a record in a known order.
+pub(crate) fn starts_like(line: &[u8]) -> bool {
+    Columns::of_header(line).is_some() || Columns::known_order(line).is_some()
+}
+
+#[derive(Default)]
+struct Slurm {
+    columns: Option<Columns>,
+    /// What is to be said of the whole file, with its first job.
+    unsaid: Vec<Finding>,
+    zone_noted: bool,
+}
+
+impl Format for Slurm {
+    fn begins_record(&self, _line: &[u8]) -> bool {
+        true
+    }
+
+    fn draft<'a>(&mut self, text: &'a [u8]) -> Result<Option<Draft<'a>>, Finding> {
+        if let Some(header) = Columns::of_header(text) {
+            return match self.columns.replace(header) {
+                Some(_) => Err(Finding::HeaderAgain),
+                None => Ok(None),
+            };
+        }
+        if self.columns.is_none() {
+            self.columns = Some(Columns::known_order(text).ok_or(Finding::FieldCount)?);
+            self.unsaid.push(Finding::AssumedOrder);
+        }
+        let columns = self.columns.as_ref().ok_or(Finding::FieldCount)?;
+        let record = columns.split(text)?;
+        let mut draft = draft(&record)?;
+        if !self.zone_noted {
+            self.zone_noted = true;
+            draft.notes.push(Finding::AssumedUtc);
+        }
+        draft.notes.append(&mut self.unsaid);
+        Ok(Some(draft))
+    }
+}
+
+fn draft<'a>(record: &columns::Record<'a>) -> Result<Draft<'a>, Finding> {
+    let mut notes = Vec::new();
+    let number = number(record, &mut notes)?;
+    if let Some(state) = record.get(Column::State) {
+        check_state(state)?;
+    }
+    let submit = records::required(record.get(Column::Submit), Field::Submit)?;
+    let procs = |column| record.get(column).map(field::procs).transpose();
+    let allocated = procs(Column::AllocCpus)?.flatten();
+    let allocated = allocated.or(procs(Column::NCpus)?.flatten());
+    let name = |column| record.get(column).unwrap_or_default();
+    Ok(Draft {
+        number,
+        submit: clock::instant(submit, Field::Submit)?,
+        runtime: runtime(record, &mut notes)?,
+        estimate: limit(record)?,
+        allocated,
+        requested: procs(Column::ReqCpus)?.flatten(),
+        names: Names {
+            user: name(Column::User),
+            group: record
+                .get(Column::Group)
+                .unwrap_or_else(|| name(Column::Account)),
+            executable: name(Column::JobName),
+            queue: name(Column::Partition),
+        },
+        notes,
+    })
+}
+
+fn number(record: &columns::Record<'_>, notes: &mut Vec<Finding>) -> Result<u64, Finding> {
+    let raw = record.get(Column::JobIdRaw);
+    let id = record.get(Column::JobId).or(raw);
+    let id = records::required(id, Field::JobNumber)?;
+    if id.contains(&b'.') {
+        return Err(Finding::PartOfJob);
+    }
+    match raw {
+        Some(raw) => records::leading_number(raw, notes),
+        None => records::leading_number(id, notes),
+    }
+}
+
+/// The state may be followed by who cancelled the job.
+fn check_state(state: &[u8]) -> Result<(), Finding> {
+    let word = state.split(|&byte| byte == b' ').next();
+    let word = word.unwrap_or_default();
+    if GOING_ON.contains(&word) {
+        return Err(Finding::NotEnded);
+    }
+    if ENDED.contains(&word) {
+        return Ok(());
+    }
+    Err(Finding::UnknownState)
+}
+
+fn runtime(record: &columns::Record<'_>, notes: &mut Vec<Finding>) -> Result<Span, Finding> {
+    let instant = |column, field| {
+        let text = record.get(column).filter(|text| !is_unknown(text));
+        text.map(|text| clock::instant(text, field)).transpose()
+    };
+    let Some(start) = instant(Column::Start, Field::Start)? else {
+        return Ok(NEVER_RAN);
+    };
+    if let Some(elapsed) = record.get(Column::Elapsed) {
+        return clock::span(elapsed, Field::RunTime);
+    }
+    let end = instant(Column::End, Field::End)?.ok_or(Finding::NotEnded)?;
+    Ok(records::ran(start, end, notes))
+}
+
+fn is_unknown(time: &[u8]) -> bool {
+    [&b"Unknown"[..], b"None", b"N/A"].contains(&time)
+}
+
+fn limit(record: &columns::Record<'_>) -> Result<Option<Span>, Finding> {
+    let bounded =
+        |limit: &&[u8]| ![&b"UNLIMITED"[..], b"Partition_Limit", b"INVALID"].contains(limit);
+    let limit = record.get(Column::Timelimit).filter(bounded);
+    limit
+        .map(|limit| clock::span(limit, Field::Estimate))
+        .transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Columns as Keep, Trace};
+
+    const HEADER: &str = "State|Timelimit|JobID|User|Submit|Start|End|AllocCPUS|ReqCPUS|JobName\n";
+    const DAY: &str = "2016-12-22T";
+
+    fn parsed(text: &str) -> Trace {
+        let options = ReadOptions { columns: Keep::All };
+        read("jobs", text.as_bytes(), options).unwrap()
+    }
+
+    fn line(state: &str, limit: &str, id: &str, start: &str) -> String {
+        format!("{state}|{limit}|{id}|ann|{DAY}07:00:00|{start}|{DAY}07:02:00|4|8|my|job\n")
+    }
+
+    #[test]
+    fn columns_stand_where_the_header_says() {
+        let start = format!("{DAY}07:01:00");
+        let text = HEADER.to_owned()
+            + &line("COMPLETED", "1-00:00:00", "7", &start)
+            + &line("CANCELLED by 12", "Partition_Limit", "8", "Unknown")
+            + &line("TIMEOUT", "UNLIMITED", "9_4", &start);
+        let trace = parsed(&text);
+        let [ran, never, task] = trace.jobs[..] else {
+            panic!("{trace:?}");
+        };
+        assert_eq!(ran.runtime, Span::from_secs(60));
+        assert_eq!(ran.estimate, Span::from_secs(86_400));
+        assert_eq!((ran.number, ran.procs), (7, 4));
+        assert_eq!(never.runtime, NEVER_RAN);
+        assert_eq!((task.number, task.estimate), (9, task.runtime));
+        assert_eq!(trace.metadata.unwrap().executable.get(0), Some("my|job"));
+        assert_eq!(
+            trace.diagnostics.to_string(),
+            "2 lines defaulted: the run time for lack of an estimate (lines 3, 4)\n\
+             1 line defaulted: the array's number for lack of one of its own (line 4)\n\
+             1 line defaulted: UTC for lack of a zone (line 2)"
+        );
+    }
+
+    #[test]
+    fn what_is_no_job_is_counted() {
+        let start = format!("{DAY}07:01:00");
+        let text = HEADER.to_owned()
+            + &line("COMPLETED", "30:00", "7", &start)
+            + &line("COMPLETED", "30:00", "7.batch", &start)
+            + &line("RUNNING", "30:00", "8", &start)
+            + &line("FOO", "30:00", "9", &start)
+            + &line("FAILED", "soon", "10", &start)
+            + &line("FAILED", "30:00", "x", &start)
+            + &line("FAILED", "30:00", "11", "then")
+            + HEADER
+            + "FAILED|30:00|12\n";
+        let trace = parsed(&text);
+        assert_eq!(trace.jobs.len(), 1);
+        for finding in [
+            Finding::PartOfJob,
+            Finding::NotEnded,
+            Finding::UnknownState,
+            Finding::NotATime(Field::Estimate),
+            Finding::NotANumber(Field::JobNumber),
+            Finding::NotATime(Field::Start),
+            Finding::HeaderAgain,
+            Finding::FieldCount,
+        ] {
+            assert_eq!(trace.diagnostics.count(finding), 1, "{finding}");
+        }
+    }
+
+    #[test]
+    fn a_header_without_submit_times_gives_no_jobs() {
+        let text = "JobID|JobName|State\n1|a|COMPLETED\n";
+        let error = read("jobs", text.as_bytes(), ReadOptions::default()).unwrap_err();
+        assert!(
+            error.to_string().contains("submit time is missing"),
+            "{error}"
+        );
+    }
+}

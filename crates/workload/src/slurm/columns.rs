@@ -1,0 +1,178 @@
+//! Which column of `sacct -P` stands where.
+
+use crate::clock;
+use crate::diagnostics::{Field, Finding};
+
+/// The columns that are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Column {
+    JobId,
+    JobIdRaw,
+    JobName,
+    User,
+    Group,
+    Account,
+    Partition,
+    State,
+    Submit,
+    Start,
+    End,
+    Elapsed,
+    Timelimit,
+    AllocCpus,
+    NCpus,
+    ReqCpus,
+}
+
+impl Column {
+    const ALL: [Self; 16] = [
+        Self::JobId,
+        Self::JobIdRaw,
+        Self::JobName,
+        Self::User,
+        Self::Group,
+        Self::Account,
+        Self::Partition,
+        Self::State,
+        Self::Submit,
+        Self::Start,
+        Self::End,
+        Self::Elapsed,
+        Self::Timelimit,
+        Self::AllocCpus,
+        Self::NCpus,
+        Self::ReqCpus,
+    ];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::JobId => "JobID",
+            Self::JobIdRaw => "JobIDRaw",
+            Self::JobName => "JobName",
+            Self::User => "User",
+            Self::Group => "Group",
+            Self::Account => "Account",
+            Self::Partition => "Partition",
+            Self::State => "State",
+            Self::Submit => "Submit",
+            Self::Start => "Start",
+            Self::End => "End",
+            Self::Elapsed => "Elapsed",
+            Self::Timelimit => "Timelimit",
+            Self::AllocCpus => "AllocCPUS",
+            Self::NCpus => "NCPUS",
+            Self::ReqCpus => "ReqCPUS",
+        }
+    }
+}
+
+/// The order in which Open XDMoD asks for columns.
+const XDMOD: &[u8] = b"JobID|JobIDRaw|Cluster|Partition|QOS|Account|Group|GID|User|UID|Submit|\
+    Eligible|Start|End|Elapsed|ExitCode|State|NNodes|NCPUS|ReqCPUS|ReqMem|ReqTRES|AllocTRES|\
+    Timelimit|NodeList|JobName";
+
+/// The order of AWS's HPC Cost Simulator, whose older versions do not ask for the last.
+const COST_SIMULATOR: &[u8] = b"State|JobID|ReqCPUS|ReqMem|ReqNodes|Constraints|Submit|Eligible|\
+    Start|Elapsed|Suspended|End|ExitCode|DerivedExitCode|AllocNodes|NCPUS|MaxDiskRead|\
+    MaxDiskWrite|MaxPages|MaxRSS|MaxVMSize|MinCPU|SystemCPU|UserCPU|TotalCPU|Partition";
+
+/// Where each column stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Columns {
+    /// By `Column as usize`.
+    places: [Option<usize>; Column::ALL.len()],
+    width: usize,
+    /// How many of the last columns a line may leave out.
+    optional: usize,
+}
+
+impl Columns {
+    /// Those of a header: a line with bars in which one column is the job's identifier.
+    pub(super) fn of_header(line: &[u8]) -> Option<Self> {
+        let names = || cells(line).map(<[u8]>::trim_ascii);
+        let place = |column: Column| {
+            names().position(|name| name.eq_ignore_ascii_case(column.name().as_bytes()))
+        };
+        let width = names().count();
+        let is_header = width > 1
+            && [Column::JobId, Column::JobIdRaw]
+                .into_iter()
+                .any(|id| place(id).is_some());
+        is_header.then(|| Self {
+            places: Column::ALL.map(place),
+            width,
+            optional: 0,
+        })
+    }
+
+    /// The first known order that `line` fits.
+    pub(super) fn known_order(line: &[u8]) -> Option<Self> {
+        let orders = [(XDMOD, 0), (COST_SIMULATOR, 1)].into_iter();
+        orders
+            .filter_map(|(header, optional)| {
+                let columns = Self::of_header(header)?;
+                Some(Self {
+                    optional,
+                    ..columns
+                })
+            })
+            .find(|columns| columns.fit(line))
+    }
+
+    fn fit(&self, line: &[u8]) -> bool {
+        let Ok(record) = self.split(line) else {
+            return false;
+        };
+        let starts = |column, is: fn(&u8) -> bool| {
+            let cell: Option<&[u8]> = record.get(column);
+            cell.and_then(<[u8]>::first).is_some_and(is)
+        };
+        let submit = record.get(Column::Submit).unwrap_or_default();
+        starts(Column::JobId, u8::is_ascii_digit)
+            && starts(Column::State, u8::is_ascii_uppercase)
+            && clock::instant(submit, Field::Submit).is_ok()
+    }
+
+    /// The cells of `line`. A bar in a name can be told only if the name comes last.
+    pub(super) fn split<'a>(&self, line: &'a [u8]) -> Result<Record<'a>, Finding> {
+        let mut cells = [None; Column::ALL.len()];
+        let name_last = self.places[Column::JobName as usize] == Some(self.width - 1);
+        let mut width = 0;
+        for (place, cell) in cells_up_to(line, self.width).enumerate() {
+            width += 1;
+            let bars = place + 1 == self.width && cell.contains(&b'|');
+            if bars && !name_last {
+                return Err(Finding::FieldCount);
+            }
+            if let Some(at) = self.places.iter().position(|&at| at == Some(place)) {
+                cells[at] = Some(cell.trim_ascii()).filter(|cell| !cell.is_empty());
+            }
+        }
+        if width + self.optional < self.width {
+            return Err(Finding::FieldCount);
+        }
+        Ok(Record { cells })
+    }
+}
+
+/// The cells of one line that are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Record<'a> {
+    /// By `Column as usize`.
+    cells: [Option<&'a [u8]>; Column::ALL.len()],
+}
+
+impl<'a> Record<'a> {
+    /// The cell of `column`; none if there is no such column or it is empty.
+    pub(super) const fn get(&self, column: Column) -> Option<&'a [u8]> {
+        self.cells[column as usize]
+    }
+}
+
+fn cells(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    line.split(|&byte| byte == b'|')
+}
+
+fn cells_up_to(line: &[u8], width: usize) -> impl Iterator<Item = &[u8]> {
+    line.splitn(width, |&byte| byte == b'|')
+}

@@ -1,0 +1,5 @@
+//! Grid Engine's `accounting`.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tollgate_workload::fuzz::sge(data));

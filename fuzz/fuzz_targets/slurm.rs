@@ -1,0 +1,5 @@
+//! The output of `sacct -P`.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tollgate_workload::fuzz::slurm(data));
