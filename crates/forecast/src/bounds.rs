@@ -79,7 +79,9 @@ fn pinball(bound: f64, actual: f64, level: f64) -> f64 {
 }
 
 /// An offset moves at most this far, as a logarithm: without a limit, late feedback winds it up.
-const FARTHEST: f64 = 1.5;
+/// With 1.5 two archived traces with the latest feedback are covered a point less, with 3 the sum of
+/// bounds of one of them doubles.
+const FARTHEST: f64 = 2.0;
 
 /// How far bounds are moved so that each is exceeded as often as its level says (adaptive
 /// conformal inference: Gibbs & Candès 2021, eq. 2, on the bound instead of the level).

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 pub use smoothing::simple_smoothing;
 pub use trend::{TREND_POINTS, trend};
 
-use crate::history::{Asked, History, REMEMBERED};
+use crate::history::{Asked, History};
 
 /// How many experts there are.
 pub const N_EXPERTS: usize = 16;
@@ -159,7 +159,6 @@ impl Fits {
         if runs.len() < FEWEST_POINTS || self.age < REFIT_EVERY {
             return;
         }
-        debug_assert!(runs.len() <= REMEMBERED);
         let fit = |ar, ma| Arma::fit(runs, Order { ar, ma });
         *self = Self {
             autoregression: fit(4, 0),

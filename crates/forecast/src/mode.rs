@@ -12,7 +12,7 @@ pub struct Triggers {
     pub error: f64,
     /// |actual - smooth| / smooth above this is a deviation to notice. Positive.
     pub deviation: f64,
-    /// Whether both thresholds are raised to what the class has shown to be usual.
+    /// Whether the error must also stand out from what the class has shown to be usual.
     pub threshold: Threshold,
 }
 
@@ -21,7 +21,8 @@ pub struct Triggers {
 pub enum Threshold {
     /// Where it was set, as in the paper.
     Fixed,
-    /// At least at the 0.9-quantile of the recent errors of the class: the paper's future work.
+    /// The error at least twice the 0.9-quantile of the recent errors of the class: the paper's
+    /// future work.
     /// A class that is always wrong by a factor of two raises no alarm for that.
     Floating,
 }
@@ -37,6 +38,9 @@ impl Default for Triggers {
     }
 }
 
+/// How far above the error that is usual a floating threshold lies. The usual error is exceeded by
+/// one job in ten; of a normal error, twice that by one in a thousand.
+const FLOAT: f64 = 2.0;
 /// How many past values are smoothed.
 const TRAILING: usize = 30;
 /// The fewest that tell what is usual.
@@ -52,7 +56,7 @@ impl Triggers {
     pub(crate) fn alarm(&self, past: &[f64], forecast: f64, ln_run: f64, usual: f64) -> bool {
         let floating = match self.threshold {
             Threshold::Fixed => 0.0,
-            Threshold::Floating => usual,
+            Threshold::Floating => FLOAT * usual,
         };
         if past.len() < FEWEST || (ln_run - forecast).abs() <= floating {
             return false;
@@ -142,8 +146,8 @@ mod tests {
     fn a_floating_threshold_gets_used_to_noise() {
         let past = [100f64.ln(); 20];
         let odd = 300f64.ln();
-        assert!(Triggers::default().alarm(&past, past[0], odd, 1.0));
-        assert!(!Triggers::default().alarm(&past, past[0], odd, 1.2));
+        assert!(Triggers::default().alarm(&past, past[0], odd, 0.5));
+        assert!(!Triggers::default().alarm(&past, past[0], odd, 0.6));
     }
 
     #[test]

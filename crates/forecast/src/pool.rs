@@ -16,7 +16,7 @@ const SITE: usize = 1000;
 const RESIDUALS: usize = 300;
 /// How far the offsets of a stage move after a miss: less than those of a class, because
 /// feedback on many classes comes in bursts.
-const STEP: f64 = 0.01;
+const STEP: f64 = 0.005;
 
 /// A site with fewer ratios than this has not shown whether it enforces requests.
 const FEWEST_RATIOS: usize = 100;
