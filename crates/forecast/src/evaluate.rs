@@ -23,15 +23,22 @@ pub enum Setting {
 /// How forecasts did over a record.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evaluation {
+    /// Over all jobs that are counted.
+    pub overall: Figures,
+    /// Over the jobs of each class that is counted.
+    pub classes: BTreeMap<ClassId, Figures>,
+}
+
+/// How forecasts did over some jobs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figures {
     /// The experts together.
     pub aggregate: Score,
     /// Each expert alone, in the order of [`Expert::ALL`]; where it has nothing to say it says
     /// what all say together.
     pub experts: [Score; N_EXPERTS],
-    /// How the quantile at each of [`LEVELS`] held, over all jobs that are counted.
+    /// How the quantile at each of [`LEVELS`] held.
     pub levels: [Held; N_LEVELS],
-    /// The same for each class that is counted.
-    pub classes: BTreeMap<ClassId, [Held; N_LEVELS]>,
 }
 
 impl Evaluation {
@@ -39,11 +46,25 @@ impl Evaluation {
     /// (a fraction); none without classes.
     pub fn classes_within(&self, level_idx: usize, tolerance: f64) -> Option<f64> {
         let nominal = LEVELS[level_idx].as_f64();
-        let kept = self.classes.values().filter(|held| {
-            let coverage = held[level_idx].coverage();
+        self.part_of_classes(|figures| {
+            let coverage = figures.levels[level_idx].coverage();
             coverage.is_some_and(|coverage| (coverage - nominal).abs() <= tolerance)
-        });
-        (!self.classes.is_empty()).then(|| kept.count() as f64 / self.classes.len() as f64)
+        })
+    }
+
+    /// The part of the classes in which all experts together have a smaller mean |ln error| than
+    /// `expert` alone; none without classes.
+    pub fn classes_better_than(&self, expert: Expert) -> Option<f64> {
+        self.part_of_classes(|figures| {
+            let alone = figures.experts[expert as usize].mean_abs_ln;
+            figures.aggregate.mean_abs_ln < alone
+        })
+    }
+
+    fn part_of_classes(&self, holds: impl Fn(&Figures) -> bool) -> Option<f64> {
+        let n_classes = self.classes.len();
+        let holding = self.classes.values().filter(|figures| holds(figures));
+        (n_classes > 0).then(|| holding.count() as f64 / n_classes as f64)
     }
 }
 
@@ -66,7 +87,8 @@ pub fn evaluate(
         *jobs_of.entry(record.job.class).or_default() += 1;
     }
     let mut course = Course::new(forecaster);
-    let mut tally = Tally::default();
+    let mut overall = Tally::default();
+    let mut classes = BTreeMap::<ClassId, Tally>::new();
     for (idx, record) in ran.iter().enumerate() {
         course.learn_ended(
             &ran,
@@ -77,12 +99,20 @@ pub fn evaluate(
         );
         let said = course.forecaster.forecast(&record.job);
         if jobs_of[&record.job.class] >= fewest {
-            tally.count(record, &said);
+            overall.count(record, &said);
+            let class = classes.entry(record.job.class).or_default();
+            class.count(record, &said);
         }
         course.pending.push(Reverse((record.finish, idx)));
         course.said.insert(idx, said);
     }
-    tally.evaluation()
+    let classes = classes
+        .into_iter()
+        .map(|(class, tally)| (class, tally.figures()));
+    Evaluation {
+        overall: overall.figures(),
+        classes: classes.collect(),
+    }
 }
 
 /// A forecaster, and the jobs that it has not heard of yet.
@@ -122,7 +152,6 @@ struct Tally {
     aggregate: Errors,
     experts: [Errors; N_EXPERTS],
     levels: [Held; N_LEVELS],
-    classes: BTreeMap<ClassId, [Held; N_LEVELS]>,
 }
 
 impl Tally {
@@ -133,20 +162,16 @@ impl Tally {
             errors.push(opinion, record.runtime);
         }
         let bounds = said.distribution();
-        let class = self.classes.entry(record.job.class).or_default();
-        for held in [&mut self.levels, class] {
-            for (held, bound) in held.iter_mut().zip(bounds.quantiles()) {
-                held.push(*bound, record.runtime);
-            }
+        for (held, bound) in self.levels.iter_mut().zip(bounds.quantiles()) {
+            held.push(*bound, record.runtime);
         }
     }
 
-    fn evaluation(self) -> Evaluation {
-        Evaluation {
+    fn figures(self) -> Figures {
+        Figures {
             aggregate: self.aggregate.score(),
             experts: self.experts.map(Errors::score),
             levels: self.levels,
-            classes: self.classes,
         }
     }
 }

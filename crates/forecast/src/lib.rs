@@ -38,7 +38,7 @@ pub mod stage;
 mod window;
 
 pub use class::Event;
-pub use evaluate::{Evaluation, Setting, evaluate};
+pub use evaluate::{Evaluation, Figures, Setting, evaluate};
 pub use expert::Expert;
 pub use forecaster::{Forecast, Forecaster, Summary, Unusable};
 pub use lowess::lowess;

@@ -18,7 +18,7 @@ fn promises_over_sdsc_sp2_are_kept() {
     };
     let everybody = evaluate(Forecaster::default(), &records, Setting::Causal, 1);
     for level in PROMISED {
-        let held = everybody.levels[level];
+        let held = everybody.overall.levels[level];
         let (nominal, coverage) = (LEVELS[level].as_f64(), held.coverage().unwrap());
         println!(
             "{nominal}: kept {coverage:.4}, ratio {:.2}",
@@ -26,8 +26,8 @@ fn promises_over_sdsc_sp2_are_kept() {
         );
         assert!((coverage - nominal).abs() <= 0.01, "{nominal}: {coverage}");
     }
-    assert!(everybody.levels[9].bound_ratio().unwrap() <= 2.2);
-    assert!(everybody.levels[10].bound_ratio().unwrap() <= 2.9);
+    assert!(everybody.overall.levels[9].bound_ratio().unwrap() <= 2.2);
+    assert!(everybody.overall.levels[10].bound_ratio().unwrap() <= 2.9);
 }
 
 #[test]
@@ -37,11 +37,17 @@ fn forecasts_over_sdsc_sp2_beat_the_baselines() {
     };
     for (setting, most_mdape) in [(Setting::OneStep, 27.0), (Setting::Causal, 42.0)] {
         let evaluation = evaluate(Forecaster::default(), &records, setting, FEWEST);
-        let together = evaluation.aggregate;
+        let together = evaluation.overall.aggregate;
         println!("{setting:?}: {together:?}");
         assert!(together.mdape_pct.unwrap() <= most_mdape);
         for baseline in [Expert::Last, Expert::MeanOfTwo] {
-            let alone = evaluation.experts[baseline as usize];
+            let better = evaluation.classes_better_than(baseline).unwrap();
+            println!(
+                "better than {} in {better:.2} of the classes",
+                baseline.key()
+            );
+            assert!(better >= 0.85, "{}: {better}", baseline.key());
+            let alone = evaluation.overall.experts[baseline as usize];
             assert!(together.mdape_pct < alone.mdape_pct, "{}", baseline.key());
             assert!(
                 together.mean_abs_ln < alone.mean_abs_ln,

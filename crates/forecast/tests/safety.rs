@@ -79,7 +79,7 @@ proptest! {
         for setting in [Setting::OneStep, Setting::Causal] {
             let ran = records.iter().filter(|r| r.runtime > Span::ZERO).count();
             let evaluation = evaluate(Forecaster::default(), &records, setting, 1);
-            prop_assert_eq!(evaluation.aggregate.jobs, ran);
+            prop_assert_eq!(evaluation.overall.aggregate.jobs, ran);
         }
     }
 }
