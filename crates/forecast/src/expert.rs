@@ -119,9 +119,9 @@ impl Expert {
             Self::ShortMedian => median_of_last(runs, 5),
             Self::Median => median_of_last(runs, 20),
             Self::LongMedian => history.runs().quantile(0.5),
-            Self::Autoregression => fits.autoregression?.forecast(runs),
-            Self::MovingAverage => fits.moving_average?.forecast(runs),
-            Self::Arma => fits.arma?.forecast(runs),
+            Self::Autoregression => fits.autoregression.as_ref()?.forecast(runs),
+            Self::MovingAverage => fits.moving_average.as_ref()?.forecast(runs),
+            Self::Arma => fits.arma.as_ref()?.forecast(runs),
             Self::LastAlike => history.alike(asked).next(),
             Self::RequestRatio => Some(asked.ln_request? + history.ratios().quantile(0.5)?),
         }?;

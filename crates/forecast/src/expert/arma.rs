@@ -8,13 +8,11 @@ use crate::linear::{MAX_COLUMNS, least_squares};
 pub const FEWEST_POINTS: usize = 40;
 
 /// An ARMA model around the mean of its series.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Arma {
     mean: f64,
-    n_ar: usize,
-    n_ma: usize,
-    /// The autoregressive coefficients, then those of the moving average.
-    coefficients: [f64; MAX_COLUMNS],
+    ar: Vec<f64>,
+    ma: Vec<f64>,
 }
 
 /// How many past values and past shocks a model looks at. Together at most 8.
@@ -55,32 +53,33 @@ impl Arma {
             }
             (row, centred[t])
         });
+        let coefficients = least_squares(rows, columns)?;
+        let (ar, ma) = coefficients[..columns].split_at(order.ar);
         Some(Self {
             mean,
-            n_ar: order.ar,
-            n_ma: order.ma,
-            coefficients: least_squares(rows, columns)?,
+            ar: ar.to_vec(),
+            ma: ma.to_vec(),
         })
     }
 
     /// The coefficients of past values, the latest first.
     pub fn ar(&self) -> &[f64] {
-        &self.coefficients[..self.n_ar]
+        &self.ar
     }
 
     /// The coefficients of past shocks, the latest first.
     pub fn ma(&self) -> &[f64] {
-        &self.coefficients[self.n_ar..self.n_ar + self.n_ma]
+        &self.ma
     }
 
     /// One step ahead of `values`, with the shocks before the first p values taken as zero. None
     /// for fewer than p values, or if the shocks of a model that is not invertible run away.
     pub fn forecast(&self, values: &[f64]) -> Option<f64> {
-        if values.len() < self.n_ar {
+        if values.len() < self.ar.len() {
             return None;
         }
         let mut shocks = [0.0; MAX_COLUMNS];
-        for t in self.n_ar..values.len() {
+        for t in self.ar.len()..values.len() {
             let shock = values[t] - self.ahead(&values[..t], &shocks);
             shocks.rotate_right(1);
             shocks[0] = shock;
