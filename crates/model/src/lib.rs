@@ -7,6 +7,7 @@
 //! | [`job`] | [`JobId`], [`JobSpec`], [`Sla`]: what a user hands in |
 //! | [`node`] | [`NodeId`], [`NodeRange`]: where jobs run |
 //! | [`decision`] | [`Decision`], [`Reason`]: what was said to a job, and why |
+//! | [`distribution`] | [`Distribution`], [`Probability`]: how long a job may take |
 //! | [`market`] | [`Market`]: who pays what, and when |
 //! | [`outcome`] | [`Outcome`]: what became of a job |
 //!
@@ -14,6 +15,7 @@
 //! time: how long a job really takes is known to the world that runs it, never to a policy.
 
 pub mod decision;
+pub mod distribution;
 pub mod job;
 pub mod market;
 pub mod money;
@@ -22,6 +24,7 @@ pub mod outcome;
 pub mod time;
 
 pub use decision::{Decision, Reason};
+pub use distribution::{Distribution, Probability};
 pub use job::{JobId, JobSpec, Sla};
 pub use market::Market;
 pub use money::{Credits, CreditsPerSecond};

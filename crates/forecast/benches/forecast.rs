@@ -1,0 +1,64 @@
+//! What a forecast and an update cost.
+
+use std::hint::black_box;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use rand::{RngExt, SeedableRng};
+use rand_distr::{Distribution, LogNormal};
+use rand_pcg::Pcg64;
+use tollgate_forecast::{ClassId, Forecaster, Job, Record};
+use tollgate_model::{Instant, Span};
+
+/// Jobs of a site: enough for every class to be well known.
+const JOBS: usize = 20_000;
+/// Its users.
+const CLASSES: u32 = 50;
+
+fn main_benches(c: &mut Criterion) {
+    let mut group = c.benchmark_group("forecast");
+    for (name, noise) in [("steady", 0.2), ("noisy", 1.5)] {
+        let records = site(noise);
+        let mut known = Forecaster::default();
+        for record in &records {
+            known.learn_unforecast(record).expect("it ran");
+        }
+        group.throughput(Throughput::Elements(1));
+        group.bench_function(format!("forecast_and_learn/{name}"), |b| {
+            let mut forecaster = known.clone();
+            let mut jobs = records.iter().cycle();
+            b.iter(|| {
+                let record = jobs.next().expect("endless");
+                let said = forecaster.forecast(black_box(&record.job));
+                forecaster.learn(record, &said).expect("it ran")
+            });
+        });
+    }
+    group.finish();
+}
+
+/// Users who change what they do every few hundred jobs, with this noise of ln run time.
+fn site(noise: f64) -> Vec<Record> {
+    let mut rng = Pcg64::seed_from_u64(2005);
+    let around = LogNormal::new(0.0, noise).expect("a spread");
+    let jobs = (0..JOBS).map(|idx| {
+        let class = rng.random_range(0..CLASSES);
+        let mode = f64::from(class) + (idx / 5000) as f64;
+        let runtime = (4.0 + mode % 7.0).exp() * around.sample(&mut rng);
+        let submit = Instant::from_secs(idx as i64 * 60);
+        let runtime = Span::from_secs_f64(runtime.max(1.0));
+        Record {
+            job: Job {
+                class: ClassId(class),
+                procs: 1 << (class % 5),
+                request: Some(Span::from_secs(36_000)),
+            },
+            submit,
+            finish: submit + runtime,
+            runtime,
+        }
+    });
+    jobs.collect()
+}
+
+criterion_group!(benches, main_benches);
+criterion_main!(benches);

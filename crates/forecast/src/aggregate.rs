@@ -1,0 +1,111 @@
+//! One forecast from many: the experts vote, and feedback moves the votes.
+
+use serde::{Deserialize, Serialize};
+
+use crate::expert::N_EXPERTS;
+
+/// What each expert says, as logarithms of seconds; none if it has nothing to say.
+pub(crate) type Opinions = [Option<f64>; N_EXPERTS];
+
+/// How fast votes follow losses.
+const RATE: f64 = 2.0;
+/// A larger error than this, as a logarithm, costs no more: one anomaly must not decide.
+const WORST_LOSS: f64 = 2.0;
+/// The part of all votes that is shared equally after each job, so that a method that was bad
+/// in the last mode can lead in the next (Herbster & Warmuth 1998).
+const SHARED: f64 = 0.05;
+
+/// The votes of the experts of a class; they sum to 1.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Votes([f64; N_EXPERTS]);
+
+impl Default for Votes {
+    fn default() -> Self {
+        Self([1.0 / N_EXPERTS as f64; N_EXPERTS])
+    }
+}
+
+impl Votes {
+    /// The weighted median of the opinions; none if nobody has one.
+    pub(crate) fn median(&self, opinions: &Opinions) -> Option<f64> {
+        let mut said: [(f64, f64); N_EXPERTS] = [(0.0, 0.0); N_EXPERTS];
+        let mut n = 0;
+        for (opinion, vote) in opinions.iter().zip(self.0) {
+            if let Some(opinion) = opinion {
+                said[n] = (*opinion, vote);
+                n += 1;
+            }
+        }
+        let said = &mut said[..n];
+        said.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        let half = said.iter().map(|(_, vote)| vote).sum::<f64>() / 2.0;
+        let mut below = 0.0;
+        said.iter().find_map(|(opinion, vote)| {
+            below += vote;
+            (below >= half).then_some(*opinion)
+        })
+    }
+
+    /// Moves votes to those who were near `actual`. Who said nothing loses as much as the median
+    /// did, so that silence neither pays nor costs.
+    pub(crate) fn learn(&mut self, opinions: &Opinions, actual: f64) {
+        let Some(together) = self.median(opinions) else {
+            return;
+        };
+        for (vote, opinion) in self.0.iter_mut().zip(opinions) {
+            *vote *= (-RATE * loss(opinion.unwrap_or(together), actual)).exp();
+        }
+        let total: f64 = self.0.iter().sum();
+        for vote in &mut self.0 {
+            *vote = (1.0 - SHARED) * *vote / total + SHARED / N_EXPERTS as f64;
+        }
+    }
+
+    /// The place of the expert with the most votes; of equals the first.
+    pub(crate) fn leader(&self) -> usize {
+        (1..N_EXPERTS).fold(0, |best, i| if self.0[i] > self.0[best] { i } else { best })
+    }
+}
+
+fn loss(opinion: f64, actual: f64) -> f64 {
+    (opinion - actual).abs().min(WORST_LOSS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(values: &[f64]) -> Opinions {
+        std::array::from_fn(|i| values.get(i).copied())
+    }
+
+    #[test]
+    fn equal_votes_give_the_lower_median() {
+        let votes = Votes::default();
+        assert_eq!(votes.median(&said(&[5.0, 1.0, 3.0])), Some(3.0));
+        assert_eq!(votes.median(&said(&[5.0, 1.0])), Some(1.0));
+        assert_eq!(votes.median(&said(&[])), None);
+    }
+
+    #[test]
+    fn one_loss_moves_votes_as_stated() {
+        let mut votes = Votes::default();
+        votes.learn(&[Some(3.0); N_EXPERTS].map(|o| o), 3.0);
+        assert_eq!(votes.leader(), 0);
+        let mut opinions = [Some(4.0); N_EXPERTS];
+        opinions[1] = Some(3.0);
+        votes.learn(&opinions, 3.0);
+        let others = (N_EXPERTS - 1) as f64 * (-RATE).exp();
+        let expected = 0.95 / (1.0 + others) + 0.05 / N_EXPERTS as f64;
+        assert!((votes.0[1] - expected).abs() < 1e-12);
+        assert_eq!(votes.leader(), 1);
+    }
+
+    #[test]
+    fn a_huge_error_costs_no_more_than_two() {
+        let (mut near, mut far) = (Votes::default(), Votes::default());
+        near.learn(&said(&[0.0, 2.0]), 0.0);
+        far.learn(&said(&[0.0, 1e300]), 0.0);
+        assert_eq!(near, far);
+    }
+}

@@ -1,0 +1,132 @@
+//! A class: its model, and a challenger where its mode may be changing.
+
+use serde::{Deserialize, Serialize};
+
+use crate::expert::Expert;
+use crate::history::Asked;
+use crate::mode::{Contest, Standing, Triggers};
+use crate::model::{Model, Said};
+use crate::pool::Pool;
+use crate::stage::Stage;
+
+/// What is known of the jobs of one class. Its size is bounded, whatever it has learned.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Class {
+    champion: Model,
+    challenger: Option<Challenger>,
+    /// How many modes came before the present one.
+    mode: u32,
+    learned: u64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Challenger {
+    model: Model,
+    contest: Contest,
+}
+
+/// What one more job told about the mode of its class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Event {
+    /// Nothing new.
+    Usual,
+    /// It was odd: a challenger starts.
+    Alarm,
+    /// The class has changed its mode: the challenger has taken over.
+    NewMode,
+    /// What was odd has passed: the challenger is dropped.
+    Anomaly,
+}
+
+impl Class {
+    pub(crate) fn stage(&self) -> Stage {
+        Stage::of(
+            self.champion.history().runs().len(),
+            self.challenger.is_some(),
+        )
+    }
+
+    pub(crate) fn mode(&self) -> u32 {
+        self.mode
+    }
+
+    pub(crate) fn learned(&self) -> u64 {
+        self.learned
+    }
+
+    pub(crate) fn leader(&self) -> Expert {
+        self.champion.leader()
+    }
+
+    pub(crate) fn say(&self, asked: Asked, pool: &Pool) -> Said {
+        self.champion.say(asked, self.stage(), pool)
+    }
+
+    /// Takes in that a job of which `said` was said ran for `ln_run`; `said` must come from the
+    /// present mode.
+    pub(crate) fn learn(
+        &mut self,
+        asked: Asked,
+        said: &Said,
+        ln_run: f64,
+        (triggers, pool): (&Triggers, &Pool),
+    ) -> Event {
+        self.learned += 1;
+        let event = match &mut self.challenger {
+            Some(challenger) => challenger.compete(&self.champion, asked, ln_run, pool),
+            None => self.watch(triggers, said, ln_run),
+        };
+        self.champion.learn(asked, said, ln_run);
+        match event {
+            Event::Usual => {}
+            Event::Alarm => self.challenger = Some(Challenger::start(asked, ln_run, pool)),
+            Event::Anomaly => self.challenger = None,
+            Event::NewMode => self.hand_over(),
+        }
+        event
+    }
+
+    fn watch(&self, triggers: &Triggers, said: &Said, ln_run: f64) -> Event {
+        let past = self.champion.history().runs().arrived();
+        let usual = self.champion.usual_error();
+        if triggers.alarm(past, said.point, ln_run, usual) {
+            Event::Alarm
+        } else {
+            Event::Usual
+        }
+    }
+
+    fn hand_over(&mut self) {
+        if let Some(challenger) = self.challenger.take() {
+            self.champion = challenger.model;
+            self.mode += 1;
+        }
+    }
+}
+
+impl Challenger {
+    /// A challenger that knows only the odd job itself.
+    fn start(asked: Asked, ln_run: f64, pool: &Pool) -> Self {
+        let mut challenger = Self::default();
+        challenger.learn(asked, ln_run, pool);
+        challenger
+    }
+
+    /// One round: both forecast the job from what they know by now, and the challenger learns it.
+    fn compete(&mut self, champion: &Model, asked: Asked, ln_run: f64, pool: &Pool) -> Event {
+        let error = |model: &Model| model.opinions(asked).1.map(|point| (point - ln_run).abs());
+        let errors = error(champion).zip(error(&self.model));
+        self.learn(asked, ln_run, pool);
+        match self.contest.round(errors) {
+            Standing::Open => Event::Usual,
+            Standing::ChallengerWins => Event::NewMode,
+            Standing::ChampionStays => Event::Anomaly,
+        }
+    }
+
+    fn learn(&mut self, asked: Asked, ln_run: f64, pool: &Pool) {
+        let stage = Stage::of(self.model.history().runs().len(), false);
+        let said = self.model.say(asked, stage, pool);
+        self.model.learn(asked, &said, ln_run);
+    }
+}

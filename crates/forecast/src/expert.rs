@@ -1,0 +1,176 @@
+//! The experts: simple methods, each of which says how long the next job will take.
+//!
+//! All work on logarithms of seconds: run times span six orders of magnitude, and the claims of
+//! Lazarevic et al. (2005) for ARMA models hold only there.
+
+mod arma;
+mod centre;
+mod holt;
+mod smoothing;
+mod trend;
+
+pub use arma::{Arma, FEWEST_POINTS, Order};
+pub(crate) use centre::median;
+pub use centre::{mean_of_last, median_of_last};
+pub use holt::holt;
+use serde::{Deserialize, Serialize};
+pub use smoothing::simple_smoothing;
+pub use trend::{TREND_POINTS, trend};
+
+use crate::history::{Asked, History};
+
+/// How many experts there are.
+pub const N_EXPERTS: usize = 16;
+
+/// A method that forecasts the next job of a class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Expert {
+    /// The last run time.
+    Last,
+    /// The mean of the last two (Tsafrir et al. 2007).
+    MeanOfTwo,
+    /// The mean of the last ten: a trend of order 0.
+    Mean,
+    /// A straight line through the last ten.
+    Line,
+    /// A parabola through the last ten.
+    Parabola,
+    /// A cubic through the last ten.
+    Cubic,
+    /// Simple exponential smoothing, alpha 0.3.
+    Smoothing,
+    /// Holt's method, alpha 0.3 and beta 0.1.
+    Holt,
+    /// The median of the last five.
+    ShortMedian,
+    /// The median of the last twenty.
+    Median,
+    /// The median of the last hundred.
+    LongMedian,
+    /// An autoregression of order 4.
+    Autoregression,
+    /// A moving average of order 2.
+    MovingAverage,
+    /// An ARMA model of orders 1 and 1.
+    Arma,
+    /// The last job with the same processors and request.
+    LastAlike,
+    /// The request times the median of recent run time / request.
+    RequestRatio,
+}
+
+impl Expert {
+    /// Every expert, in the order in which outputs list them.
+    pub const ALL: [Self; N_EXPERTS] = [
+        Self::Last,
+        Self::MeanOfTwo,
+        Self::Mean,
+        Self::Line,
+        Self::Parabola,
+        Self::Cubic,
+        Self::Smoothing,
+        Self::Holt,
+        Self::ShortMedian,
+        Self::Median,
+        Self::LongMedian,
+        Self::Autoregression,
+        Self::MovingAverage,
+        Self::Arma,
+        Self::LastAlike,
+        Self::RequestRatio,
+    ];
+
+    /// The key of the expert in CSV and JSON.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::Last => "last",
+            Self::MeanOfTwo => "mean_of_two",
+            Self::Mean => "mean",
+            Self::Line => "line",
+            Self::Parabola => "parabola",
+            Self::Cubic => "cubic",
+            Self::Smoothing => "smoothing",
+            Self::Holt => "holt",
+            Self::ShortMedian => "median_5",
+            Self::Median => "median_20",
+            Self::LongMedian => "median_100",
+            Self::Autoregression => "ar",
+            Self::MovingAverage => "ma",
+            Self::Arma => "arma",
+            Self::LastAlike => "last_alike",
+            Self::RequestRatio => "request_ratio",
+        }
+    }
+
+    /// What it says of a job that asked for `asked`, as a logarithm of seconds; none if the class
+    /// has too little history for it. A forecast below a second is a second, and none is more
+    /// than [`OVERSHOOT`] above the longest that is remembered.
+    pub(crate) fn forecast(self, history: &History, fits: &Fits, asked: Asked) -> Option<f64> {
+        let runs = history.runs().arrived();
+        let ahead = match self {
+            Self::Last => runs.last().copied(),
+            Self::MeanOfTwo => mean_of_last(runs, 2),
+            Self::Mean => trend(runs, 0),
+            Self::Line => trend(runs, 1),
+            Self::Parabola => trend(runs, 2),
+            Self::Cubic => trend(runs, 3),
+            Self::Smoothing => simple_smoothing(runs, ALPHA),
+            Self::Holt => holt(runs, ALPHA, BETA),
+            Self::ShortMedian => median_of_last(runs, 5),
+            Self::Median => median_of_last(runs, 20),
+            Self::LongMedian => history.runs().quantile(0.5),
+            Self::Autoregression => fits.autoregression.as_ref()?.forecast(runs),
+            Self::MovingAverage => fits.moving_average.as_ref()?.forecast(runs),
+            Self::Arma => fits.arma.as_ref()?.forecast(runs),
+            Self::LastAlike => history.alike(asked).next(),
+            Self::RequestRatio => Some(asked.ln_request? + history.ratios().quantile(0.5)?),
+        }?;
+        Some(ahead.clamp(0.0, history.runs().max()? + OVERSHOOT))
+    }
+}
+
+/// How far an expert may go beyond what was seen, as a logarithm: a factor of e.
+pub(crate) const OVERSHOOT: f64 = 1.0;
+
+/// How much a new value counts for the level (the field's usual value; so do the paper's tests).
+const ALPHA: f64 = 0.3;
+/// How much a new step counts for the trend.
+const BETA: f64 = 0.1;
+
+/// After how many jobs models are fitted again: fitting costs more than all else together, and
+/// a tenth of the window changes little.
+const REFIT_EVERY: usize = 10;
+
+/// The fitted models of a class.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Fits {
+    autoregression: Option<Arma>,
+    moving_average: Option<Arma>,
+    arma: Option<Arma>,
+    /// Jobs since the last fit.
+    age: usize,
+}
+
+impl Fits {
+    /// Fits the models again if it is time to; to be called once a job.
+    pub(crate) fn refresh(&mut self, history: &History) {
+        self.age += 1;
+        let runs = history.runs().arrived();
+        if runs.len() < FEWEST_POINTS || self.age < REFIT_EVERY {
+            return;
+        }
+        let fit = |ar, ma| Arma::fit(runs, Order { ar, ma });
+        *self = Self {
+            autoregression: fit(4, 0),
+            moving_average: fit(0, 2),
+            arma: fit(1, 1),
+            age: 0,
+        };
+    }
+}
+
+/// The sample series on which the exact forms of the experts are tested.
+#[cfg(test)]
+pub(crate) const SAMPLE: [f64; 12] = [
+    120.0, 130.0, 118.0, 125.0, 140.0, 133.0, 129.0, 600.0, 610.0, 590.0, 605.0, 598.0,
+];

@@ -1,0 +1,137 @@
+//! Autoregression and moving averages, fitted by Hannan and Rissanen's method.
+
+use serde::{Deserialize, Serialize};
+
+use crate::linear::{MAX_COLUMNS, least_squares};
+
+/// The fewest values that a model is fitted to.
+pub const FEWEST_POINTS: usize = 40;
+
+/// An ARMA model around the mean of its series.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Arma {
+    mean: f64,
+    ar: Vec<f64>,
+    ma: Vec<f64>,
+}
+
+/// How many past values and past shocks a model looks at. Together at most 8.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Order {
+    /// Past values (p).
+    pub ar: usize,
+    /// Past shocks (q).
+    pub ma: usize,
+}
+
+impl Arma {
+    /// Fits a model to `values` (Hannan & Rissanen 1982, without the third, bias-correcting step):
+    /// a long autoregression by Yule-Walker gives the shocks, then values are regressed on past
+    /// values and past shocks. The long order is floor(ln² n) (Gómez & Maravall 2001). None
+    /// for fewer than [`FEWEST_POINTS`] values, or if they leave the regression singular.
+    pub fn fit(values: &[f64], order: Order) -> Option<Self> {
+        let n = values.len();
+        let columns = order.ar + order.ma;
+        if n < FEWEST_POINTS || columns == 0 || columns > MAX_COLUMNS {
+            return None;
+        }
+        let mean = values.iter().sum::<f64>() / n as f64;
+        let centred: Vec<f64> = values.iter().map(|value| value - mean).collect();
+        let (shocks, first) = if order.ma == 0 {
+            (Vec::new(), order.ar)
+        } else {
+            let long = ((n as f64).ln().powi(2) as usize).min(n / 4);
+            (long_shocks(&centred, long)?, long + order.ma)
+        };
+        let rows = (first..n).map(|t| {
+            let mut row = [0.0; MAX_COLUMNS];
+            for lag in 1..=order.ar {
+                row[lag - 1] = centred[t - lag];
+            }
+            for lag in 1..=order.ma {
+                row[order.ar + lag - 1] = shocks[t - lag];
+            }
+            (row, centred[t])
+        });
+        let coefficients = least_squares(rows, columns)?;
+        let (ar, ma) = coefficients[..columns].split_at(order.ar);
+        Some(Self {
+            mean,
+            ar: ar.to_vec(),
+            ma: ma.to_vec(),
+        })
+    }
+
+    /// The coefficients of past values, the latest first.
+    pub fn ar(&self) -> &[f64] {
+        &self.ar
+    }
+
+    /// The coefficients of past shocks, the latest first.
+    pub fn ma(&self) -> &[f64] {
+        &self.ma
+    }
+
+    /// One step ahead of `values`, with the shocks before the first p values taken as zero. None
+    /// for fewer than p values, or if the shocks of a model that is not invertible run away.
+    pub fn forecast(&self, values: &[f64]) -> Option<f64> {
+        if values.len() < self.ar.len() {
+            return None;
+        }
+        let mut shocks = [0.0; MAX_COLUMNS];
+        for t in self.ar.len()..values.len() {
+            let shock = values[t] - self.ahead(&values[..t], &shocks);
+            shocks.rotate_right(1);
+            shocks[0] = shock;
+        }
+        let ahead = self.ahead(values, &shocks);
+        ahead.is_finite().then_some(ahead)
+    }
+
+    /// One step ahead, with the latest of `shocks` first.
+    fn ahead(&self, values: &[f64], shocks: &[f64; MAX_COLUMNS]) -> f64 {
+        let past = values.iter().rev().map(|value| value - self.mean);
+        let regression: f64 = self.ar().iter().zip(past).map(|(c, x)| c * x).sum();
+        let average: f64 = self.ma().iter().zip(shocks).map(|(c, e)| c * e).sum();
+        self.mean + regression + average
+    }
+}
+
+/// The shocks of an autoregression of `order` by Yule-Walker; zero for the first `order`.
+fn long_shocks(centred: &[f64], order: usize) -> Option<Vec<f64>> {
+    let coefficients = yule_walker(centred, order)?;
+    let mut shocks = vec![0.0; centred.len()];
+    for t in order..centred.len() {
+        let past = centred[t - order..t].iter().rev();
+        let expected: f64 = coefficients.iter().zip(past).map(|(c, x)| c * x).sum();
+        shocks[t] = centred[t] - expected;
+    }
+    Some(shocks)
+}
+
+/// Autoregressive coefficients by the Levinson-Durbin recursion. None for a constant series.
+fn yule_walker(centred: &[f64], order: usize) -> Option<Vec<f64>> {
+    let n = centred.len();
+    let covariance: Vec<f64> = (0..=order)
+        .map(|lag| {
+            let pairs = centred[lag..].iter().zip(centred);
+            pairs.map(|(a, b)| a * b).sum::<f64>() / n as f64
+        })
+        .collect();
+    let mut error = covariance[0];
+    let mut coefficients = Vec::with_capacity(order);
+    for k in 0..order {
+        if error <= covariance[0] * f64::EPSILON {
+            return None;
+        }
+        let explained: f64 = (0..k).map(|j| coefficients[j] * covariance[k - j]).sum();
+        let reflection = (covariance[k + 1] - explained) / error;
+        let mirrored: Vec<f64> = coefficients.iter().rev().copied().collect();
+        for (coefficient, mirror) in coefficients.iter_mut().zip(mirrored) {
+            *coefficient -= reflection * mirror;
+        }
+        coefficients.push(reflection);
+        error *= 1.0 - reflection * reflection;
+    }
+    Some(coefficients)
+}

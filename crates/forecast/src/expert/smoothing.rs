@@ -1,0 +1,24 @@
+//! Simple exponential smoothing: a level that follows the series.
+
+/// The level after all `values`, starting at the first one; `alpha` in (0, 1] is how much a new
+/// value counts (Chatfield & Yar 1988, eq. for a series without trend). None without values.
+pub fn simple_smoothing(values: &[f64], alpha: f64) -> Option<f64> {
+    let (&first, rest) = values.split_first()?;
+    Some(
+        rest.iter()
+            .fold(first, |level, value| level + alpha * (value - level)),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::expert::SAMPLE;
+
+    #[test]
+    fn it_starts_at_the_first_value() {
+        let level = simple_smoothing(&SAMPLE, 0.3).unwrap();
+        assert!((level - 520.889_148).abs() < 1e-6);
+        assert_eq!(simple_smoothing(&[], 0.3), None);
+    }
+}

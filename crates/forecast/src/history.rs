@@ -1,0 +1,84 @@
+//! What is remembered of the jobs of a class.
+
+use serde::{Deserialize, Serialize};
+
+use crate::record::{Job, ln_secs};
+use crate::window::{Window, conformal};
+
+/// How many jobs are remembered.
+pub(crate) const REMEMBERED: usize = 100;
+
+/// What a job asked for: jobs that ask for the same are look-alikes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Asked {
+    procs: u32,
+    /// The logarithm of the requested seconds.
+    pub(crate) ln_request: Option<f64>,
+}
+
+impl Asked {
+    pub(crate) fn of(job: &Job) -> Self {
+        Self {
+            procs: job.procs,
+            ln_request: job.request.and_then(ln_secs),
+        }
+    }
+}
+
+/// The last jobs of a class, in the order in which they were learned; times are logarithms of
+/// seconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct History {
+    runs: Window<REMEMBERED>,
+    /// What each of `runs` asked for.
+    asked: Vec<Asked>,
+    /// Run time less request, of those that had a request.
+    ratios: Window<REMEMBERED>,
+}
+
+impl History {
+    pub(crate) fn push(&mut self, asked: Asked, ln_run: f64) {
+        if self.asked.len() == REMEMBERED {
+            self.asked.remove(0);
+        }
+        self.asked.push(asked);
+        self.runs.push(ln_run);
+        if let Some(ln_request) = asked.ln_request {
+            self.ratios.push(ln_run - ln_request);
+        }
+    }
+
+    pub(crate) fn runs(&self) -> &Window<REMEMBERED> {
+        &self.runs
+    }
+
+    pub(crate) fn ratios(&self) -> &Window<REMEMBERED> {
+        &self.ratios
+    }
+
+    /// The run times of the jobs that asked for the same, the latest first.
+    pub(crate) fn alike(&self, asked: Asked) -> impl Iterator<Item = f64> {
+        let both = self.asked.iter().zip(self.runs.arrived()).rev();
+        both.filter(move |(known, _)| **known == asked)
+            .map(|(_, run)| *run)
+    }
+}
+
+/// The run times of look-alikes in ascending order, for quantiles.
+pub(crate) struct Alike(Vec<f64>);
+
+impl Alike {
+    pub(crate) fn of(history: &History, asked: Asked) -> Self {
+        let mut sorted: Vec<f64> = history.alike(asked).collect();
+        sorted.sort_unstable_by(f64::total_cmp);
+        Self(sorted)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(crate) fn quantile(&self, level: f64) -> Option<f64> {
+        conformal(&self.0, level)
+    }
+}

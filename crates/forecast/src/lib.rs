@@ -1,0 +1,49 @@
+//! How long a job will take, with a probability.
+//!
+//! After Lazarevic, Sacks & Prnjat, *Managing Uncertainty: A Case for Probabilistic Grid
+//! Scheduling* (2005): many simple methods forecast side by side, feedback rewards the best, and
+//! a class that changes its mode gets a new model once that is better than the old one.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`record`] | what is known of a job when it is handed in, and when it has ended |
+//! | [`forecaster`] | [`Forecaster`]: learn and forecast |
+//! | [`expert`] | the methods |
+//! | [`lowess`](mod@lowess) | robust local regression, which tells odd run times |
+//! | [`mode`] | when a run time is odd, and whether the mode has changed |
+//! | [`stage`] | how well a class is known |
+//! | [`saved`] | a forecaster on its way to a file and back |
+//! | [`evaluate`](mod@evaluate) | how good forecasts would have been over a record |
+//! | [`score`] | the measures by which forecasts are compared |
+//!
+//! Everything is computed on logarithms of seconds. Nothing here reads a clock, a file or a random
+//! source: the same jobs in the same order give the same forecasts, byte for byte.
+
+mod aggregate;
+mod bounds;
+mod class;
+pub mod evaluate;
+pub mod expert;
+pub mod forecaster;
+mod history;
+mod linear;
+pub mod lowess;
+pub mod mode;
+mod model;
+mod pool;
+pub mod record;
+pub mod saved;
+pub mod score;
+pub mod stage;
+mod window;
+
+pub use class::Event;
+pub use evaluate::{Evaluation, Figures, Setting, evaluate};
+pub use expert::Expert;
+pub use forecaster::{Forecast, Forecaster, Summary, Unusable};
+pub use lowess::lowess;
+pub use mode::{Threshold, Triggers};
+pub use record::{ClassId, Job, Record};
+pub use saved::{OtherVersion, Saved, VERSION};
+pub use score::{Held, Score};
+pub use stage::Stage;

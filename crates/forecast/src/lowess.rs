@@ -1,0 +1,86 @@
+//! Robust locally weighted regression (Cleveland 1979).
+
+use crate::expert::median;
+
+/// The smoothed values of `y` at x = 0, 1, ..: local straight lines over the nearest
+/// `fraction` (0..=1) of the points with tricube weights, then `rounds` times again with bisquare
+/// weights of the residuals over 6 x their median absolute value.
+pub fn lowess(y: &[f64], fraction: f64, rounds: usize) -> Vec<f64> {
+    let n = y.len();
+    // The small excess keeps a product that is whole but for rounding from being cut.
+    let nearest = ((fraction * n as f64 + 1e-10) as usize).clamp(n.min(2), n.max(1));
+    let mut robustness = vec![1.0; n];
+    let mut smooth: Vec<f64> = smooth_all(y, nearest, &robustness);
+    for _ in 0..rounds {
+        reweigh(y, &smooth, &mut robustness);
+        smooth = smooth_all(y, nearest, &robustness);
+    }
+    smooth
+}
+
+fn smooth_all(y: &[f64], nearest: usize, robustness: &[f64]) -> Vec<f64> {
+    let last_start = y.len().saturating_sub(nearest);
+    let mut start = 0;
+    (0..y.len())
+        .map(|i| {
+            // Of two neighbourhoods as near, the left one is taken.
+            while start < last_start && start + nearest - i < i - start {
+                start += 1;
+            }
+            local_line(y, i, start..start + nearest, robustness)
+        })
+        .collect()
+}
+
+/// The local line over `window`, read off at point `i`.
+fn local_line(y: &[f64], i: usize, window: std::ops::Range<usize>, robustness: &[f64]) -> f64 {
+    let x = i as f64;
+    let radius = (x - window.start as f64).max(window.end as f64 - 1.0 - x);
+    let weight = |j: usize| tricube((j as f64 - x).abs() / radius) * robustness[j];
+    if window.clone().filter(|j| weight(*j) > NOTHING).count() < 2 {
+        return y[i];
+    }
+    let total: f64 = window.clone().map(weight).sum();
+    let centre = window.clone().map(|j| weight(j) * j as f64).sum::<f64>() / total;
+    let spread = |j: usize| j as f64 - centre;
+    let variance = window
+        .clone()
+        .map(|j| weight(j) * spread(j).powi(2))
+        .sum::<f64>()
+        / total;
+    let slope = (x - centre) / variance.max(NOTHING);
+    window
+        .map(|j| weight(j) / total * (1.0 + slope * spread(j)) * y[j])
+        .sum()
+}
+
+/// A weight or a variance (in squared steps) of this much or less is none.
+const NOTHING: f64 = 1e-12;
+
+fn tricube(distance: f64) -> f64 {
+    (1.0 - distance.min(1.0).powi(3)).powi(3)
+}
+
+/// Sets the bisquare weights. Where most residuals are zero, only those points keep a weight.
+fn reweigh(y: &[f64], smooth: &[f64], robustness: &mut [f64]) {
+    let mut residuals: Vec<f64> = y
+        .iter()
+        .zip(smooth)
+        .map(|(y, fit)| (y - fit).abs())
+        .collect();
+    for (weight, residual) in robustness.iter_mut().zip(&residuals) {
+        *weight = *residual;
+    }
+    let typical = median(&mut residuals).unwrap_or(0.0);
+    for weight in robustness {
+        let distance = match *weight {
+            0.0 => 0.0,
+            residual => residual / (6.0 * typical),
+        };
+        *weight = bisquare(distance);
+    }
+}
+
+fn bisquare(distance: f64) -> f64 {
+    (1.0 - distance.min(1.0).powi(2)).powi(2)
+}

@@ -1,0 +1,166 @@
+//! Mode changes: when a class starts to behave differently.
+
+use serde::{Deserialize, Serialize};
+
+use crate::lowess::lowess;
+
+/// When a run time counts as odd (Lazarevic et al. 2005, §4). Both triggers must fire: together
+/// they raise a thirtieth of the false alarms of either alone.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Triggers {
+    /// |actual - forecast| / actual above this is an error to notice. Positive.
+    pub error: f64,
+    /// |actual - smooth| / smooth above this is a deviation to notice. Positive.
+    pub deviation: f64,
+    /// Whether the error must also stand out from what the class has shown to be usual.
+    pub threshold: Threshold,
+}
+
+/// Where a threshold lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Threshold {
+    /// Where it was set, as in the paper.
+    Fixed,
+    /// The error at least twice the 0.9-quantile of the recent errors of the class: the paper's
+    /// future work.
+    /// A class that is always wrong by a factor of two raises no alarm for that.
+    Floating,
+}
+
+impl Default for Triggers {
+    /// The paper's 50 % and 25 %, floating.
+    fn default() -> Self {
+        Self {
+            error: 0.5,
+            deviation: 0.25,
+            threshold: Threshold::Floating,
+        }
+    }
+}
+
+/// How far above the error that is usual a floating threshold lies. The usual error is exceeded by
+/// one job in ten; of a normal error, twice that by one in a thousand.
+const FLOAT: f64 = 2.0;
+/// How many past values are smoothed.
+const TRAILING: usize = 30;
+/// The fewest that tell what is usual.
+const FEWEST: usize = 10;
+/// The part of them that a local line sees.
+const FRACTION: f64 = 0.5;
+/// How often odd values are given less weight.
+const ROUNDS: usize = 3;
+
+impl Triggers {
+    /// Whether a job that ran for `ln_run` is an alarm, when `forecast` was said and `past` came
+    /// before, in order; `usual` is the size of error that is usual. All are logarithms of seconds.
+    pub(crate) fn alarm(&self, past: &[f64], forecast: f64, ln_run: f64, usual: f64) -> bool {
+        let floating = match self.threshold {
+            Threshold::Fixed => 0.0,
+            Threshold::Floating => FLOAT * usual,
+        };
+        if past.len() < FEWEST || (ln_run - forecast).abs() <= floating {
+            return false;
+        }
+        let (actual, forecast) = (ln_run.exp(), forecast.exp());
+        if (actual - forecast).abs() / actual <= self.error {
+            return false;
+        }
+        let trailing = &past[past.len().saturating_sub(TRAILING)..];
+        let secs: Vec<f64> = trailing.iter().map(|ln| ln.exp()).collect();
+        let smooth = lowess(&secs, FRACTION, ROUNDS).last().copied();
+        smooth.is_some_and(|smooth| (actual - smooth).abs() > self.deviation * smooth.abs())
+    }
+}
+
+/// A contest between the present model of a class and one that knows only what came since an
+/// alarm, on the same jobs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Contest {
+    /// Jobs since the alarm.
+    jobs: u32,
+    champion: f64,
+    challenger: f64,
+}
+
+/// How a contest stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// Not decided.
+    Open,
+    /// It is a new mode.
+    ChallengerWins,
+    /// It was an anomaly.
+    ChampionStays,
+}
+
+/// The fewest jobs after which a challenger may take over.
+const SOONEST: u32 = 5;
+/// After so many jobs a challenger that is not better is dropped.
+const LATEST: u32 = 15;
+/// A challenger is better if its error is below this part of the champion's.
+const BETTER: f64 = 0.8;
+
+impl Contest {
+    /// Takes in one job and the absolute errors of both; none if the challenger knows too little
+    /// to say anything.
+    pub(crate) fn round(&mut self, errors: Option<(f64, f64)>) -> Standing {
+        self.jobs += 1;
+        if let Some((champion, challenger)) = errors {
+            self.champion += champion;
+            self.challenger += challenger;
+        }
+        if self.jobs >= SOONEST && self.challenger < BETTER * self.champion {
+            Standing::ChallengerWins
+        } else if self.jobs >= LATEST {
+            Standing::ChampionStays
+        } else {
+            Standing::Open
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fixed() -> Triggers {
+        Triggers {
+            threshold: Threshold::Fixed,
+            ..Triggers::default()
+        }
+    }
+
+    #[test]
+    fn both_triggers_must_fire() {
+        let past = [100f64.ln(); 20];
+        let (usual, odd) = (105f64.ln(), 300f64.ln());
+        assert!(fixed().alarm(&past, past[0], odd, 0.0));
+        assert!(!fixed().alarm(&past, past[0], usual, 0.0));
+        // The forecast knew.
+        assert!(!fixed().alarm(&past, odd, odd, 0.0));
+        // Only the forecast was wrong.
+        assert!(!fixed().alarm(&past, odd, past[0], 0.0));
+    }
+
+    #[test]
+    fn a_floating_threshold_gets_used_to_noise() {
+        let past = [100f64.ln(); 20];
+        let odd = 300f64.ln();
+        assert!(Triggers::default().alarm(&past, past[0], odd, 0.5));
+        assert!(!Triggers::default().alarm(&past, past[0], odd, 0.6));
+    }
+
+    #[test]
+    fn a_contest_is_decided_between_5_and_15_jobs() {
+        let mut won = Contest::default();
+        for _ in 0..4 {
+            assert_eq!(won.round(Some((1.0, 0.1))), Standing::Open);
+        }
+        assert_eq!(won.round(Some((1.0, 0.1))), Standing::ChallengerWins);
+        let mut lost = Contest::default();
+        for _ in 0..14 {
+            assert_eq!(lost.round(Some((1.0, 0.9))), Standing::Open);
+        }
+        assert_eq!(lost.round(None), Standing::ChampionStays);
+    }
+}

@@ -1,0 +1,152 @@
+//! What is believed about the jobs of one class in one mode.
+
+use serde::{Deserialize, Serialize};
+
+use crate::aggregate::{Opinions, Votes};
+use crate::bounds::{Offsets, Proposals, Table, Trust, table};
+use crate::expert::{Expert, Fits};
+use crate::history::{Alike, Asked, History};
+use crate::pool::Pool;
+use crate::stage::Stage;
+use crate::window::{Window, conformal};
+
+/// How many residuals are remembered.
+const RESIDUALS: usize = 100;
+/// From how many look-alikes on they propose quantiles.
+const FEWEST_ALIKE: usize = 5;
+/// How far above the longest recent run time a proposal may lie, as a logarithm: 5 %.
+const HEADROOM: f64 = 0.05;
+/// The level of the recent sizes of error up to which an error is usual.
+const USUAL_LEVEL: f64 = 0.9;
+/// How far the offsets of a class move after a miss: fast enough for a class, slow enough for a
+/// burst of late feedback on jobs of which the same was said.
+const STEP: f64 = 0.03;
+
+/// The beliefs about a class; times are logarithms of seconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Model {
+    history: History,
+    fits: Fits,
+    votes: Votes,
+    residuals: Window<RESIDUALS>,
+    trust: Trust,
+    offsets: Offsets,
+}
+
+/// Everything that was said of one job, to be compared with what came.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Said {
+    pub(crate) opinions: Opinions,
+    pub(crate) point: f64,
+    pub(crate) proposals: Proposals,
+    pub(crate) bounds: Table,
+}
+
+impl Model {
+    pub(crate) fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// The experts' opinions on a job that asked for `asked`, and their weighted median.
+    pub(crate) fn opinions(&self, asked: Asked) -> (Opinions, Option<f64>) {
+        let opinions = Expert::ALL.map(|expert| expert.forecast(&self.history, &self.fits, asked));
+        let point = self.votes.median(&opinions);
+        (opinions, point)
+    }
+
+    /// The size of error that only one job in ten of late has exceeded; zero without history.
+    pub(crate) fn usual_error(&self) -> f64 {
+        let mut sizes: Vec<f64> = self.residuals.arrived().iter().map(|r| r.abs()).collect();
+        sizes.sort_unstable_by(f64::total_cmp);
+        conformal(&sizes, USUAL_LEVEL).unwrap_or(0.0)
+    }
+
+    /// The expert that has most of the votes.
+    pub(crate) fn leader(&self) -> Expert {
+        Expert::ALL[self.votes.leader()]
+    }
+
+    /// What is to be said of a job that asked for `asked`, at this `stage` of its class.
+    pub(crate) fn say(&self, asked: Asked, stage: Stage, pool: &Pool) -> Said {
+        let (opinions, point) = self.opinions(asked);
+        let point = point.unwrap_or_else(|| pool.prior(asked));
+        let proposals = self.proposals(asked, point, stage, pool);
+        let trust = if stage.is_cold() {
+            pool.trust(stage)
+        } else {
+            &self.trust
+        };
+        let mut bounds = trust.blend(&proposals).unwrap_or([point; _]);
+        if !stage.is_cold() {
+            self.offsets.shift(&mut bounds);
+        }
+        pool.finish(&mut bounds, stage, asked);
+        Said {
+            opinions,
+            point,
+            proposals,
+            bounds,
+        }
+    }
+
+    fn proposals(&self, asked: Asked, point: f64, stage: Stage, pool: &Pool) -> Proposals {
+        let cold = stage.is_cold();
+        let alike = Alike::of(&self.history, asked);
+        let around = |offset: f64| point + offset;
+        let residual = |level| {
+            let own = if cold {
+                None
+            } else {
+                self.residuals.quantile(level)
+            };
+            own.or_else(|| pool.residual(stage, level)).map(around)
+        };
+        let run = |level| {
+            if cold {
+                pool.run(level)
+            } else {
+                self.history.runs().quantile(level)
+            }
+        };
+        let similar = |level| {
+            (alike.len() >= FEWEST_ALIKE)
+                .then(|| alike.quantile(level))
+                .flatten()
+        };
+        let asked_for = |level| {
+            let ratio = if cold {
+                pool.ratio(level)
+            } else {
+                self.history.ratios().quantile(level)
+            };
+            Some(asked.ln_request? + ratio?)
+        };
+        let mut proposals: Proposals = [
+            table(residual),
+            table(run),
+            table(similar),
+            table(asked_for),
+        ];
+        let longest = if cold {
+            pool.longest()
+        } else {
+            self.history.runs().max()
+        };
+        if let Some(longest) = longest {
+            for bound in proposals.iter_mut().flatten().flatten() {
+                *bound = bound.min(longest + HEADROOM);
+            }
+        }
+        proposals
+    }
+
+    /// Takes in that a job of which `said` was said ran for `ln_run`.
+    pub(crate) fn learn(&mut self, asked: Asked, said: &Said, ln_run: f64) {
+        self.votes.learn(&said.opinions, ln_run);
+        self.residuals.push(ln_run - said.point);
+        self.trust.learn(&said.proposals, ln_run);
+        self.offsets.learn(&said.bounds, ln_run, STEP);
+        self.history.push(asked, ln_run);
+        self.fits.refresh(&self.history);
+    }
+}

@@ -1,0 +1,115 @@
+//! What all classes have in common: the prior of a class without history, and what forecasts at
+//! each stage are worth.
+
+use serde::{Deserialize, Serialize};
+
+use crate::bounds::{Offsets, Table, Trust};
+use crate::history::Asked;
+use crate::model::Said;
+use crate::record::ln_secs;
+use crate::stage::{N_STAGES, Stage};
+use crate::window::Window;
+
+/// How many jobs of the whole site are remembered.
+const SITE: usize = 1000;
+/// How many residuals of a stage are remembered.
+const RESIDUALS: usize = 300;
+/// How far the offsets of a stage move after a miss: less than those of a class, because
+/// feedback on many classes comes in bursts.
+const STEP: f64 = 0.005;
+
+/// A site with fewer ratios than this has not shown whether it enforces requests.
+const FEWEST_RATIOS: usize = 100;
+/// The level at which run time / request is looked at to tell whether requests are enforced.
+const ENFORCED_LEVEL: f64 = 0.99;
+/// Requests are enforced if at that level jobs exceed them by at most this, as a logarithm.
+const ENFORCED_EXCESS: f64 = 0.1;
+
+/// What one says of a job of which nothing is known, on a site of which nothing is known.
+const IGNORANCE: tollgate_model::Span = tollgate_model::Span::from_secs(3600);
+
+/// The whole site; times are logarithms of seconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Pool {
+    runs: Window<SITE>,
+    /// Run time less request.
+    ratios: Window<SITE>,
+    stages: [Shared; N_STAGES],
+}
+
+/// What was learned about forecasts at one stage.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Shared {
+    residuals: Window<RESIDUALS>,
+    trust: Trust,
+    offsets: Offsets,
+}
+
+impl Pool {
+    /// The point forecast for a class without history.
+    pub(crate) fn prior(&self, asked: Asked) -> f64 {
+        let by_request = asked
+            .ln_request
+            .map(|request| request + self.ratio(0.5).unwrap_or(0.0));
+        by_request
+            .or_else(|| self.run(0.5))
+            .or_else(|| ln_secs(IGNORANCE))
+            .unwrap_or(0.0)
+    }
+
+    pub(crate) fn run(&self, level: f64) -> Option<f64> {
+        self.runs.quantile(level)
+    }
+
+    pub(crate) fn ratio(&self, level: f64) -> Option<f64> {
+        self.ratios.quantile(level)
+    }
+
+    pub(crate) fn residual(&self, stage: Stage, level: f64) -> Option<f64> {
+        self.stages[stage as usize].residuals.quantile(level)
+    }
+
+    pub(crate) fn trust(&self, stage: Stage) -> &Trust {
+        &self.stages[stage as usize].trust
+    }
+
+    /// The longest run time of late.
+    pub(crate) fn longest(&self) -> Option<f64> {
+        self.runs.max()
+    }
+
+    /// Moves `bounds` by what was missed at this stage, and below what the site lets a job run.
+    pub(crate) fn finish(&self, bounds: &mut Table, stage: Stage, asked: Asked) {
+        self.stages[stage as usize].offsets.shift(bounds);
+        if let Some(limit) = self.limit(asked) {
+            for bound in bounds.iter_mut() {
+                *bound = bound.min(limit);
+            }
+        }
+        let mut floor = 0.0;
+        for bound in bounds {
+            floor = bound.max(floor);
+            *bound = floor;
+        }
+    }
+
+    /// How long the site lets a job run, if it has been seen to enforce requests.
+    fn limit(&self, asked: Asked) -> Option<f64> {
+        if self.ratios.len() < FEWEST_RATIOS {
+            return None;
+        }
+        let excess = self.ratios.quantile(ENFORCED_LEVEL)?;
+        (excess <= ENFORCED_EXCESS).then_some(asked.ln_request? + excess.max(0.0))
+    }
+
+    pub(crate) fn learn(&mut self, asked: Asked, stage: Stage, said: &Said, ln_run: f64) {
+        self.runs.push(ln_run);
+        if let Some(ln_request) = asked.ln_request {
+            self.ratios.push(ln_run - ln_request);
+        }
+        let shared = &mut self.stages[stage as usize];
+        shared.residuals.push(ln_run - said.point);
+        shared.trust.learn(&said.proposals, ln_run);
+        shared.offsets.learn(&said.bounds, ln_run, STEP);
+    }
+}

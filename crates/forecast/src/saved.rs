@@ -1,0 +1,45 @@
+//! A forecaster on its way to a file and back.
+
+use serde::{Deserialize, Serialize};
+
+use crate::forecaster::Forecaster;
+
+/// The version of the format. It changes whenever what is stored, or what it means, does.
+pub const VERSION: u32 = 1;
+
+/// A forecaster with the version of its format. The data format must give back the floats that it
+/// was given (with `serde_json` the feature `float_roundtrip`), or a restored forecaster will differ
+/// in the last place.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Saved {
+    version: u32,
+    forecaster: Forecaster,
+}
+
+/// Why a stored forecaster cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the forecasts were stored in format {found}, and this program reads format {VERSION}")]
+pub struct OtherVersion {
+    /// The version that was found.
+    pub found: u32,
+}
+
+impl From<Forecaster> for Saved {
+    fn from(forecaster: Forecaster) -> Self {
+        Self {
+            version: VERSION,
+            forecaster,
+        }
+    }
+}
+
+impl TryFrom<Saved> for Forecaster {
+    type Error = OtherVersion;
+
+    fn try_from(saved: Saved) -> Result<Self, OtherVersion> {
+        match saved.version {
+            VERSION => Ok(saved.forecaster),
+            found => Err(OtherVersion { found }),
+        }
+    }
+}

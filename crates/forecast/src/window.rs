@@ -1,0 +1,106 @@
+//! The most recent values of a series, in order of arrival and in order of size.
+
+use serde::{Deserialize, Serialize};
+
+/// The last `N` values, all finite.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Vec<f64>", into = "Vec<f64>")]
+pub(crate) struct Window<const N: usize> {
+    arrived: Vec<f64>,
+    sorted: Vec<f64>,
+}
+
+impl<const N: usize> Window<N> {
+    /// Takes in `value`, unless it is not finite; the oldest leaves if there are too many.
+    pub(crate) fn push(&mut self, value: f64) {
+        if !value.is_finite() {
+            return;
+        }
+        if self.arrived.len() == N {
+            let oldest = self.arrived.remove(0);
+            self.sorted.remove(self.rank(oldest));
+        }
+        self.arrived.push(value);
+        self.sorted.insert(self.rank(value), value);
+    }
+
+    /// How many values there are.
+    pub(crate) fn len(&self) -> usize {
+        self.arrived.len()
+    }
+
+    /// The values in order of arrival.
+    pub(crate) fn arrived(&self) -> &[f64] {
+        &self.arrived
+    }
+
+    /// The conformal quantile at `level`; none without values.
+    pub(crate) fn quantile(&self, level: f64) -> Option<f64> {
+        conformal(&self.sorted, level)
+    }
+
+    /// The largest value; none without values.
+    pub(crate) fn max(&self) -> Option<f64> {
+        self.sorted.last().copied()
+    }
+
+    fn rank(&self, value: f64) -> usize {
+        self.sorted
+            .partition_point(|known| known.total_cmp(&value).is_lt())
+    }
+}
+
+/// The value of rank ceil((n + 1) level) among n ascending ones: the next value is at most that
+/// with probability `level` if all orders are equally likely. Between ranks it is interpolated,
+/// beyond the last it is the last; none without values.
+pub(crate) fn conformal(sorted: &[f64], level: f64) -> Option<f64> {
+    let last = sorted.len().checked_sub(1)?;
+    let rank = ((sorted.len() + 1) as f64 * level - 1.0).clamp(0.0, last as f64);
+    let below = rank as usize;
+    let above = (below + 1).min(last);
+    Some(sorted[below] + (sorted[above] - sorted[below]) * (rank - below as f64))
+}
+
+impl<const N: usize> From<Vec<f64>> for Window<N> {
+    fn from(values: Vec<f64>) -> Self {
+        let mut window = Self::default();
+        for value in values {
+            window.push(value);
+        }
+        window
+    }
+}
+
+impl<const N: usize> From<Window<N>> for Vec<f64> {
+    fn from(window: Window<N>) -> Self {
+        window.arrived
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_conformal_rank_counts_the_next_value() {
+        let nine: Vec<f64> = (1..=9).map(f64::from).collect();
+        assert_eq!(conformal(&nine, 0.5), Some(5.0));
+        assert_eq!(conformal(&nine, 0.9), Some(9.0));
+        assert_eq!(conformal(&nine, 0.99), Some(9.0));
+        assert_eq!(conformal(&nine, 0.05), Some(1.0));
+        assert_eq!(conformal(&[], 0.5), None);
+    }
+
+    proptest! {
+        #[test]
+        fn both_orders_hold_the_same_values(values in prop::collection::vec(any::<f64>(), 0..40)) {
+            let window = Window::<7>::from(values.clone());
+            let finite: Vec<f64> = values.into_iter().filter(|v| v.is_finite()).collect();
+            let mut kept = finite[finite.len().saturating_sub(7)..].to_vec();
+            prop_assert_eq!(window.arrived(), &kept[..]);
+            kept.sort_by(f64::total_cmp);
+            prop_assert_eq!(&window.sorted, &kept);
+        }
+    }
+}

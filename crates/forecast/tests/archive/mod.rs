@@ -1,0 +1,55 @@
+//! Jobs of the archived traces, with the instants at which they ended.
+//!
+//! The causal setting needs waits (field 3), which the readers for worlds do not keep: a world
+//! makes its own.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+use flate2::read::MultiGzDecoder;
+use tollgate_forecast::{ClassId, Job, Record};
+use tollgate_model::{Instant, Span};
+
+/// The records of this trace, if there is a folder of traces.
+pub(crate) fn records(name: &str) -> Option<Vec<Record>> {
+    let Some(folder) = std::env::var_os("TOLLGATE_TRACES") else {
+        println!("skipped: TOLLGATE_TRACES is not set");
+        return None;
+    };
+    let path = Path::new(&folder).join("swf").join(name);
+    let file = File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let mut classes = BTreeMap::new();
+    let lines = BufReader::new(MultiGzDecoder::new(file)).lines();
+    let jobs = lines.map(|line| line.expect("text")).filter(|line| {
+        let line = line.trim_start();
+        !line.is_empty() && !line.starts_with(';')
+    });
+    Some(jobs.map(|line| record(&line, &mut classes)).collect())
+}
+
+/// One line of the Standard Workload Format; the user is the class.
+fn record(line: &str, classes: &mut BTreeMap<i64, u32>) -> Record {
+    let fields: Vec<i64> = line
+        .split_ascii_whitespace()
+        .map(|field| field.parse::<f64>().expect("a number") as i64)
+        .collect();
+    let (submit, wait, runtime) = (fields[1], fields[2].max(0), fields[3]);
+    let next = classes.len() as u32;
+    let job = Job {
+        class: ClassId(*classes.entry(fields[11]).or_insert(next)),
+        procs: [fields[4], fields[7], 1]
+            .into_iter()
+            .find(|procs| *procs > 0)
+            .map_or(1, |procs| procs as u32),
+        request: (fields[8] > 0).then(|| Span::from_secs(fields[8])),
+    };
+    let submit = Instant::from_secs(submit);
+    Record {
+        job,
+        submit,
+        finish: submit + Span::from_secs(wait + runtime.max(0)),
+        runtime: Span::from_secs(runtime),
+    }
+}

@@ -1,0 +1,114 @@
+//! Planted mode changes are found, quietly, and forgotten about soon.
+
+use rand::SeedableRng;
+use rand_distr::{Distribution, Normal};
+use rand_pcg::Pcg64;
+use tollgate_forecast::{ClassId, Event, Forecaster, Job, Record, Threshold, Triggers};
+use tollgate_model::{Instant, Span};
+
+/// How many series, how long they are, and when they change.
+const SERIES: u64 = 200;
+const JOBS: usize = 160;
+const CHANGE: usize = 100;
+/// The first jobs teach what is usual.
+const WARM_UP: usize = 20;
+/// Spread of ln run time within a mode, and where the fixed thresholds would not be quiet.
+const NOISE: f64 = 0.1;
+const MUCH_NOISE: f64 = 0.3;
+/// How far the mode moves, as a logarithm: a factor of 4.5 up or down.
+const SHIFT: f64 = 1.5;
+
+/// What happened at each job of a series, and the size of the forecast's error.
+fn course(seed: u64, spread: f64, triggers: Triggers) -> Vec<(Event, f64)> {
+    let mut rng = Pcg64::seed_from_u64(seed);
+    let noise = Normal::new(0.0, spread).expect("a spread");
+    let shift = if seed.is_multiple_of(2) {
+        SHIFT
+    } else {
+        -SHIFT
+    };
+    let mut forecaster = Forecaster::new(triggers);
+    let job = Job {
+        class: ClassId(0),
+        procs: 1,
+        request: None,
+    };
+    let jobs = (0..JOBS).map(|idx| {
+        let mode = if idx < CHANGE { 7.0 } else { 7.0 + shift };
+        let ln_run: f64 = mode + noise.sample(&mut rng);
+        let submit = Instant::from_secs(idx as i64 * 10_000);
+        let runtime = Span::from_secs_f64(ln_run.exp());
+        let record = Record {
+            job,
+            submit,
+            finish: submit + runtime,
+            runtime,
+        };
+        let said = forecaster.forecast(&job);
+        let event = forecaster.learn(&record, &said).expect("it ran");
+        let error = (said.point().as_secs_f64().ln() - ln_run).abs();
+        (event, error)
+    });
+    jobs.collect()
+}
+
+fn courses(spread: f64, triggers: Triggers) -> impl Iterator<Item = Vec<(Event, f64)>> {
+    (0..SERIES).map(move |seed| course(seed, spread, triggers))
+}
+
+fn check(spread: f64, threshold: Threshold) {
+    let triggers = Triggers {
+        threshold,
+        ..Triggers::default()
+    };
+    let (mut found, mut false_alarms, mut quiet_jobs) = (0, 0, 0);
+    let (mut own, mut after) = (0.0, 0.0);
+    for course in courses(spread, triggers) {
+        let alarm = |jobs: &[(Event, f64)]| jobs.iter().filter(|j| j.0 == Event::Alarm).count();
+        found += alarm(&course[CHANGE..CHANGE + 3]).min(1);
+        false_alarms += alarm(&course[WARM_UP..CHANGE]);
+        quiet_jobs += CHANGE - WARM_UP;
+        own += course[CHANGE - 40..CHANGE].iter().map(|j| j.1).sum::<f64>() / 40.0;
+        after += course[CHANGE + 10..CHANGE + 20]
+            .iter()
+            .map(|j| j.1)
+            .sum::<f64>()
+            / 10.0;
+    }
+    let found = f64::from(found as u32) / SERIES as f64;
+    let false_alarms = false_alarms as f64 / quiet_jobs as f64;
+    println!(
+        "{threshold:?} at {spread}: found {found}, false alarms {false_alarms}, error before {}, 10 jobs after {}",
+        own / SERIES as f64,
+        after / SERIES as f64
+    );
+    assert!(found >= 0.95, "found {found}");
+    assert!(false_alarms <= 0.005, "false alarms {false_alarms}");
+    assert!(after <= 1.3 * own, "error {after}, before the change {own}");
+}
+
+#[test]
+fn fixed_thresholds_find_planted_changes() {
+    check(NOISE, Threshold::Fixed);
+}
+
+#[test]
+fn floating_thresholds_find_planted_changes() {
+    check(NOISE, Threshold::Floating);
+}
+
+#[test]
+fn floating_thresholds_get_used_to_noise() {
+    check(MUCH_NOISE, Threshold::Floating);
+}
+
+#[test]
+fn a_sustained_change_becomes_a_new_mode() {
+    let started = courses(NOISE, Triggers::default()).filter(|course| {
+        let after = &course[CHANGE..CHANGE + 20];
+        after.iter().any(|job| job.0 == Event::NewMode)
+    });
+    let started = started.count() as f64 / SERIES as f64;
+    println!("a new mode in {started}");
+    assert!(started >= 0.95, "a new mode in {started}");
+}

@@ -1,0 +1,165 @@
+//! Whatever comes in: no panic, no infinite bound, the same bytes again.
+
+use proptest::prelude::*;
+use tollgate_forecast::{
+    ClassId, Forecaster, Job, OtherVersion, Record, Saved, Setting, Stage, Unusable, evaluate,
+};
+use tollgate_model::{Instant, Span};
+
+const LONGEST: Span = Span::from_secs(3_200_000_000);
+
+fn span() -> impl Strategy<Value = Span> {
+    prop_oneof![
+        Just(Span::ZERO),
+        Just(-Span::TICK),
+        Just(Span::TICK),
+        Just(Span::MAX),
+        (1i64..1_000_000).prop_map(Span::from_secs),
+        any::<i64>().prop_map(Span::from_micros),
+    ]
+}
+
+prop_compose! {
+    fn record()(
+        class in 0u32..3,
+        procs in prop_oneof![Just(0), Just(1), Just(u32::MAX)],
+        request in prop::option::of(span()),
+        submit in any::<i64>(),
+        finish in any::<i64>(),
+        runtime in span(),
+    ) -> Record {
+        Record {
+            job: Job { class: ClassId(class), procs, request },
+            submit: Instant::from_micros(submit),
+            finish: Instant::from_micros(finish),
+            runtime,
+        }
+    }
+}
+
+/// Learns all records, and checks everything that is said on the way.
+fn learn_all(records: &[Record]) -> Result<Forecaster, TestCaseError> {
+    let mut forecaster = Forecaster::default();
+    for record in records {
+        let said = forecaster.forecast(&record.job);
+        let quantiles = *said.distribution().quantiles();
+        prop_assert!(quantiles.is_sorted());
+        for span in quantiles.into_iter().chain([said.point()]) {
+            prop_assert!(span >= Span::from_secs(1) && span <= LONGEST);
+        }
+        let learned = forecaster.learn(record, &said);
+        prop_assert_eq!(learned.is_err(), record.runtime <= Span::ZERO);
+    }
+    Ok(forecaster)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn absurd_records_give_finite_bounds(records in prop::collection::vec(record(), 0..120)) {
+        learn_all(&records)?;
+    }
+
+    #[test]
+    fn a_stored_forecaster_goes_on_as_if_nothing_had_been(
+        records in prop::collection::vec(record(), 1..120),
+    ) {
+        let forecaster = learn_all(&records)?;
+        let text = serde_json::to_string(&Saved::from(forecaster.clone())).unwrap();
+        let saved: Saved = serde_json::from_str(&text).unwrap();
+        let restored = Forecaster::try_from(saved).unwrap();
+        prop_assert_eq!(&restored, &forecaster);
+        let again = serde_json::to_string(&Saved::from(restored)).unwrap();
+        prop_assert_eq!(again, text);
+    }
+
+    #[test]
+    fn time_may_run_backwards(records in prop::collection::vec(record(), 0..60)) {
+        for setting in [Setting::OneStep, Setting::Causal] {
+            let ran = records.iter().filter(|r| r.runtime > Span::ZERO).count();
+            let evaluation = evaluate(Forecaster::default(), &records, setting, 1);
+            prop_assert_eq!(evaluation.overall.aggregate.jobs, ran);
+        }
+    }
+}
+
+fn ended(class: u32, runtime: Span) -> Record {
+    Record {
+        job: Job {
+            class: ClassId(class),
+            procs: 1,
+            request: None,
+        },
+        submit: Instant::ZERO,
+        finish: Instant::ZERO,
+        runtime,
+    }
+}
+
+#[test]
+fn a_job_that_never_ran_is_refused_and_changes_nothing() {
+    let mut forecaster = Forecaster::default();
+    let record = ended(0, Span::ZERO);
+    let refused = forecaster.learn_unforecast(&record);
+    assert_eq!(refused, Err(Unusable::NeverRan(Span::ZERO)));
+    assert_eq!(forecaster, Forecaster::default());
+    assert_eq!(forecaster.summary(ClassId(0)), None);
+}
+
+#[test]
+fn an_unknown_user_is_answered_from_the_site() {
+    let mut forecaster = Forecaster::default();
+    for secs in 100..300 {
+        let record = ended(secs as u32 % 9, Span::from_secs(secs));
+        forecaster.learn_unforecast(&record).unwrap();
+    }
+    let said = forecaster.forecast(&ended(77, Span::TICK).job);
+    assert_eq!((said.stage(), said.leader()), (Stage::Unseen, None));
+    let point = said.point().as_secs_f64();
+    assert!((190.0..210.0).contains(&point), "{point}");
+}
+
+#[test]
+fn a_constant_class_is_forecast_as_it_is() {
+    let mut forecaster = Forecaster::default();
+    let record = ended(0, Span::from_secs(500));
+    for _ in 0..300 {
+        forecaster.learn_unforecast(&record).unwrap();
+    }
+    let said = forecaster.forecast(&record.job);
+    assert_eq!(said.stage(), Stage::Settled);
+    let secs = said.point().as_secs_f64();
+    assert!((secs - 500.0).abs() < 0.01, "{secs}");
+}
+
+#[test]
+fn memory_is_constant_a_class() {
+    let mut forecaster = Forecaster::default();
+    let mut sizes = [0, 0];
+    for (round, size) in sizes.iter_mut().enumerate() {
+        for job in 0..3000 {
+            let secs = 100 + (job * 7919 + round as i64) % 1000;
+            forecaster
+                .learn_unforecast(&ended(0, Span::from_secs(secs)))
+                .unwrap();
+        }
+        *size = serde_json::to_vec(&forecaster).unwrap().len();
+    }
+    let [before, after] = sizes.map(|size| size as f64);
+    assert!(after < 1.05 * before, "{before} bytes, then {after}");
+}
+
+#[test]
+fn a_state_of_another_version_or_cut_short_is_an_error() {
+    let text = serde_json::to_string(&Saved::from(Forecaster::default())).unwrap();
+    assert!(serde_json::from_str::<Saved>(&text[..text.len() / 2]).is_err());
+    let other = text.replacen("\"version\":1", "\"version\":7", 1);
+    let saved: Saved = serde_json::from_str(&other).unwrap();
+    let refused = Forecaster::try_from(saved).unwrap_err();
+    assert_eq!(refused, OtherVersion { found: 7 });
+    assert_eq!(
+        refused.to_string(),
+        "the forecasts were stored in format 7, and this program reads format 1"
+    );
+}

@@ -1,0 +1,58 @@
+//! Models and smoothers against statsmodels; `fixtures/make.py` says how the figures were made.
+
+use tollgate_forecast::expert::{Arma, Order};
+use tollgate_forecast::lowess;
+
+/// The two settings, the series and the expected values of each line.
+fn cases(csv: &str) -> impl Iterator<Item = ([f64; 2], Vec<f64>, Vec<f64>)> {
+    let lines = csv.lines().filter(|line| !line.starts_with('#'));
+    lines.map(|line| {
+        let (given, expected) = line.split_once(",expected,").expect("both parts");
+        let numbers = |text: &str| -> Vec<f64> {
+            text.split(',')
+                .map(|x| x.parse().expect("a number"))
+                .collect()
+        };
+        let given = numbers(given);
+        ([given[0], given[1]], given[2..].to_vec(), numbers(expected))
+    })
+}
+
+fn assert_near(found: &[f64], expected: &[f64], tolerance: f64) {
+    assert_eq!(found.len(), expected.len());
+    for (found, expected) in found.iter().zip(expected) {
+        let scale = expected.abs().max(1.0);
+        assert!(
+            (found - expected).abs() <= tolerance * scale,
+            "{found} is not {expected}"
+        );
+    }
+}
+
+#[test]
+fn hannan_rissanen_agrees() {
+    for ([p, q], series, expected) in cases(include_str!("fixtures/arma.csv")) {
+        let (ar, ma) = (p as usize, q as usize);
+        let model = Arma::fit(&series, Order { ar, ma }).expect("a model");
+        let ahead = model.forecast(&series).expect("a forecast");
+        let found = [model.ar(), model.ma(), &[ahead]].concat();
+        assert_near(&found, &expected, 1e-8);
+    }
+}
+
+#[test]
+fn lowess_agrees() {
+    for ([fraction, rounds], series, expected) in cases(include_str!("fixtures/lowess.csv")) {
+        let smooth = lowess(&series, fraction, rounds as usize);
+        assert_near(&smooth, &expected, 1e-8);
+    }
+}
+
+#[test]
+fn a_constant_series_has_no_model() {
+    let order = Order { ar: 1, ma: 1 };
+    assert_eq!(Arma::fit(&[5.0; 100], order), None);
+    assert_eq!(Arma::fit(&[5.0, 6.0], order), None);
+    assert_eq!(lowess(&[], 0.5, 3), Vec::<f64>::new());
+    assert_eq!(lowess(&[5.0], 0.5, 3), [5.0]);
+}

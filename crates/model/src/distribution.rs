@@ -1,0 +1,204 @@
+//! How long a job may take, with probabilities.
+
+use crate::Span;
+
+/// A probability, between 0 and 1.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Probability(f64);
+
+impl Probability {
+    /// The probability `p`; none unless 0 <= p <= 1.
+    pub fn new(p: f64) -> Option<Self> {
+        (0.0..=1.0).contains(&p).then_some(Self(p))
+    }
+
+    /// The probability as a fraction.
+    pub const fn as_f64(self) -> f64 {
+        self.0
+    }
+}
+
+/// How many quantiles a [`Distribution`] holds.
+pub const N_LEVELS: usize = 12;
+
+/// The levels of a [`Distribution`], ascending: dense enough to be conditioned on survival, with
+/// the levels 0.90, 0.95 and 0.99 that promises are made at.
+pub const LEVELS: [Probability; N_LEVELS] = [
+    Probability(0.05),
+    Probability(0.10),
+    Probability(0.20),
+    Probability(0.30),
+    Probability(0.40),
+    Probability(0.50),
+    Probability(0.60),
+    Probability(0.70),
+    Probability(0.80),
+    Probability(0.90),
+    Probability(0.95),
+    Probability(0.99),
+];
+
+/// The steepest upper tail that is believed: the exponent of a power law.
+const STEEPEST_TAIL: f64 = 20.0;
+/// The flattest one: an exponent of 1 or less would have no mean.
+const FLATTEST_TAIL: f64 = 1.5;
+
+/// The predictive distribution of a run time: its quantiles at [`LEVELS`].
+///
+/// Between two levels the distribution function is linear in the logarithm of time; below the
+/// lowest it falls linearly to zero; above the highest the rest decays as a power law as steep as
+/// between the last two levels, so every quantile below 1 is finite.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Distribution {
+    quantiles: [Span; N_LEVELS],
+}
+
+impl Distribution {
+    /// The distribution with these `quantiles` at [`LEVELS`]. A quantile below one microsecond,
+    /// or below the one before it, is raised to that.
+    pub fn new(mut quantiles: [Span; N_LEVELS]) -> Self {
+        let mut floor = Span::TICK;
+        for quantile in &mut quantiles {
+            floor = floor.max(*quantile);
+            *quantile = floor;
+        }
+        Self { quantiles }
+    }
+
+    /// The quantiles at [`LEVELS`], positive and ascending.
+    pub const fn quantiles(&self) -> &[Span; N_LEVELS] {
+        &self.quantiles
+    }
+
+    /// The run time that is exceeded with probability one half.
+    pub fn median(&self) -> Span {
+        self.quantile(Probability(0.5))
+    }
+
+    /// The run time that is exceeded with probability 1 - `level`, at least one microsecond;
+    /// saturates where the tail leaves the range of [`Span`], and at level 1.
+    pub fn quantile(&self, level: Probability) -> Span {
+        let p = level.as_f64();
+        let after = LEVELS.partition_point(|known| known.as_f64() < p);
+        if after < N_LEVELS && LEVELS[after] == level {
+            return self.quantiles[after];
+        }
+        let secs = if after == 0 {
+            self.secs(0) * p / LEVELS[0].as_f64()
+        } else if after == N_LEVELS {
+            let rest = (1.0 - LEVELS[N_LEVELS - 1].as_f64()) / (1.0 - p);
+            self.secs(N_LEVELS - 1) * rest.powf(1.0 / self.tail_exponent())
+        } else {
+            let (low, high) = (LEVELS[after - 1].as_f64(), LEVELS[after].as_f64());
+            let (from, to) = (self.secs(after - 1).ln(), self.secs(after).ln());
+            (from + (to - from) * (p - low) / (high - low)).exp()
+        };
+        Span::from_secs_f64(secs).max(Span::TICK)
+    }
+
+    /// The probability that the run time is at most `span`.
+    pub fn probability_within(&self, span: Span) -> Probability {
+        if span <= Span::ZERO {
+            return Probability(0.0);
+        }
+        let after = self.quantiles.partition_point(|known| *known <= span);
+        let secs = span.as_secs_f64();
+        Probability(if after == 0 {
+            LEVELS[0].as_f64() * secs / self.secs(0)
+        } else if after == N_LEVELS {
+            let last = self.secs(N_LEVELS - 1);
+            let rest = 1.0 - LEVELS[N_LEVELS - 1].as_f64();
+            1.0 - rest * (last / secs).powf(self.tail_exponent())
+        } else {
+            let (low, high) = (LEVELS[after - 1].as_f64(), LEVELS[after].as_f64());
+            let (from, to) = (self.secs(after - 1).ln(), self.secs(after).ln());
+            low + (high - low) * ((secs.ln() - from) / (to - from)).clamp(0.0, 1.0)
+        })
+    }
+
+    /// The distribution of the whole run time of a job that has run for `elapsed` already.
+    #[must_use]
+    pub fn given_survived(&self, elapsed: Span) -> Self {
+        let gone = self.probability_within(elapsed).as_f64();
+        let beyond = elapsed.max(Span::ZERO) + Span::TICK;
+        Self::new(LEVELS.map(|level| {
+            let p = gone + (1.0 - gone) * level.as_f64();
+            self.quantile(Probability(p.min(1.0))).max(beyond)
+        }))
+    }
+
+    fn secs(&self, level: usize) -> f64 {
+        self.quantiles[level].as_secs_f64()
+    }
+
+    fn tail_exponent(&self) -> f64 {
+        let fall = (1.0 - LEVELS[N_LEVELS - 2].as_f64()) / (1.0 - LEVELS[N_LEVELS - 1].as_f64());
+        let stretch = self.secs(N_LEVELS - 1) / self.secs(N_LEVELS - 2);
+        (fall.ln() / stretch.ln()).clamp(FLATTEST_TAIL, STEEPEST_TAIL)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn doubling() -> Distribution {
+        Distribution::new(std::array::from_fn(|level| Span::from_secs(1 << level)))
+    }
+
+    fn p(p: f64) -> Probability {
+        Probability::new(p).unwrap()
+    }
+
+    #[test]
+    fn a_probability_is_between_0_and_1() {
+        assert_eq!(Probability::new(1.5), None);
+        assert_eq!(Probability::new(-0.1), None);
+        assert_eq!(Probability::new(f64::NAN), None);
+    }
+
+    #[test]
+    fn levels_are_met_exactly_and_between_them_time_is_geometric() {
+        let d = doubling();
+        assert_eq!(d.quantile(p(0.9)), Span::from_secs(512));
+        assert_eq!(d.median(), Span::from_secs(32));
+        let between = d.quantile(p(0.55)).as_secs_f64();
+        assert!((between - 32.0 * 2f64.sqrt()).abs() < 1e-5);
+        assert_eq!(d.probability_within(Span::from_secs(512)), p(0.9));
+        assert_eq!(d.probability_within(Span::ZERO), p(0.0));
+    }
+
+    #[test]
+    fn the_upper_tail_is_a_power_law() {
+        let d = doubling();
+        // 0.05 to 0.01 while time doubles: the exponent is ln 5 / ln 2.
+        let beyond = d.probability_within(Span::from_secs(4096)).as_f64();
+        assert!((1.0 - beyond - 0.01 / 5.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn who_has_survived_long_needs_longer() {
+        let later = doubling().given_survived(Span::from_secs(512));
+        // A tenth is left: its median is at level 0.95.
+        assert_eq!(later.median(), Span::from_secs(1024));
+    }
+
+    proptest! {
+        #[test]
+        fn quantiles_ascend_and_survivors_outlive_what_they_survived(
+            micros in proptest::array::uniform12(any::<i64>()),
+            elapsed in any::<i64>(),
+        ) {
+            let d = Distribution::new(micros.map(Span::from_micros));
+            let survived = d.given_survived(Span::from_micros(elapsed));
+            for d in [d, survived] {
+                prop_assert!(d.quantiles().is_sorted());
+                prop_assert!(d.quantiles()[0] > Span::ZERO);
+            }
+            prop_assert!(survived.quantiles()[0] > Span::from_micros(elapsed.min(i64::MAX - 1)));
+            let within = d.probability_within(Span::from_micros(elapsed)).as_f64();
+            prop_assert!((0.0..=1.0).contains(&within));
+        }
+    }
+}
