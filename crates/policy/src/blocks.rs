@@ -26,6 +26,10 @@ pub(crate) trait Entry: Copy + Debug {
 
     /// Brings the summary of a block up to date to which this entry was added.
     fn include(&self, summary: &mut Self::Summary);
+
+    /// Brings the summary of a block up to date from which this entry was taken; `rest` is not
+    /// empty.
+    fn exclude(&self, summary: &mut Self::Summary, rest: &[Self]);
 }
 
 /// A sequence ordered by key. No block is ever empty.
@@ -137,7 +141,7 @@ impl<E: Entry> Blocks<E> {
             self.blocks.remove(at.block);
             self.summaries.remove(at.block);
         } else {
-            self.summaries[at.block] = E::summary(block);
+            entry.exclude(&mut self.summaries[at.block], block);
         }
         entry
     }
@@ -205,6 +209,10 @@ mod tests {
 
         fn include(&self, summary: &mut u32) {
             *summary = (self % 97).min(*summary);
+        }
+
+        fn exclude(&self, summary: &mut u32, rest: &[u32]) {
+            *summary = Entry::summary(rest);
         }
     }
 

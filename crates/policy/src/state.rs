@@ -100,6 +100,10 @@ impl Entry for Runner {
     fn include(&self, sum: &mut u32) {
         *sum += self.procs;
     }
+
+    fn exclude(&self, sum: &mut u32, _: &[Self]) {
+        *sum -= self.procs;
+    }
 }
 
 /// Jobs, nodes, and who runs where.

@@ -99,6 +99,15 @@ impl Entry for Waiting {
         least.procs = least.procs.min(self.procs);
         least.latest_start = least.latest_start.min(self.latest_start());
     }
+
+    fn exclude(&self, least: &mut Least, rest: &[Self]) {
+        let is_least = self.procs == least.procs
+            || self.latest_start() == least.latest_start
+            || steps(self.estimate) == least.shortest(size_class(self.procs));
+        if is_least {
+            *least = Self::summary(rest);
+        }
+    }
 }
 
 impl Least {
