@@ -3,9 +3,9 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`args`] | the flags of a run |
-//! | [`run`] | `study run` and `study chunk` |
+//! | [`mod@run`] | `study run` and `study chunk` |
 //! | [`batch`] | a run as a job array |
-//! | [`print`] | the claims ledger |
+//! | [`mod@print`] | the claims ledger |
 //! | [`report`] | `tollgate study report` |
 
 mod args;

@@ -142,6 +142,9 @@ impl Format {
         let (line, first) = lines
             .find(|(_, line)| !line.trim_ascii().is_empty())
             .ok_or(ReadError::Empty)?;
+        if first.trim_ascii_start().starts_with(b";") {
+            return Ok(Self::Swf);
+        }
         if looks_like_table(first) {
             return Ok(Self::Table);
         }

@@ -17,6 +17,8 @@ use std::io::BufRead;
 
 use tollgate_model::Span;
 
+use memchr::memchr;
+
 use crate::clock;
 use crate::diagnostics::{Field, Finding};
 use crate::error::ReadError;
@@ -64,7 +66,9 @@ pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<
 
 /// Whether `line` is a header, or a record in a known order.
 pub(crate) fn starts_like(line: &[u8]) -> bool {
-    Columns::of_header(line).is_some() || Columns::known_order(line).is_some()
+    // Every line of every trace is asked this until one tells: most are answered by one look.
+    memchr(b'|', line).is_some()
+        && (Columns::of_header(line).is_some() || Columns::known_order(line).is_some())
 }
 
 #[derive(Default)]
