@@ -66,6 +66,9 @@ pub(crate) enum Failure {
     /// Rows of jobs would be mixed with the answer.
     #[error("--jobs-out: expected the name of a file, got `-`")]
     JobsOutToStdout,
+    /// A format that this build does not write.
+    #[error("{file}: this program writes no Parquet")]
+    NoParquet { file: String },
     /// A chart shows one schedule.
     #[error("--gantt: expected one policy, got {policies}")]
     GanttOfSeveral { policies: usize },
@@ -102,6 +105,7 @@ impl Failure {
             | Self::NothingRan { .. }
             | Self::HugeMachine { .. }
             | Self::JobsOutToStdout
+            | Self::NoParquet { .. }
             | Self::GanttOfSeveral { .. } => Exit::Usage,
             Self::Input(error) => exit_of_input(&error.cause),
             Self::Study(error) => exit_of_study(error),
@@ -128,6 +132,7 @@ impl Failure {
                 Some("this is a bug in tollgate; please report it with the command and the input")
             }
             Self::JobsOutToStdout => Some("`--jobs-out /dev/stdout` mixes both, if that is meant"),
+            Self::NoParquet { .. } => Some("name a .csv file, which DuckDB, pandas and R read too"),
             Self::GanttOfSeveral { .. } => Some("choose the one to be drawn with `--policy`"),
             Self::Finished(error) => error.hint(),
             Self::Batch(error) => Some(error.hint()),

@@ -40,6 +40,12 @@ impl Plan {
         if args.jobs_out.as_deref() == Some(Path::new("-")) {
             return Err(Failure::JobsOutToStdout);
         }
+        if let Some(file) = args.jobs_out.as_deref()
+            && file.extension().is_some_and(|ending| ending == "parquet")
+        {
+            let file = file.display().to_string();
+            return Err(Failure::NoParquet { file });
+        }
         let choices = choices(&args.policies, args.market)?;
         if args.gantt.is_some() && choices.len() != 1 {
             return Err(Failure::GanttOfSeveral {

@@ -202,4 +202,8 @@ fn an_output_file_that_cannot_be_written() {
         tollgate(&[&words[..], &["none/rows.csv"]].concat())
     );
     insta::assert_snapshot!("standard_output", tollgate(&[&words[..], &["-"]].concat()));
+    insta::assert_snapshot!(
+        "no_parquet",
+        tollgate(&[&words[..], &["rows.parquet"]].concat())
+    );
 }
