@@ -146,16 +146,6 @@ impl Choice {
         self.named
     }
 
-    /// Its settings.
-    pub fn settings(&self) -> &Family {
-        &self.settings
-    }
-
-    /// Whether it gives processors to one job at a time.
-    pub fn is_space_shared(&self) -> bool {
-        matches!(self.settings, Family::Queue(_))
-    }
-
     /// Whether its rules say what it does in a market: where nobody pays, there are no budgets
     /// to weigh.
     pub fn runs_in(&self, market: Market) -> bool {

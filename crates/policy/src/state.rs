@@ -175,11 +175,6 @@ impl State {
         self.n_nodes
     }
 
-    /// How many nodes are up.
-    pub fn n_up(&self) -> u32 {
-        self.up.len()
-    }
-
     /// How many nodes are up and hold no task.
     pub fn n_idle(&self) -> u32 {
         self.idle.len()
@@ -209,7 +204,7 @@ impl State {
     }
 
     /// Whether a running job has its nodes to itself.
-    pub fn is_exclusive(&self, job: &Job) -> bool {
+    fn is_exclusive(&self, job: &Job) -> bool {
         self.runners.contains(job.runner().key())
     }
 
