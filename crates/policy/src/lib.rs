@@ -9,24 +9,33 @@
 //! | [`share`] | the time-shared family: shares by remaining work and time |
 //! | [`named`] | the policies, one file each |
 //! | [`registry`] | their list; `NAME:KEY=VALUE,..` words made into policies |
+//! | [`mod@retry`] | whether an evicted task is tried again, and where |
+//! | [`mod@select`] | which idle computer gets the next task |
+//! | [`draw`] | random numbers as an argument |
 //!
 //! A policy decides from a [`View`] and acts through a [`Cx`]. It reads no clock, no file and no
 //! random source, and it never sees how long a job really takes.
 
 mod blocks;
 mod cx;
+pub mod draw;
 pub mod named;
 mod policy;
 mod price;
 pub mod queue;
 pub mod registry;
+pub mod retry;
+pub mod select;
 mod settings;
 pub mod share;
 mod state;
 mod timers;
 
 pub use cx::{Clock, Cx, Effect, Ending, Entry, Said, Violation};
+pub use draw::Draw;
 pub use policy::{Discipline, Policy, Scratch, Verdict};
 pub use registry::{Choice, PolicyError};
+pub use retry::Retry;
+pub use select::Select;
 pub use state::{Acceptance, Job, Node, Phase, State, TOLERANCE_S, Task, View};
 pub use timers::Timers;

@@ -3,11 +3,13 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`cluster`] | the cluster world: jobs arrive, a gate decides, the truth about run times unfolds |
+//! | [`campus`] | the campus world: tasks on desktops that belong to somebody |
 //! | [`check`] | an independent verifier of finished schedules |
 //! | [`mod@rebid`] | what the same schedule earns when users bid otherwise |
 //!
 //! A world knows how long jobs really take; the gate and its policy do not.
 
+pub mod campus;
 pub mod check;
 pub mod cluster;
 pub mod rebid;
