@@ -28,12 +28,21 @@ pub struct Sessions {
 }
 
 /// Somebody comes to a computer or leaves it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Movement {
+    pub(super) at: Instant,
+    /// When the next user comes to this computer; never if none does. It stands here because the
+    /// kernel reads movements one after another, and would have to look far away for it.
+    pub(super) next: Instant,
+    pub(super) node: NodeId,
+    pub(super) kind: Kind,
+}
+
+/// What users do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Movement {
-    /// When.
-    pub at: Instant,
-    /// Which computer, doubled; one more if somebody comes.
-    code: u32,
+pub(super) enum Kind {
+    Leaves,
+    Comes,
 }
 
 /// The next user comes at least so much later.
@@ -48,18 +57,6 @@ const LONGEST_S: f64 = 12.0 * 3600.0;
 
 /// The rate is adjusted at most so often.
 const ADJUSTMENTS: usize = 6;
-
-impl Movement {
-    /// The computer.
-    pub const fn node(self) -> NodeId {
-        NodeId(self.code / 2)
-    }
-
-    /// Whether somebody comes.
-    pub const fn comes(self) -> bool {
-        self.code % 2 == 1
-    }
-}
 
 impl Sessions {
     /// Sessions of a record, computer by computer in any order. What reaches beyond the `horizon`
@@ -181,6 +178,11 @@ impl Sessions {
         &self.sessions[self.first[computer]..self.first[computer + 1]]
     }
 
+    /// When a computer's first session begins; never if it has none.
+    pub(super) fn first_of(&self, computer: usize) -> Instant {
+        start(self.of_computer(computer).first())
+    }
+
     /// How many computers there are.
     pub const fn computers(&self) -> usize {
         self.first.len() - 1
@@ -205,19 +207,21 @@ impl Sessions {
     /// Every coming and going, in order; at one instant those who leave first, then by computer.
     pub(super) fn movements(&self) -> Vec<Movement> {
         let mut movements = Vec::with_capacity(2 * self.sessions.len());
-        for (number, computer) in (0..).zip(0..self.computers()) {
-            for session in self.of_computer(computer) {
-                movements.push(Movement {
-                    at: session.from,
-                    code: 2 * number + 1,
-                });
-                movements.push(Movement {
-                    at: session.to,
-                    code: 2 * number,
-                });
+        for (node, computer) in (0..).map(NodeId).zip(0..self.computers()) {
+            let own = self.of_computer(computer);
+            for (nth, session) in own.iter().enumerate() {
+                let next = start(own.get(nth + 1));
+                for (at, kind) in [(session.from, Kind::Comes), (session.to, Kind::Leaves)] {
+                    movements.push(Movement {
+                        at,
+                        next,
+                        node,
+                        kind,
+                    });
+                }
             }
         }
-        movements.sort_unstable_by_key(|movement| (movement.at, movement.comes(), movement.code));
+        movements.sort_unstable_by_key(|movement| (movement.at, movement.kind, movement.node));
         movements
     }
 
@@ -251,6 +255,10 @@ impl Sessions {
         }
         log
     }
+}
+
+fn start(session: Option<&Session>) -> Instant {
+    session.map_or(Instant::MAX, |session| session.from)
 }
 
 /// How often each hour of the week comes in a span from the origin.
@@ -292,7 +300,7 @@ mod tests {
         let movements: Vec<_> = sessions
             .movements()
             .into_iter()
-            .map(|one| (one.at.as_secs_f64(), one.node().0, one.comes()))
+            .map(|one| (one.at.as_secs_f64(), one.node.0, one.kind == Kind::Comes))
             .collect();
         let expected = [
             (0.0, 0, true),

@@ -17,6 +17,7 @@ use tollgate_workload::stream::{Family, Purpose, Stream};
 use super::dedicated::Dedicated;
 use super::environment::Environment;
 use super::meter::Meter;
+use super::sessions::Kind;
 use super::tally::{self, Tally};
 use super::tasks::{Fate, Task};
 
@@ -105,8 +106,8 @@ struct Kernel<'e> {
     ends: BinaryHeap<Reverse<(Instant, NodeId)>>,
     /// By computer.
     attempts: Vec<Option<Attempt>>,
-    /// By computer: how many of its sessions have begun.
-    sessions: Vec<u32>,
+    /// By computer: when the next user comes.
+    next_user: Vec<Instant>,
     next_movement: usize,
     next_task: usize,
     seen: Vec<Seen>,
@@ -142,7 +143,9 @@ impl<'e> Kernel<'e> {
             dedicated: policies.retry.dedicated().map(Dedicated::new),
             ends: BinaryHeap::new(),
             attempts: vec![None; computers],
-            sessions: vec![0; computers],
+            next_user: (0..computers)
+                .map(|computer| environment.sessions.first_of(computer))
+                .collect(),
             next_movement: 0,
             next_task: 0,
             seen: vec![Seen::default(); environment.tasks.len()],
@@ -160,13 +163,12 @@ impl<'e> Kernel<'e> {
     fn next(&self) -> Option<Instant> {
         let movement = self.environment.movements.get(self.next_movement);
         let task = self.environment.tasks.get(self.next_task);
-        let times = [
-            movement.map(|movement| movement.at),
-            task.map(|task| task.submit),
-            self.ends.peek().map(|&Reverse((end, _))| end),
-            self.dedicated.as_ref().and_then(Dedicated::next_end),
-        ];
-        let next = times.into_iter().flatten().min()?;
+        let dedicated = self.dedicated.as_ref().and_then(Dedicated::next_end);
+        let next = movement
+            .map_or(Instant::MAX, |movement| movement.at)
+            .min(task.map_or(Instant::MAX, |task| task.submit))
+            .min(self.ends.peek().map_or(Instant::MAX, |end| end.0.0))
+            .min(dedicated.unwrap_or(Instant::MAX));
         (next < self.environment.horizon()).then_some(next)
     }
 
@@ -183,9 +185,10 @@ impl<'e> Kernel<'e> {
             && movement.at == now
         {
             self.next_movement += 1;
-            match movement.comes() {
-                true => self.user_comes(movement.node(), now),
-                false => self.leaves(movement.node(), Taker::User, now),
+            self.next_user[movement.node.index()] = movement.next;
+            match movement.kind {
+                Kind::Comes => self.comes(movement.node, Taker::User, now),
+                Kind::Leaves => self.leaves(movement.node, Taker::User, now),
             }
         }
         while let Some(task) = self.environment.tasks.get(self.next_task)
@@ -208,11 +211,6 @@ impl<'e> Kernel<'e> {
         self.meter.leaves(node, now);
         self.pool.give_back(node, now);
         self.select.freed(node, taker, now);
-    }
-
-    fn user_comes(&mut self, node: NodeId, now: Instant) {
-        self.sessions[node.index()] += 1;
-        self.comes(node, Taker::User, now);
     }
 
     fn attempt_ends(&mut self, node: NodeId, now: Instant) {
@@ -316,10 +314,8 @@ impl<'e> Kernel<'e> {
             }
         };
         consider(task.removed(), End::Removed);
-        let sessions = self.environment.sessions.of_computer(node.index());
-        if let Some(next) = sessions.get(self.sessions[node.index()] as usize) {
-            consider(next.from, End::Evicted(Eviction::User));
-        }
+        let next_user = self.next_user[node.index()];
+        consider(next_user, End::Evicted(Eviction::User));
         let reboot = self.environment.layout.reboot_after(node.index(), now);
         consider(reboot, End::Evicted(Eviction::Reboot));
         if let Some(lost) = self.lost_after(number) {
