@@ -43,6 +43,17 @@ pub struct Dedicated {
     pub computers: u32,
     /// How long a task may run there before it is ended; positive.
     pub longest: Span,
+    /// What a task does while all of them are taken.
+    pub full: Full,
+}
+
+/// What a task does that is sent to dedicated computers and finds all of them taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Full {
+    /// It waits for one.
+    Waits,
+    /// It is tried again elsewhere; should it be evicted once more, it is sent here once more.
+    GoesBack,
 }
 
 /// A policy: rules, and what happens to a task of which one has had enough.
@@ -54,22 +65,27 @@ pub struct Retry {
 }
 
 impl Retry {
-    /// What becomes of a task that was just evicted, of which `seen` is all that is known.
-    pub fn verdict(&self, seen: &Seen, draw: &mut dyn Draw) -> Verdict {
+    /// What becomes of a task that was just evicted, of which `seen` is all that is known, while
+    /// so many dedicated computers are free.
+    pub fn verdict(&self, seen: &Seen, free: u32, draw: &mut dyn Draw) -> Verdict {
         // Every rule is asked, so that how much is drawn does not depend on the answers.
         let mut enough = false;
         for rule in &self.rules {
             enough |= rule.has_had_enough(seen, draw);
         }
         match enough {
-            true => self.end(),
+            true => self.end(free),
             false => Verdict::Again,
         }
     }
 
     /// What becomes of a task that ran longer than [`Retry::longest_attempt`].
-    pub const fn end(&self) -> Verdict {
+    pub const fn end(&self, free: u32) -> Verdict {
         match self.dedicated {
+            Some(Dedicated {
+                full: Full::GoesBack,
+                ..
+            }) if free == 0 => Verdict::Again,
             Some(_) => Verdict::Dedicate,
             None => Verdict::Abandon,
         }

@@ -56,7 +56,7 @@ fn main() {
             let y = year(&env, &policies);
             let t = y.tally;
             println!(
-                "{word:32} {:7.2} MWh {:7.2} att {:6.2} ded {:6.2} min  killed {:5} unf {:4} evict {:.2}/{:.2}  alloc {:8} ded {:6}  bad killed {} left {}  {:.2} s",
+                "{word:32} {:7.2} MWh {:7.2} att {:6.2} ded {:6.2} min  killed {:5} unf {:4} evict {:.2}/{:.2}  alloc {:8} ded {:6}  bad killed {} left {}  {:.2} s wasted {:.0}/{:.0} Ms",
                 t.marginal.as_mwh(),
                 t.attributed.as_mwh(),
                 t.dedicated.as_mwh(),

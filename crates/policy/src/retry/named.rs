@@ -4,6 +4,7 @@ mod a1;
 mod a2;
 mod a3;
 mod d1;
+mod d2;
 mod e1;
 mod e2;
 mod i1;
@@ -15,6 +16,7 @@ mod p2;
 mod r1;
 mod x0;
 
+use super::Full;
 use super::rule::{Counted, Measured};
 
 /// A policy with a name.
@@ -48,7 +50,7 @@ pub enum Shape {
     /// A comparison with the tasks that finished.
     Percentile(Measured),
     /// Dedicated computers for those of which the other rules have had enough.
-    Dedicated,
+    Dedicated(Full),
 }
 
 /// Every policy, in the order in which they are listed.
@@ -67,4 +69,5 @@ pub const REGISTRY: &[Named] = &[
     p1::P1,
     p2::P2,
     d1::D1,
+    d2::D2,
 ];

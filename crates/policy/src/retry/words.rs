@@ -10,7 +10,7 @@ use tollgate_model::Span;
 
 use super::named::{Named, REGISTRY, Shape};
 use super::rule::{Counted, Rule};
-use super::{Dedicated, Retry};
+use super::{Dedicated, Full, Retry};
 
 /// Why words name no policy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -109,8 +109,8 @@ impl Draft {
                     return Err(RetryError::Twice(named.name));
                 }
             }
-            (Shape::Dedicated, Some(given)) => {
-                let (dedicated, limit) = dedicated(given).ok_or_else(wrong)?;
+            (Shape::Dedicated(full), Some(given)) => {
+                let (dedicated, limit) = dedicated(given, full).ok_or_else(wrong)?;
                 if self.dedicated.replace(dedicated).is_some() {
                     return Err(RetryError::Twice(named.name));
                 }
@@ -166,7 +166,9 @@ impl Named {
             Shape::Chance => "a probability, as in r1:0.2",
             Shape::Exponential(_) => "a factor, 0 or more, as in e1:0.01",
             Shape::Percentile(_) => "a percentage, as in p1:99",
-            Shape::Dedicated => "computers, the longest time there and a limit, as in d1:100,90h,3",
+            Shape::Dedicated(_) => {
+                "computers, the longest time there and a limit, as in d1:100,90h,3"
+            }
         }
     }
 }
@@ -198,11 +200,11 @@ fn rule(shape: Shape, given: &str) -> Option<Rule> {
             percentile: number(0.0, 100.0)?,
             above: None,
         },
-        Shape::Forever | Shape::Attempt | Shape::Dedicated => return None,
+        Shape::Forever | Shape::Attempt | Shape::Dedicated(_) => return None,
     })
 }
 
-fn dedicated(given: &str) -> Option<(Dedicated, Option<u32>)> {
+fn dedicated(given: &str, full: Full) -> Option<(Dedicated, Option<u32>)> {
     let mut words = given.split(',');
     let computers = words.next()?.parse().ok().filter(|&count| count > 0)?;
     let longest = positive(words.next()?)?;
@@ -210,7 +212,11 @@ fn dedicated(given: &str) -> Option<(Dedicated, Option<u32>)> {
         Some(limit) => Some(limit.parse().ok()?),
         None => None,
     };
-    let dedicated = Dedicated { computers, longest };
+    let dedicated = Dedicated {
+        computers,
+        longest,
+        full,
+    };
     words.next().is_none().then_some((dedicated, limit))
 }
 
@@ -254,8 +260,13 @@ fn name_of(shape: Shape) -> &'static str {
 impl fmt::Display for Retry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts: Vec<String> = Vec::new();
-        if let Some(Dedicated { computers, longest }) = self.dedicated {
-            let name = name_of(Shape::Dedicated);
+        if let Some(dedicated) = self.dedicated {
+            let Dedicated {
+                computers,
+                longest,
+                full,
+            } = dedicated;
+            let name = name_of(Shape::Dedicated(full));
             parts.push(format!("{name}:{computers},{}", Words(longest)));
         }
         if let Some(longest) = self.longest_attempt {
@@ -323,7 +334,7 @@ mod tests {
         let mut seen = Seen::default();
         let mut verdicts = evictions.into_iter().map(|(by, held_s)| {
             seen.evicted(by, Span::from_secs(held_s));
-            retry.verdict(&seen, &mut Half)
+            retry.verdict(&seen, 0, &mut Half)
         });
         verdicts
             .position(|verdict| verdict != Verdict::Again)
@@ -366,6 +377,7 @@ mod tests {
         let dedicated = Dedicated {
             computers: 100,
             longest: Span::from_secs(90 * 3600),
+            full: Full::Waits,
         };
         for (words, counted) in [
             ("d1:100,90h,3", Counted::All),
@@ -375,16 +387,21 @@ mod tests {
             let retry: Retry = words.parse().unwrap();
             assert_eq!(retry.dedicated(), Some(dedicated));
             assert_eq!(retry.rules(), [Rule::Evictions { counted, most: 3 }]);
-            assert_eq!(retry.end(), Verdict::Dedicate);
+            assert_eq!(retry.end(0), Verdict::Dedicate);
         }
         let retry: Retry = "d1:100,90h+a1:20h".parse().unwrap();
         assert_eq!(retry.to_string(), "d1:100,90h+a1:20h");
+        let retry: Retry = "d2:100,90h+a1:20h".parse().unwrap();
+        assert_eq!(
+            (retry.end(0), retry.end(1)),
+            (Verdict::Again, Verdict::Dedicate)
+        );
     }
 
     #[test]
     fn wrong_words_are_answered_with_what_was_expected() {
         let answer = |words: &str| words.parse::<Retry>().unwrap_err().to_string();
-        insta::assert_snapshot!(answer("n4:3"), @"there is no retry policy `n4`: expected one of x0, n1, n2, n3, r1, e1, e2, a1, a2, a3, i1, p1, p2, d1");
+        insta::assert_snapshot!(answer("n4:3"), @"there is no retry policy `n4`: expected one of x0, n1, n2, n3, r1, e1, e2, a1, a2, a3, i1, p1, p2, d1, d2");
         insta::assert_snapshot!(answer("n2:-1"), @"retry policy `n2`: expected a whole number of evictions, as in n2:3, got `n2:-1`");
         insta::assert_snapshot!(answer("n2"), @"retry policy `n2`: expected a number, as in n2:3, or a d1 with a limit beside it, got `n2`");
         insta::assert_snapshot!(answer("a1:40"), @"retry policy `a1`: expected a time, as in a1:40h, got `a1:40`");
@@ -394,7 +411,7 @@ mod tests {
         insta::assert_snapshot!(answer("x0+n1:3"), @"retry policy `x0` stands alone");
         insta::assert_snapshot!(answer("i1:1h+i1:2h"), @"retry policy `i1` can be given once");
         insta::assert_snapshot!(answer("x0:1"), @"retry policy `x0`: expected no number, got `x0:1`");
-        insta::assert_snapshot!(answer(""), @"there is no retry policy ``: expected one of x0, n1, n2, n3, r1, e1, e2, a1, a2, a3, i1, p1, p2, d1");
+        insta::assert_snapshot!(answer(""), @"there is no retry policy ``: expected one of x0, n1, n2, n3, r1, e1, e2, a1, a2, a3, i1, p1, p2, d1, d2");
     }
 
     #[test]

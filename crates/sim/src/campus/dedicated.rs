@@ -39,6 +39,12 @@ impl Dedicated {
         self.running.peek().map(|&Reverse((end, _))| end)
     }
 
+    /// How many computers are neither taken nor waited for.
+    pub(super) fn free(&self) -> u32 {
+        let wanted = self.running.len() + self.queue.len();
+        self.computers.saturating_sub(wanted as u32)
+    }
+
     pub(super) fn push(&mut self, task: u32) {
         self.queue.push_back(task);
     }

@@ -220,14 +220,15 @@ impl<'e> Kernel<'e> {
         self.leaves(node, Taker::Task, now);
         let held = now.since(attempt.from);
         self.charge(node, held);
+        let free = self.dedicated.as_ref().map_or(0, Dedicated::free);
         match attempt.end {
             End::Finished => self.completed(attempt.task, now),
             End::Removed => self.fates[attempt.task as usize] = Fate::Removed,
-            End::TooLong => self.carry_out(attempt.task, self.retry.end()),
+            End::TooLong => self.carry_out(attempt.task, self.retry.end(free)),
             End::Evicted(by) => {
                 let seen = &mut self.seen[attempt.task as usize];
                 seen.evicted(by, held);
-                let verdict = self.retry.verdict(seen, &mut self.draws);
+                let verdict = self.retry.verdict(seen, free, &mut self.draws);
                 self.carry_out(attempt.task, verdict);
             }
         }
