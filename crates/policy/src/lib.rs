@@ -8,6 +8,7 @@
 //! | [`queue`] | the space-shared family: an ordered queue with reservations |
 //! | [`share`] | the time-shared family: shares by remaining work and time |
 //! | [`named`] | the policies, one file each |
+//! | [`migrate`] | which pilot moves to which site: a family and a list of its own |
 //! | [`registry`] | their list; `NAME:KEY=VALUE,..` words made into policies |
 //!
 //! A policy decides from a [`View`] and acts through a [`Cx`]. It reads no clock, no file and no
@@ -15,6 +16,7 @@
 
 mod blocks;
 mod cx;
+pub mod migrate;
 pub mod named;
 mod policy;
 mod price;
