@@ -8,6 +8,7 @@
 //! | [`queue`] | the space-shared family: an ordered queue with reservations |
 //! | [`share`] | the time-shared family: shares by remaining work and time |
 //! | [`named`] | the policies, one file each |
+//! | [`migrate`] | which pilot moves to which site: a family and a list of its own |
 //! | [`registry`] | their list; `NAME:KEY=VALUE,..` words made into policies |
 //! | [`mod@retry`] | whether an evicted task is tried again, and where |
 //! | [`mod@select`] | which idle computer gets the next task |
@@ -19,6 +20,7 @@
 mod blocks;
 mod cx;
 pub mod draw;
+pub mod migrate;
 pub mod named;
 mod policy;
 mod price;

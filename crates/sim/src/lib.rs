@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`cluster`] | the cluster world: jobs arrive, a gate decides, the truth about run times unfolds |
 //! | [`campus`] | the campus world: tasks on desktops that belong to somebody |
+//! | [`federation`] | the federation world: proxies at several sites, dispatched and moved |
 //! | [`check`] | an independent verifier of finished schedules |
 //! | [`mod@rebid`] | what the same schedule earns when users bid otherwise |
 //!
@@ -12,6 +13,7 @@
 pub mod campus;
 pub mod check;
 pub mod cluster;
+pub mod federation;
 pub mod rebid;
 
 pub use cluster::{Placements, Record, Replay, Settings, replay};

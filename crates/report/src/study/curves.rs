@@ -9,7 +9,7 @@ use tollgate_study::results::At;
 
 use super::{Looks, measure, place};
 use crate::axis::{Axis, Extent};
-use crate::line_chart::{LineChart, Point, Series};
+use crate::line_chart::{Joined, LineChart, Point, Series};
 use crate::page::{Block, Figure, Section};
 
 /// A chart that is to be drawn.
@@ -66,7 +66,7 @@ fn heading(scenario: &Scenario) -> String {
 fn listed(results: &Results, curves: &Curves) -> Option<Chart> {
     let experiment = results.experiment();
     let market = experiment.market(curves.market)?;
-    let Measure::Run(measure) = curves.measure.0 else {
+    let Measure::Run(measure) = experiment.measure(&curves.measure)? else {
         return None;
     };
     Some(Chart {
@@ -186,6 +186,7 @@ impl Chart {
             .map(|(policy, estimates)| Series {
                 name: policy.clone(),
                 look: looks.look(policy),
+                joined: Joined::Marked,
                 points: scenario.values.iter().zip(estimates).map(point).collect(),
             });
         LineChart {
