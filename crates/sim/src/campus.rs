@@ -37,4 +37,5 @@ pub use sessions::{Session, Sessions};
 pub use settings::{Settings, SettingsError};
 pub use tally::Tally;
 pub use tasks::{Fate, Task, Truth};
+pub use tollgate_policy::{retry, select};
 pub use year::{Policies, Year, year};
