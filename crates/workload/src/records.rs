@@ -4,6 +4,7 @@ use std::io::BufRead;
 
 use tollgate_model::{Instant, Span};
 
+use crate::attempts::Attempt;
 use crate::diagnostics::{Field, Finding};
 use crate::error::ReadError;
 use crate::field;
@@ -34,6 +35,8 @@ pub(crate) struct Draft<'a> {
     pub(crate) names: Names<'a>,
     /// How it went, if that was asked for.
     pub(crate) usage: Usage,
+    /// The tries at running it, if the format tells of them.
+    pub(crate) attempts: Option<Vec<Attempt>>,
     /// What had to be assumed already.
     pub(crate) notes: Vec<Finding>,
 }
@@ -154,6 +157,9 @@ pub(crate) fn push(trace: &mut Trace, mut draft: Draft<'_>, line: u64, latest: &
         let usage = field::settle_usage(draft.usage, job.procs, &mut draft.notes);
         if metadata.push(draft.names, usage) {
             draft.notes.push(Finding::NameNotUtf8);
+        }
+        if let Some(attempts) = &draft.attempts {
+            metadata.push_attempts(attempts);
         }
     }
     for note in draft.notes {

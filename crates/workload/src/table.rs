@@ -14,3 +14,4 @@ pub use read::read;
 pub use write::write;
 
 pub(crate) use header::is_required;
+pub(crate) use read::io_error;

@@ -4,10 +4,12 @@ use std::fmt;
 
 use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
 
+use crate::attempts::{Attempt, Attempts};
 use crate::diagnostics::{Diagnostics, Finding};
 use crate::error::ReadError;
 use crate::extra::ExtraColumns;
 use crate::field;
+use crate::format::Format;
 use crate::labels::Labels;
 use crate::open::Columns;
 use crate::usage::Usage;
@@ -54,6 +56,8 @@ pub struct Metadata {
     pub queue: Labels,
     /// How it went.
     pub usage: Vec<Usage>,
+    /// The tries at running it, if the format tells of them.
+    pub attempts: Option<Attempts>,
 }
 
 impl Metadata {
@@ -75,6 +79,11 @@ impl Metadata {
         lossy
     }
 
+    /// Appends the tries at running the job that was appended last.
+    pub(crate) fn push_attempts(&mut self, attempts: &[Attempt]) {
+        self.attempts.get_or_insert_default().push(attempts);
+    }
+
     fn drop_first(&mut self, n: usize) {
         let Self {
             user,
@@ -83,11 +92,15 @@ impl Metadata {
             executable,
             queue,
             usage,
+            attempts,
         } = self;
         for column in [user, group, account, executable, queue] {
             column.drop_first(n);
         }
         usage.drain(..n);
+        if let Some(attempts) = attempts {
+            attempts.drop_first(n);
+        }
     }
 }
 
@@ -106,6 +119,8 @@ pub(crate) struct Names<'a> {
 pub struct Trace {
     /// Where they came from, for messages.
     pub source: String,
+    /// The format that they were read from; none for a trace that was made.
+    pub format: Option<Format>,
     /// The jobs in file order, which is nearly always the order of submission.
     pub jobs: Vec<TraceJob>,
     /// Their SLAs, if the file has any column for them; a row a job.

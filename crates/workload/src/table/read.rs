@@ -44,7 +44,7 @@ pub fn read(source: &str, reader: impl Read, options: ReadOptions) -> Result<Tra
 }
 
 /// The reader's own error, unwrapped: its kind tells damaged compression apart.
-fn io_error(error: csv::Error, line: u64) -> ReadError {
+pub(crate) fn io_error(error: csv::Error, line: u64) -> ReadError {
     let text = error.to_string();
     let error = if let csv::ErrorKind::Io(error) = error.into_kind() {
         error
