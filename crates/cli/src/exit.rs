@@ -154,6 +154,11 @@ fn exit_of_input(cause: &ReadError) -> Exit {
         | ReadError::Binary { .. }
         | ReadError::Empty
         | ReadError::UnknownFormat { .. }
+        | ReadError::NotJobs { .. }
+        | ReadError::MixedFormats { .. }
+        | ReadError::UnknownLogins { .. }
+        | ReadError::NoLogins { .. }
+        | ReadError::Rrd(_)
         | ReadError::MissingColumn { .. }
         | ReadError::DuplicateColumn { .. }
         | ReadError::NoUsableLine { .. } => Exit::Usage,
