@@ -35,6 +35,18 @@ pub(crate) enum Failure {
     /// A setting of the workload outside its range.
     #[error("--{0}")]
     Settings(#[from] SettingsError),
+    /// A setting of the synthetic campus outside its range.
+    #[error("--{0}")]
+    Campus(#[from] tollgate_sim::campus::SettingsError),
+    /// A flag of another world.
+    #[error("{flag} means nothing in the world `{world}`")]
+    WrongWorld {
+        flag: &'static str,
+        world: &'static str,
+    },
+    /// Tasks without log-ins, or the other way round.
+    #[error("a campus of records needs both: expected {missing}")]
+    OneRecord { missing: &'static str },
     /// The workload cannot be read.
     #[error("{0}")]
     Input(#[from] OpenError),
@@ -102,6 +114,9 @@ impl Failure {
             Self::Policy(_)
             | Self::WrongMarket { .. }
             | Self::Settings(_)
+            | Self::Campus(_)
+            | Self::WrongWorld { .. }
+            | Self::OneRecord { .. }
             | Self::NothingRan { .. }
             | Self::HugeMachine { .. }
             | Self::JobsOutToStdout
@@ -136,7 +151,12 @@ impl Failure {
             Self::GanttOfSeveral { .. } => Some("choose the one to be drawn with `--policy`"),
             Self::Finished(error) => error.hint(),
             Self::Batch(error) => Some(error.hint()),
+            Self::WrongWorld { .. } => Some("`--world` is cluster or campus"),
+            Self::OneRecord { .. } => {
+                Some("without either, `--world campus` is a synthetic campus")
+            }
             Self::Report(_)
+            | Self::Campus(_)
             | Self::Settings(_)
             | Self::Claims { .. }
             | Self::Write { .. }

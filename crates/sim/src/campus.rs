@@ -7,6 +7,7 @@
 //! | [`calendar`] | term and week-ends: when users come |
 //! | [`sessions`] | log-ins: drawn, or from a record |
 //! | [`tasks`] | what is submitted in a year, and what becomes of it on a dedicated computer |
+//! | [`records`] | one's own log-ins and tasks in place of the synthetic ones |
 //! | [`environment`] | all of that: what every policy meets alike |
 //! | [`year`](mod@year) | the kernel: one retry and one select policy through the year |
 //! | [`meter`] | energy |
@@ -25,6 +26,7 @@ pub mod dedicated;
 pub mod environment;
 pub mod layout;
 pub mod meter;
+pub mod records;
 pub mod sessions;
 pub mod settings;
 pub mod tally;

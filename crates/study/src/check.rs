@@ -250,7 +250,12 @@ fn scenarios(experiment: &Experiment) -> Checked {
         for (at, words) in scenario.policies.iter().enumerate() {
             let markets = experiment.markets.iter();
             let there = markets.flat_map(|market| market.policies.iter().map(String::as_str));
-            known(place.then("policies").item(at), "no market has a policy", words, there)?;
+            known(
+                place.then("policies").item(at),
+                "no market has a policy",
+                words,
+                there,
+            )?;
         }
         together(&place, experiment, scenario)?;
     }
@@ -301,7 +306,10 @@ fn pictures(experiment: &Experiment) -> Checked {
             &curves.set,
         )?;
         let shown = experiment.scenario(&curves.scenario);
-        let run = experiment.markets.iter().flat_map(|market| &market.policies);
+        let run = experiment
+            .markets
+            .iter()
+            .flat_map(|market| &market.policies);
         let run = run.filter(|words| shown.is_some_and(|scenario| scenario.has(words)));
         for (at, words) in curves.policies.iter().enumerate() {
             let place = place.then("policies").item(at);

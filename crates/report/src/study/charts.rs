@@ -12,7 +12,9 @@ use crate::page::{Block, Cell, Figure, Section, Table};
 pub(super) fn sections(charts: &[Chart]) -> Vec<Section> {
     let mut sections: Vec<(String, Vec<Figure>, Vec<Block>)> = Vec::new();
     for chart in charts {
-        let at = sections.iter().position(|(known, ..)| *known == chart.heading);
+        let at = sections
+            .iter()
+            .position(|(known, ..)| *known == chart.heading);
         let at = at.unwrap_or_else(|| {
             sections.push((chart.heading.clone(), Vec::new(), Vec::new()));
             sections.len() - 1
@@ -50,7 +52,11 @@ fn table(sheet: &Sheet) -> Block {
     Block::Table(Table {
         caption: sheet.caption.clone(),
         head: head.collect(),
-        rows: sheet.rows.iter().map(|row| row.iter().map(cell).collect()).collect(),
+        rows: sheet
+            .rows
+            .iter()
+            .map(|row| row.iter().map(cell).collect())
+            .collect(),
     })
 }
 

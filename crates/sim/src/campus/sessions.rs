@@ -140,12 +140,10 @@ impl Sessions {
         stream: &mut Stream,
     ) {
         let horizon_s = self.horizon.as_secs_f64();
-        let mu = libm::log(users.session_s.median);
         let mut left_s = 0.0;
         let mut next_s = calendar.after(0.0, stream.exponential() / rate);
         while let Some(from_s) = next_s.filter(|&from_s| from_s < horizon_s) {
-            let length_s = libm::exp(users.session_s.sigma.mul_add(stream.normal(), mu));
-            let to_s = (from_s + length_s.clamp(SHORTEST_S, LONGEST_S))
+            let to_s = (from_s + users.length_s(stream))
                 .min(calendar.closes_after(from_s))
                 .min(horizon_s);
             let session = Session {
@@ -254,6 +252,17 @@ impl Sessions {
             }
         }
         log
+    }
+}
+
+impl Users {
+    /// How long a session is that begins now.
+    pub(super) fn length(&self, stream: &mut Stream) -> Span {
+        Span::from_secs_f64(self.length_s(stream))
+    }
+
+    fn length_s(&self, stream: &mut Stream) -> f64 {
+        self.session_s.draw(stream).clamp(SHORTEST_S, LONGEST_S)
     }
 }
 

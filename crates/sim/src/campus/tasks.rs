@@ -233,7 +233,7 @@ fn at(secs: f64) -> Instant {
 }
 
 impl LogNormal {
-    fn draw(&self, stream: &mut Stream) -> f64 {
+    pub(super) fn draw(&self, stream: &mut Stream) -> f64 {
         self.median * libm::exp(self.sigma * stream.normal())
     }
 }

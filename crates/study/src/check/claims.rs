@@ -42,7 +42,10 @@ fn subjects(place: &Place, experiment: &Experiment, claim: &Claim) -> Checked {
             let mut named = scenarios.filter(|scenario| claim.scenarios.contains(&scenario.name));
             if let Some(scenario) = named.find(|scenario| !scenario.has(name)) {
                 let scenario = &scenario.name;
-                return fault(place, format!("`{name}` is not run in scenario `{scenario}`"));
+                return fault(
+                    place,
+                    format!("`{name}` is not run in scenario `{scenario}`"),
+                );
             }
         }
     }

@@ -105,7 +105,9 @@ impl Environment for Shared {
 /// `RETRY/SELECT` made into policies.
 fn policies(words: &str) -> Result<Policies, String> {
     let Some((retry, select)) = words.rsplit_once('/') else {
-        return Err(format!("expected RETRY/SELECT, as in n2:3/c2, got `{words}`"));
+        return Err(format!(
+            "expected RETRY/SELECT, as in n2:3/c2, got `{words}`"
+        ));
     };
     Ok(Policies {
         retry: retry.parse().map_err(|error| format!("{error}"))?,
@@ -140,7 +142,10 @@ mod tests {
     fn policies_are_checked_with_their_settings() {
         let check = |words| Campus.check_policy(words);
         assert_eq!(check("n1:{n}/c2"), Ok(()));
-        assert_eq!(check("e2:{k}e-3+d1:{dedicated},{longest}h/c5-online"), Ok(()));
+        assert_eq!(
+            check("e2:{k}e-3+d1:{dedicated},{longest}h/c5-online"),
+            Ok(())
+        );
         insta::assert_snapshot!(check("n1:{m}/c2").unwrap_err(), @"`n1:{m}/c2`: there is no setting `m`");
         insta::assert_snapshot!(check("n1:{n/c2").unwrap_err(), @"`n1:{n/c2`: expected `}` behind `{`");
         insta::assert_snapshot!(check("n1:3").unwrap_err(), @"expected RETRY/SELECT, as in n2:3/c2, got `n1:3`");

@@ -17,10 +17,18 @@ pub(super) const QUANTITIES: &[Quantity] = &[
         "energy at active power while tasks held computers",
         Some("MWh"),
     ),
-    quantity("dedicated_mwh", "energy of dedicated computers", Some("MWh")),
+    quantity(
+        "dedicated_mwh",
+        "energy of dedicated computers",
+        Some("MWh"),
+    ),
     quantity("good_evictions", "mean evictions of a good task", None),
     quantity("bad_evictions", "mean evictions of a bad task", None),
-    quantity("good_wasted_h", "time held by good tasks in vain", Some("h")),
+    quantity(
+        "good_wasted_h",
+        "time held by good tasks in vain",
+        Some("h"),
+    ),
     quantity("bad_wasted_h", "time held by bad tasks in vain", Some("h")),
     quantity("allocations", "allocations of computers", None),
     quantity(
@@ -147,7 +155,10 @@ mod tests {
         assert_eq!(to.all_evictions.as_deref(), Some("n1:3/c5"));
         assert_eq!(to.dedicated, None);
         let to = Compared::to("d2:30,90h+a1:2h/c6");
-        assert_eq!((to.all_evictions, to.dedicated.as_deref()), (None, Some(DEDICATED)));
+        assert_eq!(
+            (to.all_evictions, to.dedicated.as_deref()),
+            (None, Some(DEDICATED))
+        );
     }
 
     #[test]

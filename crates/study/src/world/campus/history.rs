@@ -56,7 +56,13 @@ fn baseline(results: &Results, set: usize) -> Option<Chart> {
         }
     }
     let name = &experiment.sets[set].name;
-    let head = ["policy", "overhead (min)", "energy (MWh)", "good tasks killed", "unfinished"];
+    let head = [
+        "policy",
+        "overhead (min)",
+        "energy (MWh)",
+        "good tasks killed",
+        "unfinished",
+    ];
     (!rows.is_empty()).then(|| Chart {
         id: format!("table-2-{name}"),
         heading: "Without a limit (Table II)".to_owned(),
@@ -180,12 +186,21 @@ fn wasted(tasks: &[(u32, Span)]) -> Vec<[f64; 2]> {
     let mut sorted = tasks.to_vec();
     sorted.sort_unstable();
     let mut points = Vec::new();
-    let mut left_h: f64 = sorted.iter().map(|task| task.1.as_secs_f64() / 3600.0).sum();
+    let mut left_h: f64 = sorted
+        .iter()
+        .map(|task| task.1.as_secs_f64() / 3600.0)
+        .sum();
     for same in sorted.chunk_by(|a, b| a.0 == b.0) {
         if same[0].0 > 0 {
-            points.push([f64::from(same[0].0).log10(), (1.0 + left_h.max(0.0)).log10()]);
+            points.push([
+                f64::from(same[0].0).log10(),
+                (1.0 + left_h.max(0.0)).log10(),
+            ]);
         }
-        left_h -= same.iter().map(|task| task.1.as_secs_f64() / 3600.0).sum::<f64>();
+        left_h -= same
+            .iter()
+            .map(|task| task.1.as_secs_f64() / 3600.0)
+            .sum::<f64>();
     }
     points
 }

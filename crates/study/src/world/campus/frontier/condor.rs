@@ -10,7 +10,8 @@ use tollgate_sim::campus::retry::{Counted, Dedicated, Full, Retry, Rule};
 pub(super) fn setting(retry: &Retry) -> String {
     let waiting: Option<Vec<String>> = retry.rules().iter().map(enough).collect();
     let Some(mut tests) = waiting else {
-        return "none: no expression draws once an eviction, or compares with other jobs".to_owned();
+        return "none: no expression draws once an eviction, or compares with other jobs"
+            .to_owned();
     };
     let too_long = retry
         .longest_attempt()
