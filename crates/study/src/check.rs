@@ -247,6 +247,11 @@ fn scenarios(experiment: &Experiment) -> Checked {
         for (at, name) in scenario.sets.iter().enumerate() {
             set(place.then("sets").item(at), experiment, name)?;
         }
+        if experiment.world.kind.0.model().is_none() && !scenario.policies.is_empty() {
+            // Risk analysis compares policies over all scenarios.
+            let message = "every policy of this world is run in every scenario: expected none";
+            return fault(place.then("policies"), message);
+        }
         for (at, words) in scenario.policies.iter().enumerate() {
             let markets = experiment.markets.iter();
             let there = markets.flat_map(|market| market.policies.iter().map(String::as_str));
