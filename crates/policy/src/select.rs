@@ -17,7 +17,7 @@ mod ordered;
 mod pool;
 mod random;
 
-pub use expected::{Cost, Expected, Knowledge};
+pub use expected::{Cost, Expected, Knowledge, Patience};
 pub use log::{HOURS_OF_WEEK, Log, hour_of_week};
 pub use named::{Grounds, Named, REGISTRY, SelectError};
 pub use ordered::Ordered;
@@ -40,7 +40,8 @@ pub enum Taker {
 /// A policy that chooses computers. Its own index follows the pool by [`Select::taken`] and
 /// [`Select::freed`], which are called after each change.
 pub trait Select: Send {
-    /// A free computer for a task, none if there is none.
+    /// A free computer for a task; none if there is none, or none that is worth it now: it is asked
+    /// again whenever something happens.
     fn choose(&mut self, pool: &Pool, now: Instant, draw: &mut dyn Draw) -> Option<NodeId>;
 
     /// Somebody took a computer that was free.

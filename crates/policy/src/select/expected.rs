@@ -34,10 +34,23 @@ pub enum Knowledge<'l> {
     Learned,
 }
 
+/// When to let a task wait though a computer is free.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Patience {
+    /// If every free computer would cost more than so many times what the best one would, were it
+    /// free. At least 1.
+    pub ratio: f64,
+    /// But not for longer than this since a task was last started.
+    pub longest: Span,
+}
+
 /// Chooses the group of computers with the least expected cost, and in it the one left last.
 #[derive(Clone, Debug)]
 pub struct Expected {
     cost: Cost,
+    patience: Option<Patience>,
+    /// Since when tasks wait for want of a better computer.
+    waits_since: Option<Instant>,
     /// How long a task is taken to be, in hours.
     length_h: f64,
     rates: Rates,
@@ -78,6 +91,8 @@ impl Expected {
     pub fn new(cost: Cost, length: Span, knowledge: Knowledge<'_>, pool: &Pool) -> Self {
         Self {
             cost,
+            patience: None,
+            waits_since: None,
             length_h: hours(length),
             rates: match knowledge {
                 Knowledge::Record(log) => Rates::Record(by_hour(log)),
@@ -86,6 +101,29 @@ impl Expected {
             minute: None,
             costs: Vec::new(),
         }
+    }
+
+    /// The same, but it lets tasks wait rather than take a computer that is much worse than others.
+    #[must_use]
+    pub fn patient(self, patience: Patience) -> Self {
+        Self {
+            patience: Some(patience),
+            ..self
+        }
+    }
+
+    /// Whether a task is to wait now that the best free computer is of that cost.
+    fn waits(&mut self, cost: f64, now: Instant) -> bool {
+        let Some(patience) = self.patience else {
+            return false;
+        };
+        let least = self.costs.iter().copied().fold(f64::INFINITY, f64::min);
+        let since = *self.waits_since.get_or_insert(now);
+        let waits = cost > patience.ratio * least && now.since(since) < patience.longest;
+        if !waits {
+            self.waits_since = None;
+        }
+        waits
     }
 
     /// Looks the costs up for this minute.
@@ -134,7 +172,7 @@ impl Cost {
 
 impl Select for Expected {
     fn choose(&mut self, pool: &Pool, now: Instant, _: &mut dyn Draw) -> Option<NodeId> {
-        if let [only] = pool.free() {
+        if let ([only], None) = (pool.free(), self.patience) {
             return Some(*only);
         }
         self.look_up(pool, now);
@@ -155,7 +193,8 @@ impl Select for Expected {
                 best = Some((cost, node));
             }
         }
-        best.map(|(_, node)| node)
+        let (cost, node) = best?;
+        (!self.waits(cost, now)).then_some(node)
     }
 
     fn taken(&mut self, node: NodeId, by: Taker, now: Instant) {

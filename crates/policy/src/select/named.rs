@@ -8,6 +8,7 @@ mod c4_online;
 mod c5;
 mod c5_online;
 mod c6;
+mod c7;
 
 use std::str::FromStr;
 
@@ -50,6 +51,7 @@ pub const REGISTRY: &[Named] = &[
     c4_online::C4_ONLINE,
     c5_online::C5_ONLINE,
     c6::C6,
+    c7::C7,
 ];
 
 /// What `c4` and `c5` take a task to be: longer than most, because those that are evicted are.
@@ -99,6 +101,6 @@ mod tests {
             assert!(REGISTRY[n + 1..].iter().all(|other| other != one));
         }
         let error = "c9".parse::<&Named>().unwrap_err().to_string();
-        insta::assert_snapshot!(error, @"there is no select policy `c9`: expected one of c1, c2, c3, c4, c5, c4-online, c5-online, c6");
+        insta::assert_snapshot!(error, @"there is no select policy `c9`: expected one of c1, c2, c3, c4, c5, c4-online, c5-online, c6, c7");
     }
 }

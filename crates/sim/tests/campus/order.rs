@@ -25,7 +25,7 @@ fn energy(tally: &Tally) -> f64 {
 #[test]
 fn random_choices_need_most_energy() {
     let c1 = mean(true, "x0/c1", energy);
-    for select in ["c2", "c3", "c4", "c5", "c5-online", "c6"] {
+    for select in ["c2", "c3", "c4", "c5", "c5-online", "c6", "c7"] {
         let other = mean(true, &format!("x0/{select}"), energy);
         assert!(other < c1, "{select}: {other} of {c1} kWh");
     }
