@@ -27,7 +27,7 @@ impl Seen {
     pub fn evicted(&mut self, by: Eviction, held: Span) {
         let cause = by as usize;
         self.count[cause] = self.count[cause].saturating_add(1);
-        self.accrued[cause] = self.accrued[cause] + held;
+        self.accrued[cause] += held;
     }
 
     /// How many evictions count.

@@ -78,7 +78,7 @@ impl Dedicated {
                 continue;
             }
             let until = (now + task.runtime().min(self.longest)).min(task.removed());
-            self.busy = self.busy + until.min(end).since(now);
+            self.busy += until.min(end).since(now);
             self.started += 1;
             self.running.push(Reverse((until, number)));
         }

@@ -55,14 +55,14 @@ impl Meter {
 impl Reading {
     fn comes(&mut self, now: Instant, stays_awake: Span) {
         if let Some(left) = self.left.take() {
-            self.idle = self.idle + now.since(left).min(stays_awake);
+            self.idle += now.since(left).min(stays_awake);
         }
         self.came = Some(now);
     }
 
     fn leaves(&mut self, now: Instant) {
         if let Some(came) = self.came.take() {
-            self.active = self.active + now.since(came);
+            self.active += now.since(came);
         }
         self.left = Some(now);
     }

@@ -60,7 +60,7 @@ impl Group {
         }
         self.evictions += u64::from(evictions);
         self.most_evictions = self.most_evictions.max(evictions);
-        self.wasted = self.wasted + seen.accrued(Counted::All);
+        self.wasted += seen.accrued(Counted::All);
     }
 
     /// Mean evictions of a task; 0 if there is none.

@@ -3,7 +3,7 @@
 use tollgate_policy::{retry, select};
 use tollgate_sim::campus::{Environment, Fate, Tally};
 
-use crate::small::{campus, live};
+use crate::small::{campus, live, make};
 
 fn tally(campus: &Environment, words: &str) -> Tally {
     live(campus, words).tally
@@ -13,7 +13,7 @@ fn tally(campus: &Environment, words: &str) -> Tally {
 fn mean(losses: bool, words: &str, figure: impl Fn(&Tally) -> f64) -> f64 {
     let seeds = 1..=5;
     let sum: f64 = seeds
-        .map(|seed| figure(&tally(&campus(seed, losses), words)))
+        .map(|seed| figure(&tally(campus(seed, losses), words)))
         .sum();
     sum / 5.0
 }
@@ -86,12 +86,12 @@ fn dedicated_computers_kill_nobody_given_the_time() {
         "d2:4,90h+a1:2h/c5-online",
     ] {
         for seed in 1..=3 {
-            let tally = tally(&campus(seed, true), words);
+            let tally = tally(campus(seed, true), words);
             assert_eq!(tally.good.killed, 0, "{words}, seed {seed}");
             assert!(tally.dedicated_tasks > 0, "{words}");
         }
     }
-    assert!(tally(&campus(1, true), "d1:10,12h,0/c1").good.killed > 0);
+    assert!(tally(campus(1, true), "d1:10,12h,0/c1").good.killed > 0);
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn every_policy_leaves_every_task_with_one_fate() {
             .map(move |select| format!("{retry}/{}", select.name))
     });
     for words in pairs {
-        let year = live(&campus, &words);
+        let year = live(campus, &words);
         let (good, bad) = (&year.tally.good, &year.tally.bad);
         assert_eq!((good.tasks + bad.tasks) as usize, campus.tasks().len());
         for group in [good, bad] {
@@ -132,9 +132,9 @@ fn every_policy_leaves_every_task_with_one_fate() {
 #[test]
 fn the_same_seed_gives_the_same_year() {
     let once = campus(3, true);
-    let again = campus(3, true);
+    let again = make(3, true);
     for words in ["n2:3/c1", "e1:0.2/c3", "d2:4,90h+a1:2h/c6"] {
-        assert_eq!(live(&once, words), live(&again, words), "{words}");
+        assert_eq!(live(once, words), live(&again, words), "{words}");
     }
-    assert_ne!(live(&once, "x0/c1"), live(&campus(4, true), "x0/c1"));
+    assert_ne!(live(once, "x0/c1"), live(campus(4, true), "x0/c1"));
 }
