@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use tollgate_model::NodeRange;
 
 use crate::input::WorkerId;
 
 /// A worker's latest life.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Worker {
     pub(crate) epoch: u32,
     pub(crate) nodes: NodeRange,
@@ -15,7 +16,7 @@ pub(crate) struct Worker {
 }
 
 /// Every worker there ever was.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Workers(BTreeMap<WorkerId, Worker>);
 
 impl Workers {

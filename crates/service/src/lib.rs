@@ -1,0 +1,2 @@
+//! The daemon around the gate.
+pub mod core;
