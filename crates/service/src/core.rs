@@ -19,7 +19,7 @@ use tollgate_gate::{Effect, Ending, Gate, Input, Said, Scratch, Verdict};
 use tollgate_model::{Instant, JobId, NodeId, Span};
 use tollgate_policy::{Discipline, Phase};
 
-pub use command::{AttemptKey, Command, ExitStatus, Fate, Submission};
+pub use command::{AttemptKey, Command, ExitStatus, Fate, Killed, Submission};
 pub use jobs::Live;
 use jobs::Jobs;
 pub use outcome::{
@@ -159,7 +159,7 @@ impl Core {
     fn handle(&mut self, command: &Command, step: &mut Step) -> Reply {
         let done = match command {
             Command::Submit(submission) => return self.submit(submission, step),
-            Command::Report { attempt, fate } => self.report(*attempt, *fate, step),
+            Command::Report { attempt, fate } => self.report(*attempt, fate, step),
             Command::Cancel { job } => self.with_slot(*job, |job| Input::Cancel { job }, step),
             Command::Hold { job } => {
                 let done = self.with_slot(*job, |job| Input::Hold { job }, step);
@@ -234,18 +234,21 @@ impl Core {
         *self.classes.entry(key).or_insert(next)
     }
 
-    fn report(&mut self, key: AttemptKey, fate: Fate, step: &mut Step) -> Result<(), Ignored> {
+    fn report(&mut self, key: AttemptKey, fate: &Fate, step: &mut Step) -> Result<(), Ignored> {
         let live = self.jobs.get(key.job).filter(|live| live.is_at(key));
         let live = live.ok_or(Ignored::Gate(tollgate_gate::Ignored::StaleAttempt))?;
         let (job, attempt) = (live.slot, live.gate_attempt);
-        step.changes.push(Change::Fate { attempt: key, fate });
-        match fate {
+        step.changes.push(Change::Fate {
+            attempt: key,
+            fate: fate.clone(),
+        });
+        match *fate {
             Fate::Started { .. } => Ok(()),
             Fate::Ended { wall, .. } => {
                 self.learn(key.job, wall);
                 self.input(Input::Ended { job, attempt }, step)
             }
-            Fate::Lost => self.input(Input::Evicted { job, attempt }, step),
+            Fate::Lost { .. } => self.input(Input::Evicted { job, attempt }, step),
         }
     }
 

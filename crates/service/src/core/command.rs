@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use tollgate_gate::{Retry, WorkerId};
-use tollgate_model::{Credits, CreditsPerSecond, Span};
+use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
 
 /// A try at running a task, named for good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -102,33 +102,62 @@ pub struct Submission {
 }
 
 /// What became of an attempt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Fate {
     /// It runs.
     Started {
-        /// Its process, where it runs.
-        pid: u32,
+        /// Its process, where the engine knows it.
+        pid: Option<u32>,
+        /// When.
+        at: Instant,
     },
     /// It has ended.
     Ended {
         /// How.
         status: ExitStatus,
+        /// Who ended it, if it did not end by itself.
+        killed: Option<Killed>,
+        /// When.
+        at: Instant,
         /// How long it ran by the clock on the wall.
         wall: Span,
         /// How much time of processors it took.
         cpu: Span,
-        /// The most memory that it used at once, in bytes; 0 where that is unknown.
-        peak_memory: u64,
+        /// The most memory that it used at once, in bytes, where that is known.
+        peak_memory: Option<u64>,
     },
-    /// Nobody knows how it ended, or it never started.
-    Lost,
+    /// Nobody knows how it ended.
+    Lost {
+        /// When that was noticed.
+        at: Instant,
+    },
 }
 
-/// How a process ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// How an attempt ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ExitStatus {
     /// By itself, with this code.
-    Code(i32),
+    Code(u8),
     /// By this signal.
-    Signal(i32),
+    Signal(u8),
+    /// Its program never ran.
+    NotStarted {
+        /// What could not be done.
+        step: String,
+        /// Why, in words.
+        reason: String,
+    },
+}
+
+/// Why an attempt was ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Killed {
+    /// Its user or an operator asked for it.
+    Cancelled,
+    /// It ran for as long as it was allowed to.
+    TimeLimit,
+    /// It used more memory than it was allowed to.
+    MemoryLimit,
+    /// Its nodes were needed for something else.
+    Evicted,
 }
