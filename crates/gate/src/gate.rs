@@ -9,7 +9,7 @@ use tollgate_policy::{
 use crate::input::{Answer, Ignored, Input, Retry, WorkerId};
 use crate::ledger;
 use crate::saved::Saved;
-use crate::workers::{Worker, Workers};
+use crate::workers::{Life, Workers};
 
 /// Who gets in, when, where, at what price; what was promised, and what it earned.
 #[derive(Debug)]
@@ -96,6 +96,11 @@ impl Gate {
     /// The jobs and nodes at `now`.
     pub fn view(&self, now: Instant) -> View<'_> {
         View::new(&self.state, now)
+    }
+
+    /// The latest life of a worker and its nodes, and whether it is there at present.
+    pub fn worker(&self, worker: WorkerId) -> Option<Life> {
+        self.workers.get(worker)
     }
 
     /// When passes happen under this policy.
@@ -367,7 +372,7 @@ impl Gate {
         self.clock.nodes.grow(self.state.n_nodes() as usize);
         self.workers.set(
             id,
-            Worker {
+            Life {
                 epoch,
                 nodes,
                 up: true,
@@ -397,7 +402,7 @@ impl Gate {
             .for_each(|node| self.state.set_down(node));
         self.workers.set(
             id,
-            Worker {
+            Life {
                 up: false,
                 ..worker
             },

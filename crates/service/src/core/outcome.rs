@@ -1,5 +1,7 @@
 //! What the core answers, what it wants stored, and what it wants done.
 
+use std::fmt;
+
 use tollgate_gate::{Ending, Entry};
 use tollgate_model::{Credits, Instant, JobSpec, NodeId, Probability, Reason};
 
@@ -211,6 +213,32 @@ impl Source {
             Self::User => "user",
             Self::Class => "class",
             Self::Default => "default",
+        }
+    }
+}
+
+impl Refusal {
+    /// The key in JSON.
+    pub const fn key(&self) -> &'static str {
+        match self {
+            Self::Policy(reason) => reason.key(),
+            Self::Confidence { .. } => "confidence",
+            Self::Malformed => "malformed",
+        }
+    }
+}
+
+/// In words, to stand after "rejected:".
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Policy(reason) => reason.fmt(f),
+            Self::Confidence { probability } => write!(
+                f,
+                "it is sure to keep its deadline with a probability of {:.3} only",
+                probability.as_f64()
+            ),
+            Self::Malformed => f.write_str("it asks for no processor, or for no time"),
         }
     }
 }

@@ -14,11 +14,20 @@ const MOST_EVENTS: usize = 4_000;
 /// of the time to the deadline.
 const HALVINGS: usize = 12;
 
-/// A future with one more job in it.
+/// A future in which one job is looked at.
 struct Future<'a> {
     core: &'a Core,
     now: Instant,
-    input: Input,
+    whom: Whom,
+}
+
+/// Which job is looked at.
+#[derive(Clone, Copy)]
+enum Whom {
+    /// One that is handed in now.
+    New(Input),
+    /// One that is there.
+    Known(JobId),
 }
 
 impl Core {
@@ -33,24 +42,41 @@ impl Core {
         spec: &JobSpec,
         distribution: &Distribution,
     ) -> Option<Prospect> {
-        if self.jobs.iter().nth(MOST_JOBS).is_some() {
-            return None;
-        }
         let input = Input::Submitted {
             spec: self.rules.for_policy(spec),
             retry,
         };
+        self.expect(now, Whom::New(input), spec.due(), distribution)
+    }
+
+    /// The same of a job that is queued or runs, by all that is known at `now`.
+    pub fn outlook(&self, now: Instant, job: u64) -> Option<Prospect> {
+        let live = self.jobs.get(job)?;
+        let now = self.now.max(now);
+        let whom = Whom::Known(live.slot);
+        self.expect(now, whom, live.spec.due(), &live.distribution(now))
+    }
+
+    fn expect(
+        &self,
+        now: Instant,
+        whom: Whom,
+        due: Option<Instant>,
+        distribution: &Distribution,
+    ) -> Option<Prospect> {
+        if self.jobs.iter().nth(MOST_JOBS).is_some() {
+            return None;
+        }
         let future = Future {
             core: self,
             now,
-            input,
+            whom,
         };
         let level = |p| distribution.quantile(Probability::new(p).expect("a level"));
         let times = future.times(distribution.median());
         let start = times.start?;
-        let probability = spec
-            .due()
-            .map(|due| distribution.probability_within(future.longest(start, due)));
+        let probability =
+            due.map(|due| distribution.probability_within(future.longest(start, due)));
         Some(Prospect {
             start,
             finish: times.finish?,
@@ -81,10 +107,16 @@ impl Future<'_> {
 
     fn fork(&self) -> Option<(Gate, JobId)> {
         let rules = &self.core.rules;
-        let mut fork = self.core.gate.fork(rules.policy.build(rules.market), self.now);
-        match fork.handle(self.now, self.input, &mut Vec::new()) {
-            Ok(tollgate_gate::Answer::Job(slot)) => Some((fork, slot)),
-            Ok(_) | Err(_) => None,
+        let mut fork = self
+            .core
+            .gate
+            .fork(rules.policy.build(rules.market), self.now);
+        match self.whom {
+            Whom::Known(slot) => Some((fork, slot)),
+            Whom::New(input) => match fork.handle(self.now, input, &mut Vec::new()) {
+                Ok(tollgate_gate::Answer::Job(slot)) => Some((fork, slot)),
+                Ok(_) | Err(_) => None,
+            },
         }
     }
 
