@@ -24,6 +24,7 @@ mod replay;
 mod study;
 mod voice;
 
+use std::env;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -31,6 +32,10 @@ use clap::Parser;
 use crate::args::{Cli, Command};
 
 fn main() -> ExitCode {
+    let mut words = env::args_os().skip(1);
+    if words.next().is_some_and(|word| word == live::serve::RUNNER) {
+        return tollgate_engine::runner::main(words);
+    }
     let done = match Cli::parse().command {
         Command::Replay(args) => replay::run(&args),
         Command::Policies(args) => policies::run(&args),

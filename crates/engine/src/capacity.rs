@@ -2,8 +2,10 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 /// What an engine offers, and what it really enforces. Probed, never assumed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Capacity {
     /// Nodes; those of a launch are numbered from 0. On a single machine a node is a core.
     pub nodes: u32,
@@ -22,7 +24,7 @@ pub struct Capacity {
 }
 
 /// How shares are enforced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Shares {
     /// By weights of the kernel's scheduler, cgroup v2 (`cpu.weight`).
     CgroupV2,
@@ -37,7 +39,7 @@ pub enum Shares {
 }
 
 /// How a task is kept on its nodes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Pinning {
     /// By a set of processors that it cannot leave (cpuset).
     Cpuset,
@@ -50,7 +52,7 @@ pub enum Pinning {
 }
 
 /// How a memory limit is enforced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum MemoryLimit {
     /// For all processes of the task together (cgroup).
     Cgroup,
@@ -61,12 +63,12 @@ pub enum MemoryLimit {
 }
 
 /// How the processes of a task are found when it has to end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Tree {
     /// The kernel ends them all at once, cgroup v2 (`cgroup.kill`).
     CgroupKill,
-    /// They are frozen and then killed, cgroup v1.
-    Freezer,
+    /// They are kept from starting others and then killed, cgroup v1 (`pids.max`).
+    Pids,
     /// Its process group is killed, and whoever has become a child of the runner with its
     /// variables in the environment. A process that leaves the group and clears its environment escapes.
     Subreaper,
@@ -129,7 +131,7 @@ impl Tree {
     pub const fn words(self) -> &'static str {
         match self {
             Self::CgroupKill => "no process outlives its task (cgroup v2 cgroup.kill)",
-            Self::Freezer => "no process outlives its task (cgroup v1 freezer)",
+            Self::Pids => "no process outlives its task (cgroup v1 pids)",
             Self::Subreaper => {
                 "a process that leaves its process group and clears its environment can outlive its task"
             }

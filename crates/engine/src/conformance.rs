@@ -81,10 +81,10 @@ fn wait_for_end(engine: &mut dyn Engine, attempt: AttemptKey) -> (bool, Ended) {
     loop {
         for report in poll(engine, &mut waited) {
             match report.event {
-                Event::Started { .. } if report.attempt == attempt => started = true,
+                Event::Started(_) if report.attempt == attempt => started = true,
                 Event::Ended(ended) if report.attempt == attempt => return (started, ended),
                 Event::Lost { .. } if report.attempt == attempt => panic!("{attempt} was lost"),
-                Event::Started { .. } | Event::Ended(_) | Event::Lost { .. } => {}
+                Event::Started(_) | Event::Ended(_) | Event::Lost { .. } => {}
             }
         }
     }
@@ -92,9 +92,8 @@ fn wait_for_end(engine: &mut dyn Engine, attempt: AttemptKey) -> (bool, Ended) {
 
 fn wait_for_start(engine: &mut dyn Engine, attempt: AttemptKey) {
     let mut waited = Duration::ZERO;
-    let is_start = |report: &Report| {
-        report.attempt == attempt && matches!(report.event, Event::Started { .. })
-    };
+    let is_start =
+        |report: &Report| report.attempt == attempt && matches!(report.event, Event::Started(_));
     while !poll(engine, &mut waited).iter().any(is_start) {}
 }
 

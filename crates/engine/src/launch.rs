@@ -4,12 +4,14 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
 use tollgate_model::{NodeId, Span};
 
 use crate::EngineError;
+use crate::wire::launch::LaunchOnWire;
 
 /// One try at running a task. Never used twice: a task that is tried again has another `attempt`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct AttemptKey {
     /// The public number of the job.
     pub job: u64,
@@ -27,7 +29,8 @@ impl fmt::Display for AttemptKey {
 }
 
 /// What is to be run, where, as whom, and within which limits.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "LaunchOnWire", into = "LaunchOnWire")]
 pub struct Launch {
     /// Its name.
     pub attempt: AttemptKey,
@@ -55,7 +58,7 @@ pub struct Launch {
 }
 
 /// An operating-system user, as numbers.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct User {
     /// The user.
     pub uid: u32,
@@ -66,9 +69,10 @@ pub struct User {
 }
 
 /// What an attempt may use at most.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Wall-clock time from its start; then it is killed with [`crate::KillReason::TimeLimit`]. Positive.
+    #[serde(with = "crate::wire::time::optional_span")]
     pub wall: Option<Span>,
     /// Bytes of memory, where [`crate::Capacity`] says that this is enforced. Positive.
     pub memory: Option<u64>,

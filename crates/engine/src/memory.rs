@@ -256,7 +256,7 @@ impl Engine for MemoryEngine {
                 machine.world.forget(attempt);
             }
             machine.mail.retain(|(_, report)| {
-                matches!(report.event, Event::Started { .. }) || !attempts.contains(&report.attempt)
+                matches!(report.event, Event::Started(_)) || !attempts.contains(&report.attempt)
             });
             Ok(())
         })

@@ -2,12 +2,13 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
 use tollgate_model::{Instant, Span};
 
 use crate::AttemptKey;
 
 /// Something that happened to an attempt.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
     /// To whom.
     pub attempt: AttemptKey,
@@ -17,27 +18,23 @@ pub struct Report {
 
 /// What can happen to an attempt: it starts, and then it ends or is lost; or it ends or is
 /// lost without having started.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Event {
     /// Its program runs.
-    Started {
-        /// The process, where the engine knows it.
-        pid: Option<u32>,
-        /// When.
-        at: Instant,
-    },
+    Started(Start),
     /// It is over.
     Ended(Ended),
     /// Nobody knows whether it did its work: it may have been started, its processes are gone,
     /// and nobody saw them end. Never started again by the engine.
     Lost {
         /// When this was noticed.
+        #[serde(with = "crate::wire::time::instant")]
         at: Instant,
     },
 }
 
 /// The end of an attempt and what it used.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ended {
     /// How it ended.
     pub status: Status,
@@ -45,17 +42,20 @@ pub struct Ended {
     /// `status` is what the operating system said.
     pub killed: Option<KillReason>,
     /// When.
+    #[serde(with = "crate::wire::time::instant")]
     pub at: Instant,
     /// Time from its start; zero if it did not start.
+    #[serde(with = "crate::wire::time::span")]
     pub wall: Span,
     /// Processor time of all its processes, as far as the engine sees them.
+    #[serde(with = "crate::wire::time::span")]
     pub cpu: Span,
     /// The most memory it held at once in bytes, where the engine can tell.
     pub peak_memory: Option<u64>,
 }
 
 /// How an attempt ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Status {
     /// Its program ended with this code; 0 is success.
     Exited(u8),
@@ -98,7 +98,7 @@ impl fmt::Display for Status {
 }
 
 /// Why an attempt was killed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum KillReason {
     /// Its user or an operator asked for it.
     Cancelled,
@@ -110,13 +110,24 @@ pub enum KillReason {
     Evicted,
 }
 
+/// When an attempt started, and as which process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Start {
+    /// The process, where the engine knows it.
+    pub pid: Option<u32>,
+    /// When.
+    #[serde(with = "crate::wire::time::instant")]
+    pub at: Instant,
+}
+
 /// An attempt that was handed in and has not ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Running {
     /// Its name.
     pub attempt: AttemptKey,
-    /// The process and when it started; none while it waits to be started.
-    pub started: Option<(Option<u32>, Instant)>,
+    /// Its start; none while it waits to be started.
+    pub started: Option<Start>,
     /// Processor time used so far, as far as the engine sees it.
+    #[serde(with = "crate::wire::time::span")]
     pub cpu: Span,
 }

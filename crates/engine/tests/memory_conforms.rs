@@ -52,7 +52,7 @@ fn work_is_done_by_share() {
         .iter()
         .filter_map(|report| match &report.event {
             Event::Ended(ended) => Some((report.attempt.job, ended.at, ended.cpu)),
-            Event::Started { .. } | Event::Lost { .. } => None,
+            Event::Started(_) | Event::Lost { .. } => None,
         })
         .collect();
     let three = Span::from_secs(3);

@@ -25,7 +25,10 @@ pub(crate) fn key_of(attempt: tollgate_engine::AttemptKey) -> AttemptKey {
 /// A report as a command.
 pub(crate) fn command(report: &Report) -> Command {
     let fate = match &report.event {
-        Event::Started { pid, at } => Fate::Started { pid: *pid, at: *at },
+        Event::Started(start) => Fate::Started {
+            pid: start.pid,
+            at: start.at,
+        },
         Event::Ended(ended) => Fate::Ended {
             status: match &ended.status {
                 Status::Exited(code) => ExitStatus::Code(*code),
@@ -61,7 +64,7 @@ fn killed(why: KillReason) -> Killed {
 /// Whether nothing more will be said of the attempt.
 pub(crate) fn is_end(report: &Report) -> bool {
     match report.event {
-        Event::Started { .. } => false,
+        Event::Started(_) => false,
         Event::Ended(_) | Event::Lost { .. } => true,
     }
 }

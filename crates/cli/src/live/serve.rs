@@ -1,12 +1,17 @@
 //! `tollgate serve`.
 
+use std::env;
 use std::path::PathBuf;
 
+use tollgate_engine::{LocalEngine, LocalSettings};
 use tollgate_service::{Config, Folder, serve};
 
 use super::address::Address;
 use crate::exit::Failure;
 use crate::voice::Voice;
+
+/// The word behind which the program is the runner.
+pub(crate) const RUNNER: &str = "__runner";
 
 /// Serve: decide which jobs to promise to finish, by when and at what price, and run them.
 #[derive(Debug, clap::Args)]
@@ -32,7 +37,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         config.policy.clone_from(policy);
     }
     let rules = config.rules()?;
-    let engine = tollgate_engine::MemoryEngine::open(&world());
+    let engine = local(&folder)?;
     let socket = folder.socket();
     serve(&folder, engine, &rules, || {
         let policy = &rules.policy;
@@ -49,6 +54,12 @@ fn default_config(folder: &Folder) -> Result<Config, Failure> {
     Ok(Config::default())
 }
 
-fn world() -> tollgate_engine::MemoryWorld {
-    tollgate_engine::MemoryWorld::new(2, 1 << 30, tollgate_engine::memory::Deed::of_command)
+/// This machine, by way of a runner that outlives the service: this very program.
+fn local(folder: &Folder) -> Result<LocalEngine, Failure> {
+    let program = env::current_exe().map_err(|error| Failure::Read {
+        file: "the program itself".to_owned(),
+        error,
+    })?;
+    let runner = [program.into_os_string(), RUNNER.into()];
+    Ok(LocalEngine::open(LocalSettings::new(folder.engine(), runner))?)
 }

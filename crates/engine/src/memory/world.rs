@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tollgate_model::{Instant, Span};
 
 use super::deed::Deed;
-use crate::{AttemptKey, Ended, Event, KillReason, Launch, Report, Running, Status};
+use crate::{AttemptKey, Ended, Event, KillReason, Launch, Report, Running, Start, Status};
 
 /// From being asked to end to being made to.
 pub(super) const GRACE: Span = Span::from_secs(5);
@@ -51,7 +51,7 @@ impl World {
         self.tasks.insert(launch.attempt, task);
         if runs {
             let at = self.now;
-            self.report(launch.attempt, Event::Started { pid: None, at });
+            self.report(launch.attempt, Event::Started(Start { pid: None, at }));
         }
         self.end_those_due();
     }
@@ -95,7 +95,10 @@ impl World {
         running
             .map(|(&attempt, task)| Running {
                 attempt,
-                started: Some((None, task.started)),
+                started: Some(Start {
+                    pid: None,
+                    at: task.started,
+                }),
                 cpu: Span::from_secs_f64(task.cpu),
             })
             .collect()
@@ -107,7 +110,7 @@ impl World {
         for (&attempt, task) in &self.tasks {
             let at = task.started;
             let runs = !matches!(task.deed.status, Status::NotStarted { .. });
-            let started = runs.then_some(Event::Started { pid: None, at });
+            let started = runs.then_some(Event::Started(Start { pid: None, at }));
             for event in started.into_iter().chain(task.end.clone()) {
                 self.happened.push(Report { attempt, event });
             }
