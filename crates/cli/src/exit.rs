@@ -90,10 +90,7 @@ pub(crate) enum Failure {
     Write { file: String, error: io::Error },
     /// A flag's words that mean nothing.
     #[error("--{flag}: {message}")]
-    Flag {
-        flag: &'static str,
-        message: String,
-    },
+    Flag { flag: &'static str, message: String },
     /// Nobody said where the service keeps its data.
     #[error("there is no folder to find the service by")]
     NoData,

@@ -26,5 +26,5 @@ pub use gate::Gate;
 pub use input::{Answer, Ignored, Input, Retry, WorkerId};
 pub use look_ahead::{LookAhead, Times};
 pub use saved::Saved;
-pub use workers::Life;
 pub use tollgate_policy::{Discipline, Effect, Ending, Entry, Said, Scratch, Verdict, Violation};
+pub use workers::Life;

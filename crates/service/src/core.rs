@@ -20,8 +20,8 @@ use tollgate_model::{Instant, JobId, NodeId, Span};
 use tollgate_policy::{Discipline, Phase};
 
 pub use command::{AttemptKey, Command, ExitStatus, Fate, Killed, Submission};
-pub use jobs::Live;
 use jobs::Jobs;
+pub use jobs::Live;
 pub use outcome::{
     Answer, Change, Ignored, Order, Prospect, Refusal, Reply, Source, Standing, Step,
 };

@@ -59,7 +59,9 @@ impl FolderError {
     /// What to do about it.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::InUse(_) => Some("`tollgate status` shows whether it answers; or choose another folder with `--data`"),
+            Self::InUse(_) => Some(
+                "`tollgate status` shows whether it answers; or choose another folder with `--data`",
+            ),
             Self::Foreign { .. } | Self::TooLong(_) => Some("choose another folder with `--data`"),
             Self::Open { .. } => Some("take the rights away with `chmod go-w`"),
             Self::System { .. } => None,

@@ -84,11 +84,7 @@ fn runtime() -> Result<tokio::runtime::Runtime, ServeError> {
         })
 }
 
-async fn listen(
-    folder: &Folder,
-    service: Service,
-    ready: impl FnOnce(),
-) -> Result<(), ServeError> {
+async fn listen(folder: &Folder, service: Service, ready: impl FnOnce()) -> Result<(), ServeError> {
     let socket = folder.socket();
     // The folder is locked, so whoever left this behind is gone.
     let _ = std::fs::remove_file(&socket);

@@ -14,6 +14,9 @@ mod read;
 mod schema;
 mod write;
 
+use std::fs::OpenOptions;
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
@@ -24,7 +27,7 @@ pub use write::{Batch, Program};
 
 use crate::core::{Command, Core, Rules, Saved};
 
-/// How large a snapshot's format number is; it changes whenever what is stored, or what it means,
+/// The format of a snapshot and of commands. It changes whenever what is stored, or what it means,
 /// does.
 const FORMAT: u32 = 1;
 
@@ -52,6 +55,14 @@ pub enum StoreError {
         /// What it said.
         source: rusqlite::Error,
     },
+    /// The system says no.
+    #[error("{}: cannot be opened: {error}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What it said.
+        error: io::Error,
+    },
     /// It was written by a newer program.
     #[error("{}: written by a newer version (format {found}, this program reads up to {VERSION})", path.display())]
     Newer {
@@ -74,9 +85,8 @@ impl StoreError {
     /// Whether there is no room left on the disk.
     pub fn is_full(&self) -> bool {
         match self {
-            Self::Sqlite { source, .. } => {
-                source.sqlite_error_code() == Some(ErrorCode::DiskFull)
-            }
+            Self::Sqlite { source, .. } => source.sqlite_error_code() == Some(ErrorCode::DiskFull),
+            Self::File { error, .. } => error.kind() == io::ErrorKind::StorageFull,
             Self::Newer { .. } | Self::Damaged { .. } => false,
         }
     }
@@ -84,8 +94,11 @@ impl StoreError {
     /// What to do about it.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::Newer { .. } => Some("start the version of tollgate that wrote it, or a newer one"),
+            Self::Newer { .. } => {
+                Some("start the version of tollgate that wrote it, or a newer one")
+            }
             Self::Damaged { .. } => Some("restore the folder from a copy"),
+            Self::File { .. } => None,
             Self::Sqlite { source, .. } => match source.sqlite_error_code() {
                 Some(ErrorCode::DiskFull) => Some("make room on the disk"),
                 Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
@@ -104,6 +117,17 @@ impl Store {
     /// If it cannot be read or written, is damaged, or was written by a newer version.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let failed = |action| sqlite(path, action);
+        // SQLite gives its other files the rights of this one.
+        OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .mode(0o600)
+            .open(path)
+            .map_err(|error| StoreError::File {
+                path: path.to_owned(),
+                error,
+            })?;
         let mut connection = Connection::open(path).map_err(failed("cannot be opened"))?;
         schema::prepare(&mut connection, path)?;
         let batch = connection
@@ -133,7 +157,9 @@ impl Store {
             .connection
             .prepare("SELECT at, commands FROM batch ORDER BY seq")
             .map_err(sqlite(&path, "cannot be read"))?;
-        let mut rows = statement.query([]).map_err(sqlite(&path, "cannot be read"))?;
+        let mut rows = statement
+            .query([])
+            .map_err(sqlite(&path, "cannot be read"))?;
         while let Some(row) = rows.next().map_err(sqlite(&path, "cannot be read"))? {
             let (at, commands) = read::batch(row).map_err(sqlite(&path, "cannot be read"))?;
             let commands: Vec<Command> = decode(&path, "a batch", &commands)?;
@@ -144,11 +170,11 @@ impl Store {
     }
 
     fn snapshot(&self) -> Result<Option<Saved>, StoreError> {
-        let found = self.connection.query_row(
-            "SELECT format, body FROM snapshot",
-            [],
-            |row| Ok((row.get::<_, u32>(0)?, row.get::<_, Vec<u8>>(1)?)),
-        );
+        let found = self
+            .connection
+            .query_row("SELECT format, body FROM snapshot", [], |row| {
+                Ok((row.get::<_, u32>(0)?, row.get::<_, Vec<u8>>(1)?))
+            });
         match found {
             Ok((FORMAT, body)) => decode(&self.path, "the snapshot", &body).map(Some),
             Ok((found, _)) => Err(StoreError::Damaged {

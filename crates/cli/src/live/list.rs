@@ -2,13 +2,16 @@
 
 use std::io::{self, Write};
 
-use comfy_table::{Table, presets};
+use comfy_table::{LineStyle, Table, TableStyle};
 use tollgate_service::api::types::{Explanation, Job, Jobs, Ledger, Status};
 
 use super::address::Address;
 use super::print;
 use crate::args::Format;
 use crate::exit::Failure;
+
+const STYLE: TableStyle =
+    TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
 /// Show whether the service answers, by which policy it decides, and what runs.
 #[derive(Debug, clap::Args)]
@@ -81,9 +84,16 @@ pub(crate) fn status(args: &StatusArgs) -> Result<(), Failure> {
                 market,
                 ..
             } = &status;
-            writeln!(out, "tollgate {version} answers (process {pid}, up since {since})")?;
+            writeln!(
+                out,
+                "tollgate {version} answers (process {pid}, up since {since})"
+            )?;
             writeln!(out, "  policy  {policy}, market {market}")?;
-            writeln!(out, "  nodes   {}, {} idle", status.nodes, status.idle_nodes)?;
+            writeln!(
+                out,
+                "  nodes   {}, {} idle",
+                status.nodes, status.idle_nodes
+            )?;
             writeln!(
                 out,
                 "  jobs    {} running, {} queued, {} held",
@@ -100,7 +110,10 @@ pub(crate) fn jobs(args: &JobsArgs) -> Result<(), Failure> {
     let mut path = format!("/v1/jobs?live={live}&limit={}", args.limit);
     if let Some(state) = &args.state {
         if !state.bytes().all(|byte| byte.is_ascii_lowercase()) {
-            return Err(Failure::flag("state", format!("there is no state `{state}`")));
+            return Err(Failure::flag(
+                "state",
+                format!("there is no state `{state}`"),
+            ));
         }
         path.push_str(&format!("&state={state}"));
     }
@@ -126,7 +139,17 @@ fn write_table(out: &mut impl Write, jobs: &[Job]) -> io::Result<()> {
             .map_or_else(String::new, |at| print::local(at, &now))
     };
     let mut table = Table::new();
-    table.set_header(["id", "name", "state", "procs", "submitted", "deadline", "started", "ended"]);
+    table.load_style(STYLE);
+    table.set_header([
+        "id",
+        "name",
+        "state",
+        "procs",
+        "submitted",
+        "deadline",
+        "started",
+        "ended",
+    ]);
     for job in jobs {
         let state = match &job.status {
             Some(status) if job.finished_at.is_some() => format!("{}, {status}", job.state),
@@ -153,8 +176,18 @@ fn write_csv(out: impl Write, jobs: &[Job]) -> Result<(), Failure> {
     let mut rows = csv::Writer::from_writer(out);
     let mut write = || -> Result<(), csv::Error> {
         rows.write_record([
-            "id", "user_id", "name", "state", "procs", "submitted_at", "deadline_at", "started_at",
-            "finished_at", "probability", "price", "status",
+            "id",
+            "user_id",
+            "name",
+            "state",
+            "procs",
+            "submitted_at",
+            "deadline_at",
+            "started_at",
+            "finished_at",
+            "probability",
+            "price",
+            "status",
         ])?;
         for job in jobs {
             let text = |value: &Option<String>| value.clone().unwrap_or_default();
@@ -223,6 +256,7 @@ pub(crate) fn ledger(args: &LedgerArgs) -> Result<(), Failure> {
         Format::Csv => return Err(Failure::NoCsv),
         Format::Table => {
             let mut table = Table::new();
+            table.load_style(STYLE);
             table.set_header(["day", "user", "charges", "penalties", "utility"]);
             for account in &ledger.accounts {
                 table.add_row([

@@ -74,6 +74,9 @@ mod tests {
     fn instants_of_today_have_no_date() {
         let now: Zoned = "2026-11-21T15:30:00+01:00[Europe/Berlin]".parse().unwrap();
         assert_eq!(local("2026-11-21T16:30:00Z", &now), "17:30:00 CET");
-        assert_eq!(local("2026-11-22T16:30:00Z", &now), "2026-11-22 17:30:00 CET");
+        assert_eq!(
+            local("2026-11-22T16:30:00Z", &now),
+            "2026-11-22 17:30:00 CET"
+        );
     }
 }

@@ -41,7 +41,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let socket = folder.socket();
     serve(&folder, engine, &rules, || {
         let policy = &rules.policy;
-        Voice::Notes.note(format_args!("policy {policy}; listening on {}", socket.display()));
+        Voice::Notes.note(format_args!(
+            "policy {policy}; listening on {}",
+            socket.display()
+        ));
     })?;
     Ok(())
 }
@@ -61,5 +64,8 @@ fn local(folder: &Folder) -> Result<LocalEngine, Failure> {
         error,
     })?;
     let runner = [program.into_os_string(), RUNNER.into()];
-    Ok(LocalEngine::open(LocalSettings::new(folder.engine(), runner))?)
+    Ok(LocalEngine::open(LocalSettings::new(
+        folder.engine(),
+        runner,
+    ))?)
 }

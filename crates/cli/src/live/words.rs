@@ -33,7 +33,9 @@ pub(super) fn span(words: &str) -> Result<f64, String> {
     let text = words.trim();
     let secs = clock(text).or_else(|| units(text));
     secs.filter(|secs| secs.is_finite() && *secs > 0.0)
-        .ok_or_else(|| format!("expected a span as in 90s, 20m, 1h30m or 1-12:00:00, got `{words}`"))
+        .ok_or_else(|| {
+            format!("expected a span as in 90s, 20m, 1h30m or 1-12:00:00, got `{words}`")
+        })
 }
 
 /// `[days-]hours:minutes:seconds`, or `minutes:seconds`.
@@ -62,7 +64,9 @@ fn units(text: &str) -> Option<f64> {
         let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
         let number: f64 = rest[..end].parse().ok()?;
         let unit = rest[end..].trim_start();
-        let end = unit.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(unit.len());
+        let end = unit
+            .find(|c: char| !c.is_ascii_alphabetic())
+            .unwrap_or(unit.len());
         let (_, scale) = UNITS.iter().find(|(name, _)| *name == &unit[..end])?;
         secs += number * scale;
         rest = unit[end..].trim_start();
@@ -103,7 +107,10 @@ fn on_a_day(text: &str, now: &Zoned) -> Option<Timestamp> {
     let time = time_of_day(time.trim())?;
     let at = |days: i32| {
         let date = now.date().checked_add(days.days()).ok()?;
-        let zoned = date.to_datetime(time).to_zoned(now.time_zone().clone()).ok()?;
+        let zoned = date
+            .to_datetime(time)
+            .to_zoned(now.time_zone().clone())
+            .ok()?;
         Some(zoned.timestamp())
     };
     match day {
@@ -133,7 +140,13 @@ fn time_of_day(text: &str) -> Option<Time> {
         Some(_) => return None,
         None => hour,
     };
-    Time::new(hour, minute.unwrap_or(Some(0))?, second.unwrap_or(Some(0))?, 0).ok()
+    Time::new(
+        hour,
+        minute.unwrap_or(Some(0))?,
+        second.unwrap_or(Some(0))?,
+        0,
+    )
+    .ok()
 }
 
 fn civil(text: &str, now: &Zoned) -> Option<Timestamp> {
@@ -145,7 +158,9 @@ fn civil(text: &str, now: &Zoned) -> Option<Timestamp> {
 /// Bytes: `2G`, `500M`, `1.5GiB`, `1048576`; units are powers of 1024.
 pub(super) fn memory(words: &str) -> Result<u64, String> {
     let text = words.trim().to_ascii_lowercase();
-    let end = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let end = text
+        .find(|c: char| c.is_ascii_alphabetic())
+        .unwrap_or(text.len());
     let power = match text[end..].trim_end_matches('b').trim_end_matches('i') {
         "" => Some(0),
         "k" => Some(1),
@@ -155,7 +170,9 @@ pub(super) fn memory(words: &str) -> Result<u64, String> {
         _ => None,
     };
     let number: Option<f64> = text[..end].trim().parse().ok();
-    let bytes = number.zip(power).map(|(number, power)| number * 1024_f64.powi(power));
+    let bytes = number
+        .zip(power)
+        .map(|(number, power)| number * 1024_f64.powi(power));
     bytes
         .filter(|bytes| (1.0..=1e18).contains(bytes))
         .map(|bytes| bytes as u64)
@@ -194,7 +211,17 @@ mod tests {
         ] {
             assert_eq!(span(words), Ok(secs), "{words}");
         }
-        for words in ["", "0", "-5", "soon", "5 parsecs", "1:2:3:4", "m", "inf", "5h!"] {
+        for words in [
+            "",
+            "0",
+            "-5",
+            "soon",
+            "5 parsecs",
+            "1:2:3:4",
+            "m",
+            "inf",
+            "5h!",
+        ] {
             assert!(span(words).is_err(), "{words}");
         }
     }
@@ -217,7 +244,16 @@ mod tests {
             let read = instant(words, &now).map(|at| at.to_string());
             assert_eq!(read.as_deref(), Ok(expected), "{words}");
         }
-        for words in ["", "noon-ish", "25:00", "13pm", "+", "+soon", "+1e300s", "yesterday 5pm"] {
+        for words in [
+            "",
+            "noon-ish",
+            "25:00",
+            "13pm",
+            "+",
+            "+soon",
+            "+1e300s",
+            "yesterday 5pm",
+        ] {
             assert!(instant(words, &now).is_err(), "{words}");
         }
     }

@@ -14,9 +14,7 @@ use tollgate_model::Instant;
 use super::instant::iso;
 use super::reply::Refused;
 use super::translate;
-use super::types::{
-    Answer, Done, Explanation, Job, JobRequest, Jobs, Ledger, Status,
-};
+use super::types::{Answer, Done, Explanation, Job, JobRequest, Jobs, Ledger, Status};
 use crate::core::Command;
 use crate::keeper::{Ask, Door, Failed, Reply, Story};
 use crate::store::{JobRow, Reader, Selection, StoreError};
@@ -215,9 +213,15 @@ fn words(job: &Job, story: Option<&Story>) -> Vec<String> {
                 "it waits: it needs {} nodes, {} are idle",
                 job.procs, story.idle
             ));
-            words.push(format!("{} jobs that wait were handed in before it", story.ahead));
+            words.push(format!(
+                "{} jobs that wait were handed in before it",
+                story.ahead
+            ));
             if let Some(reserved) = story.reserved {
-                words.push(format!("processors are reserved for it from {}", iso(reserved)));
+                words.push(format!(
+                    "processors are reserved for it from {}",
+                    iso(reserved)
+                ));
             }
         }
         ("held", _) => words.push("its user holds it back".to_owned()),

@@ -76,12 +76,14 @@ fn deadline(request: &JobRequest, now: Instant) -> Result<Option<Span>, Refused>
         let expected = "one of deadline_s and deadline_at, not both";
         return Err(Refused::field("deadline_at", expected));
     }
-    let at = read_iso(at).map_err(|_| {
-        Refused::field("deadline_at", "an instant as in 2026-12-01T09:00:00Z")
-    })?;
+    let at = read_iso(at)
+        .map_err(|_| Refused::field("deadline_at", "an instant as in 2026-12-01T09:00:00Z"))?;
     let left = at.since(now);
     if left <= Span::ZERO {
-        return Err(Refused::field("deadline_at", "an instant that is still to come"));
+        return Err(Refused::field(
+            "deadline_at",
+            "an instant that is still to come",
+        ));
     }
     span("deadline_at", Some(left.as_secs_f64()))
 }
@@ -89,7 +91,10 @@ fn deadline(request: &JobRequest, now: Instant) -> Result<Option<Span>, Refused>
 fn amount(field: &str, credits: Option<f64>) -> Result<Option<f64>, Refused> {
     match credits {
         Some(credits) if (0.0..=MOST_CREDITS).contains(&credits) => Ok(Some(credits)),
-        Some(_) => Err(Refused::field(field, "credits, not negative and at most 1e12")),
+        Some(_) => Err(Refused::field(
+            field,
+            "credits, not negative and at most 1e12",
+        )),
         None => Ok(None),
     }
 }
@@ -97,7 +102,10 @@ fn amount(field: &str, credits: Option<f64>) -> Result<Option<f64>, Refused> {
 fn confidence(probability: Option<f64>) -> Result<Option<u32>, Refused> {
     match probability {
         Some(p) if (0.0..=1.0).contains(&p) => Ok(Some((p * 1e6).round() as u32)),
-        Some(_) => Err(Refused::field("confidence", "a probability, between 0 and 1")),
+        Some(_) => Err(Refused::field(
+            "confidence",
+            "a probability, between 0 and 1",
+        )),
         None => Ok(None),
     }
 }
@@ -120,7 +128,11 @@ pub(super) fn program(request: JobRequest) -> Result<Program, Refused> {
     if !request.dir.starts_with('/') || has_nul(&request.dir) {
         return Err(Refused::field("dir", "an absolute path"));
     }
-    if request.output.as_ref().is_some_and(|path| path.is_empty() || has_nul(path)) {
+    if request
+        .output
+        .as_ref()
+        .is_some_and(|path| path.is_empty() || has_nul(path))
+    {
         return Err(Refused::field("output", "the name of a file"));
     }
     if request.umask > 0o777 {

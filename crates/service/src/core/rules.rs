@@ -1,9 +1,7 @@
 //! What the service decides by: the part of its configuration that decisions depend on.
 
 use tollgate_forecast::{ClassId, Forecast, Stage};
-use tollgate_model::{
-    Credits, CreditsPerSecond, Instant, JobSpec, Market, Probability, Sla, Span,
-};
+use tollgate_model::{Credits, CreditsPerSecond, Instant, JobSpec, Market, Probability, Sla, Span};
 use tollgate_policy::Choice;
 
 use super::command::Submission;
@@ -33,7 +31,10 @@ impl Rules {
     pub(super) fn for_policy(&self, spec: &JobSpec) -> JobSpec {
         let scale = self.scale(spec.procs);
         let sla = Sla {
-            budget: spec.sla.budget.map(|budget| Credits::from_f64(budget.as_f64() / scale)),
+            budget: spec
+                .sla
+                .budget
+                .map(|budget| Credits::from_f64(budget.as_f64() / scale)),
             penalty: CreditsPerSecond::from_f64(spec.sla.penalty.as_f64() / scale),
             ..spec.sla
         };

@@ -122,7 +122,10 @@ impl<E: Engine> Keeper<E> {
         let mut commands = Vec::new();
         if let Some(life) = known.filter(|life| life.up && life.nodes.len != nodes) {
             let epoch = life.epoch;
-            commands.push(Command::WorkerGone { worker: LOCAL, epoch });
+            commands.push(Command::WorkerGone {
+                worker: LOCAL,
+                epoch,
+            });
         }
         if known.is_none_or(|life| !life.up || life.nodes.len != nodes) {
             commands.push(Command::WorkerUp {
@@ -331,8 +334,9 @@ impl<E: Engine> Keeper<E> {
                 | Change::Booked { .. } => continue,
             };
             let waiting = self.waiting.remove(&job).unwrap_or_default();
-            let (told, still): (Vec<_>, Vec<_>) =
-                waiting.into_iter().partition(|waiter| over || waiter.decided);
+            let (told, still): (Vec<_>, Vec<_>) = waiting
+                .into_iter()
+                .partition(|waiter| over || waiter.decided);
             for waiter in told {
                 let _ = waiter.reply.send(Ok(()));
             }
@@ -386,7 +390,9 @@ impl<E: Engine> Keeper<E> {
         let done = start_all(&mut self.engine, &launches)
             .and_then(|()| when(!shares.is_empty(), || self.engine.set_shares(&shares)))
             .and_then(|()| {
-                when(!kills.is_empty(), || self.engine.kill(&kills, KillReason::Cancelled))
+                when(!kills.is_empty(), || {
+                    self.engine.kill(&kills, KillReason::Cancelled)
+                })
             });
         if let Err(error) = done {
             self.complain(&error);
@@ -479,9 +485,9 @@ impl<E: Engine> Keeper<E> {
         let live = self.core.job(job)?;
         let view = self.core.gate().view(now);
         let this = view.job(live.slot);
-        let ahead = view.jobs().filter(|(_, other)| {
-            other.phase == Phase::Queued && other.sequence < this.sequence
-        });
+        let ahead = view
+            .jobs()
+            .filter(|(_, other)| other.phase == Phase::Queued && other.sequence < this.sequence);
         Some(Story {
             now,
             ahead: ahead.count() as u32,
@@ -501,10 +507,7 @@ fn start_all<E: Engine>(engine: &mut E, launches: &[Launch]) -> Result<(), Engin
     when(!launches.is_empty(), || engine.start(launches))
 }
 
-fn when(
-    wanted: bool,
-    act: impl FnOnce() -> Result<(), EngineError>,
-) -> Result<(), EngineError> {
+fn when(wanted: bool, act: impl FnOnce() -> Result<(), EngineError>) -> Result<(), EngineError> {
     if wanted { act() } else { Ok(()) }
 }
 

@@ -104,7 +104,8 @@ pub struct Selection {
     pub limit: u32,
 }
 
-const COLUMNS: &str = "id, user, name, state, program, procs, submit, estimate, source, due, budget,
+const COLUMNS: &str =
+    "id, user, name, state, program, procs, submit, estimate, source, due, budget,
     decided, price, reasons, probability, start, finish, attempts,
     (SELECT status FROM attempt WHERE job = id ORDER BY task DESC, attempt DESC LIMIT 1)";
 
@@ -194,7 +195,9 @@ impl Reader {
     ) -> Result<Vec<T>, StoreError> {
         let failed = sqlite(&self.path, "cannot be read");
         let mut statement = self.connection.prepare_cached(sql).map_err(failed)?;
-        let rows = statement.query_map(values, |found| row(found)).map_err(failed)?;
+        let rows = statement
+            .query_map(values, |found| row(found))
+            .map_err(failed)?;
         rows.collect::<Result<_, _>>().map_err(failed)
     }
 }
@@ -241,7 +244,9 @@ fn job_row(row: &Row<'_>) -> rusqlite::Result<JobRow> {
         budget: credits(10)?,
         decided: instant(row, 11)?,
         price: credits(12)?,
-        reasons: reasons.map_or(Vec::new(), |keys| keys.split(',').map(str::to_owned).collect()),
+        reasons: reasons.map_or(Vec::new(), |keys| {
+            keys.split(',').map(str::to_owned).collect()
+        }),
         probability: row.get(14)?,
         start: instant(row, 15)?,
         finish: instant(row, 16)?,

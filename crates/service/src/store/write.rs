@@ -49,10 +49,11 @@ impl Store {
     pub fn commit(&mut self, batch: &Batch<'_>) -> Result<(), StoreError> {
         let failed = sqlite(&self.path, "cannot be written");
         let seq = self.batch + 1;
-        let commands = postcard::to_stdvec(batch.commands).map_err(|error| StoreError::Damaged {
-            path: self.path.clone(),
-            what: format!("commands cannot be encoded: {error}"),
-        })?;
+        let commands =
+            postcard::to_stdvec(batch.commands).map_err(|error| StoreError::Damaged {
+                path: self.path.clone(),
+                what: format!("commands cannot be encoded: {error}"),
+            })?;
         let transaction = self
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
