@@ -64,14 +64,13 @@ impl Client {
     /// # Errors
     /// If nobody answers there.
     pub fn connect(socket: &Path) -> Result<Self, ClientError> {
-        let failed = |error: io::Error| match error.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => ClientError::NoService {
-                socket: socket.to_owned(),
-            },
-            _ => ClientError::Connect {
-                socket: socket.to_owned(),
-                error,
-            },
+        let failed = |error: io::Error| {
+            let socket = socket.to_owned();
+            let nobody = [io::ErrorKind::NotFound, io::ErrorKind::ConnectionRefused];
+            if nobody.contains(&error.kind()) {
+                return ClientError::NoService { socket };
+            }
+            ClientError::Connect { socket, error }
         };
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()

@@ -63,7 +63,7 @@ fn span(field: &str, secs: Option<f64>) -> Result<Option<Span>, Refused> {
     let expected = "seconds, more than 0 and at most a hundred years";
     match secs {
         None => Ok(None),
-        Some(secs) if secs >= 1e-6 && secs <= LONGEST_S => Ok(Some(Span::from_secs_f64(secs))),
+        Some(secs) if (1e-6..=LONGEST_S).contains(&secs) => Ok(Some(Span::from_secs_f64(secs))),
         Some(_) => Err(Refused::field(field, expected)),
     }
 }
