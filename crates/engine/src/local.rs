@@ -120,6 +120,15 @@ impl LocalEngine {
         Ok(engine)
     }
 
+    /// The process of the runner that was last connected to; none if that has gone.
+    pub fn runner_pid(&self) -> Option<u32> {
+        let open = self
+            .connection
+            .as_ref()
+            .filter(|connection| connection.is_open());
+        open.map(Connection::runner)
+    }
+
     /// Connects anew, to a new runner if need be, and learns what it offers.
     fn connect(&mut self) -> Result<(), EngineError> {
         self.connection = None;

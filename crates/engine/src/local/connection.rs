@@ -24,6 +24,7 @@ pub(super) struct Connection {
     stream: UnixStream,
     answers: Receiver<(u64, Answer)>,
     open: Arc<AtomicBool>,
+    runner: u32,
 }
 
 impl Connection {
@@ -41,9 +42,10 @@ impl Connection {
         let Ok(mut lines) = ready else {
             return Ok(None);
         };
-        match hello(&mut lines) {
-            Some(version) if version == wire::VERSION => {}
-            Some(theirs) => {
+        let hello = hello(&mut lines);
+        match hello {
+            Some((wire::VERSION, _)) => {}
+            Some((theirs, _)) => {
                 let ours = wire::VERSION;
                 return Err(EngineError::OtherVersion { theirs, ours });
             }
@@ -58,12 +60,18 @@ impl Connection {
             stream,
             answers,
             open,
+            runner: hello.map_or(0, |(_, pid)| pid),
         }))
     }
 
     /// Whether the runner is still there, as far as is known.
     pub(super) fn is_open(&self) -> bool {
         self.open.load(Ordering::Acquire)
+    }
+
+    /// The runner's process.
+    pub(super) const fn runner(&self) -> u32 {
+        self.runner
     }
 
     /// Asks, and waits for the answer.
@@ -101,12 +109,12 @@ impl Drop for Connection {
     }
 }
 
-/// The version of the runner's protocol.
-fn hello(lines: &mut BufReader<UnixStream>) -> Option<u32> {
+/// The version of the runner's protocol, and its process.
+fn hello(lines: &mut BufReader<UnixStream>) -> Option<(u32, u32)> {
     let mut line = Vec::new();
     lines.take(1 << 16).read_until(b'\n', &mut line).ok()?;
     match serde_json::from_slice(&line).ok()? {
-        Word::Hello { version, .. } => Some(version),
+        Word::Hello { version, pid } => Some((version, pid)),
         Word::Answer { .. } | Word::Report(_) => None,
     }
 }

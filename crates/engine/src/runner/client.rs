@@ -48,6 +48,11 @@ impl Client {
         self.stream.is_some()
     }
 
+    /// Whether there was a service since this runner began.
+    pub(super) const fn has_ever_been(&self) -> bool {
+        self.connection > 0
+    }
+
     /// Tells the service something, if there is one, when [`Client::flush`] is called.
     pub(super) fn say(&mut self, word: &Word) {
         if self.stream.is_some() {

@@ -24,6 +24,9 @@ use crate::{AttemptKey, Event, KillReason, Launch, Report, Start};
 /// How often the runner looks after what nobody tells it: orphans, children that are held up.
 const TICK: Duration = Duration::from_secs(1);
 
+/// How long a new runner waits for the service that has started it.
+const FIRST_CLIENT: Duration = Duration::from_secs(10);
+
 /// Happenings taken at once: their ends share one write to the journal and one to the service.
 const BATCH: usize = 256;
 
@@ -57,7 +60,7 @@ impl Keeper {
             self.client.flush();
             if self.client.is_there() || self.tasks.values().any(|task| !task.is_over()) {
                 idle_since = Instant::now();
-            } else if idle_since.elapsed() >= self.settings.idle() {
+            } else if idle_since.elapsed() >= self.idle_limit() {
                 break;
             }
             let busy = self.take(happenings, self.patience(idle_since));
@@ -83,9 +86,16 @@ impl Keeper {
         let runs = self.tasks.values().any(|task| !task.is_over());
         let tick = (runs || !self.unwritten.is_empty()).then_some(TICK);
         let idle = (!self.client.is_there() && !runs)
-            .then(|| self.settings.idle().saturating_sub(idle_since.elapsed()));
+            .then(|| self.idle_limit().saturating_sub(idle_since.elapsed()));
         let waits = timer.into_iter().chain(tick).chain(idle);
         waits.min().unwrap_or(Duration::from_secs(3600))
+    }
+
+    fn idle_limit(&self) -> Duration {
+        match self.client.has_ever_been() {
+            true => self.settings.idle(),
+            false => self.settings.idle().max(FIRST_CLIENT),
+        }
     }
 
     /// Waits for happenings and deals with them; false if there were none.
@@ -299,8 +309,8 @@ impl Keeper {
             self.unwritten = entries.into_iter().zip(reports).collect();
             return;
         }
-        fault::point("recorded");
         for report in reports.into_iter().flatten() {
+            fault::point("recorded");
             self.client.report(report);
         }
     }

@@ -123,25 +123,39 @@ fn execute(shared: &Shared<'_>) -> Errno {
     failed
 }
 
-/// Marks every descriptor but the standard ones to be closed, whoever opened it, and takes back that
-/// the Rust runtime ignores SIGPIPE.
+/// Marks every descriptor but the standard ones to be closed, whoever opened it; and takes back
+/// which signals are ignored or blocked: the Rust runtime ignores one, and who started the service others.
 fn inherit_nothing() {
     const FIRST: libc::c_uint = 3;
+    const SIGNALS: std::ops::RangeInclusive<c_int> = 1..=64;
+    const BYTES_OF_A_SET: usize = 8;
     // SAFETY: no memory is involved. The descriptor table is the child's own (no CLONE_FILES). A
     // kernel before 5.11 refuses; everything that the runner itself opens is marked anyway.
     unsafe {
-        libc::syscall(
-            libc::SYS_close_range,
-            FIRST,
-            libc::c_uint::MAX,
-            libc::CLOSE_RANGE_CLOEXEC,
-        );
+        let mark = libc::CLOSE_RANGE_CLOEXEC;
+        libc::syscall(libc::SYS_close_range, FIRST, libc::c_uint::MAX, mark);
     }
-    // SAFETY: an all-zero `sigaction` is a valid one that asks for the default. Dispositions are
-    // the child's own (no CLONE_SIGHAND).
+    // The kernel's `struct sigaction` has at most four words; nothing set in it asks for the default.
+    // As a set of signals, one such word is the empty one.
+    let nothing = [0u64; 4];
+    let (zeros, no_old) = (nothing.as_ptr(), ptr::null_mut::<u64>());
+    for signal in SIGNALS {
+        // SAFETY: the kernel reads no more than `nothing` holds, and writes nothing. Dispositions are
+        // the child's own (no CLONE_SIGHAND). The C library would not touch signals that it uses.
+        unsafe {
+            libc::syscall(
+                libc::SYS_rt_sigaction,
+                signal,
+                zeros,
+                no_old,
+                BYTES_OF_A_SET,
+            );
+        }
+    }
+    // SAFETY: as above; the mask is the child's own.
     unsafe {
-        let default: libc::sigaction = std::mem::zeroed();
-        libc::sigaction(libc::SIGPIPE, &default, ptr::null_mut());
+        let set = libc::SIG_SETMASK;
+        libc::syscall(libc::SYS_rt_sigprocmask, set, zeros, no_old, BYTES_OF_A_SET);
     }
 }
 

@@ -37,17 +37,16 @@ impl Home {
         home
     }
 
-    /// A runner that is killed at this point, each time it is started.
+    /// A first runner that is killed at this point. The next one is not.
     pub(crate) fn with_fault(mut self, point: &str) -> Self {
-        let runner = std::mem::take(&mut self.settings.runner);
-        let fault = format!("TOLLGATE_RUNNER_FAULT={point}");
-        self.settings.runner = vec!["/usr/bin/env".into(), fault.into()];
-        self.settings.runner.extend(runner);
+        let once = self.dir.path().join("fault");
+        let script = format!(
+            "mkdir {} 2> /dev/null && export TOLLGATE_RUNNER_FAULT={point}; exec {} \"$0\"",
+            once.display(),
+            env!("CARGO_BIN_EXE_tollgate-runner"),
+        );
+        self.settings.runner = vec!["/bin/sh".into(), "-c".into(), script.into()];
         self
-    }
-
-    pub(crate) fn without_fault(&mut self) {
-        self.settings.runner = vec![env!("CARGO_BIN_EXE_tollgate-runner").into()];
     }
 
     pub(crate) fn open(&self) -> LocalEngine {
