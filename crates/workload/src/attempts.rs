@@ -1,7 +1,5 @@
 //! The tries at running each job, where a format tells of more than the last.
 
-use std::fmt;
-
 use tollgate_model::{Instant, Span};
 
 /// A stretch for which a job ran on one computer without a break.
@@ -49,25 +47,6 @@ impl Ended {
             Self::Evicted | Self::Lost | Self::Held | Self::Removed => false,
         }
     }
-
-    /// The reason as it stands in machine-readable output.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Finished => "finished",
-            Self::Suspended => "suspended",
-            Self::Evicted => "evicted",
-            Self::Checkpointed => "checkpointed",
-            Self::Lost => "lost",
-            Self::Held => "held",
-            Self::Removed => "removed",
-        }
-    }
-}
-
-impl fmt::Display for Ended {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.word())
-    }
 }
 
 /// The attempts of every job, in order of time; a row a job.
@@ -95,11 +74,6 @@ impl Attempts {
     /// Whether there are no jobs.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
-    }
-
-    /// Whether any job has any attempt.
-    pub fn any(&self) -> bool {
-        !self.attempts.is_empty()
     }
 
     /// Appends the attempts of the next job.

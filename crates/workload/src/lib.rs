@@ -3,7 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`mod@open`] | a file, a folder or standard input, gzip or not |
-//! | [`format`] | the formats, which are found by content |
+//! | [`mod@format`] | the formats, which are found by content |
 //! | [`swf`] | the Standard Workload Format of the Parallel Workloads Archive |
 //! | [`gwf`] | the Grid Workloads Format of the Grid Workloads Archive |
 //! | [`sge`] | Grid Engine's `accounting` file (SGE, OGE, Univa) |

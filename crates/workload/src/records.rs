@@ -108,7 +108,11 @@ impl<F: Format> Log<F> {
             }
         };
         if !self.pending.is_empty() && !self.format.begins_record(text) {
-            return self.format.join(&mut self.pending, text);
+            // One that never ends is not held: it is too long already.
+            if self.pending.len() <= MAX_LINE {
+                self.format.join(&mut self.pending, text);
+            }
+            return;
         }
         self.finish_record();
         self.pending.extend_from_slice(text);

@@ -178,6 +178,15 @@ fn no_jobs_is_an_error_that_says_why() {
 }
 
 #[test]
+fn a_record_that_never_ends_is_not_held() {
+    let record = "12/21/2009 15:28:00;E;6;user=ann ctime=100 start=160 end=220\n";
+    let text = format!("{record}{record}{}{record}", "and so on\n".repeat(300_000));
+    let trace = outcome(text).unwrap();
+    assert_eq!(trace.jobs.len(), 2);
+    assert_eq!(trace.diagnostics.count(Finding::LineTooLong), 1);
+}
+
+#[test]
 fn short_lines_are_skipped_and_counted() {
     let text = "1 0 -1 10 4\n2 1 3\n\n3 5 -1 10 4\n4 6 -1 10\n";
     let trace = outcome(text).unwrap();
