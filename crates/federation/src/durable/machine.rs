@@ -238,6 +238,8 @@ impl Site {
         if ballot.site != from {
             return;
         }
+        // Also if it will not promise this round: its own next one must be a later one.
+        self.heard = self.heard.max(ballot);
         let report = match self.answered {
             Some((round, report)) if round == ballot => Ok(report),
             Some(_) | None if ballot <= self.durable.promised => {
