@@ -46,6 +46,10 @@ fn transfers(world: &World) {
             assert_eq!(earlier, None, "{ballot:?} adds once");
         }
     }
+    let confirmed = world.sites.iter().flat_map(|site| &site.durable().given);
+    for (ballot, _) in confirmed.filter(|(_, transfer)| transfer.confirmed) {
+        assert!(added.contains_key(ballot), "what is confirmed has arrived");
+    }
     for (ballot, transfer) in added {
         assert_eq!(
             given.get(&ballot),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tollgate_federation::durable::Site;
-use tollgate_federation::{Effect, Event, Message, SiteId};
+use tollgate_federation::{Ballot, Effect, Event, Message, SiteId};
 use tollgate_model::{Instant, Span};
 
 use crate::world::{TIMING, World};
@@ -26,6 +26,17 @@ fn run(world: &World, dead: Option<usize>) -> bool {
         .filter(|&site| Some(site) != dead)
         .collect();
     let before = transfers(&sites);
+    let open: Vec<(usize, Ballot)> = there
+        .iter()
+        .flat_map(|&site| {
+            sites[site]
+                .durable()
+                .unconfirmed()
+                .map(move |(b, to)| (site, b, to))
+        })
+        .filter(|(_, _, to)| there.contains(&(to.0 as usize)))
+        .map(|(site, ballot, _)| (site, ballot))
+        .collect();
     let mut network: BTreeMap<(Instant, i64), (SiteId, SiteId, Message)> = BTreeMap::new();
     let mut sent = 0;
     let end = Instant::ZERO + Span::from_micros(TIMING.period.as_micros() * 4);
@@ -58,12 +69,11 @@ fn run(world: &World, dead: Option<usize>) -> bool {
             network.insert((now + delay, sent), (SiteId(at as u32), to, message));
         }
     }
-    let open = there
-        .iter()
-        .flat_map(|&site| sites[site].durable().unconfirmed());
-    let lasting = open.filter(|(_, to)| there.contains(&(to.0 as usize)));
-    // What was given in the last moment may still be on its way.
-    assert!(lasting.count() <= 1, "transfers are confirmed");
+    let closed = |&(from, ballot): &(usize, Ballot)| sites[from].durable().given[&ballot].confirmed;
+    assert!(
+        open.iter().all(closed),
+        "a donor repeats itself until the receiver confirms"
+    );
     let highest = there.iter().max_by_key(|&&site| (world.worth(site), site));
     let mut donors = there.iter().filter(|&site| Some(site) != highest);
     let nobody = donors.all(|&site| sites[site].pending() < 2);
