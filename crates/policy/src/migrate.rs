@@ -20,4 +20,4 @@ mod settings;
 pub use meter::{Meter, Sighting, liability_adjusted};
 pub use registry::{MigrationChoice, MigrationError};
 pub use round::{Move, Standing, choose};
-pub use settings::{Donor, Flops, Moved, Settings, Value};
+pub use settings::{Donor, Flops, Moved, Room, Settings, Value};

@@ -1,7 +1,7 @@
 //! A site measures itself: what it shows, and the value that follows.
 
 use super::round::Standing;
-use super::settings::{Flops, Settings, Value};
+use super::settings::{Flops, Room, Settings, Value};
 
 /// What a site shows of itself at the end of a tick.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -78,16 +78,37 @@ impl Meter {
         match self.settings.value {
             Value::Nothing => 0.0,
             Value::Liability => self.liability(sighting, running, pending),
-            Value::Share => sighting.flops * (running + 1.0) / (running + pending + 2.0),
             Value::Rate => {
-                let runs = self.settings.run_ticks / (self.settings.run_ticks + wait);
-                let wanted = (running + pending) * runs;
-                let full = sighting
-                    .limit
-                    .is_some_and(|limit| wanted >= f64::from(limit) - 1.0);
-                let worth = if full { self.settings.full } else { 1.0 };
-                sighting.flops * runs * worth
+                let runs = self.part_running(sighting, wait);
+                sighting.flops * runs * self.room(sighting, runs)
             }
+        }
+    }
+
+    /// Which part of its time a proxy is thought to run there, by waits and by what runs now.
+    fn part_running(&self, sighting: &Sighting, wait: f64) -> f64 {
+        let Settings {
+            run_ticks,
+            waits,
+            steadied,
+            ..
+        } = self.settings;
+        let all = f64::from(sighting.running + sighting.pending);
+        let now = (f64::from(sighting.running) + steadied / 2.0) / (all + steadied);
+        waits * run_ticks / (run_ticks + wait) + (1.0 - waits) * now
+    }
+
+    /// What a limit leaves of the value, if each proxy runs for that part of its time.
+    fn room(&self, sighting: &Sighting, part: f64) -> f64 {
+        let Some(limit) = sighting.limit else {
+            return 1.0;
+        };
+        let all = sighting.running + sighting.pending;
+        match self.settings.room {
+            Room::Ignored => 1.0,
+            Room::Expected if f64::from(all) * part >= f64::from(limit) - 1.0 => FULL,
+            Room::Expected => 1.0,
+            Room::Chance => fewer_than(limit, all, part).max(LEAST),
         }
     }
 
@@ -110,6 +131,31 @@ impl Meter {
         let (older, newer) = self.adjusted.split_at(self.latest + 1);
         liability_adjusted(older.iter().rev().chain(newer.iter().rev()).copied())
     }
+}
+
+/// What is left of the value of a full site: enough to tell full ones apart.
+const FULL: f64 = 0.01;
+
+/// The least that a chance leaves, for the same reason.
+const LEAST: f64 = 1e-9;
+
+/// The probability that fewer than `limit` of `all` proxies run, if each does independently for
+/// that `part` of its time: the lower tail of a binomial distribution.
+fn fewer_than(limit: u32, all: u32, part: f64) -> f64 {
+    if limit > all {
+        return 1.0;
+    }
+    if part >= 1.0 {
+        return 0.0;
+    }
+    let odds = part / (1.0 - part);
+    let mut running = (0..all).fold(1.0, |chance, _| chance * (1.0 - part));
+    let mut chance = 0.0;
+    for count in 0..limit {
+        chance += running;
+        running *= odds * f64::from(all - count) / f64::from(count + 1);
+    }
+    chance.clamp(0.0, 1.0)
 }
 
 /// Eq. (4) of Walker 2009: the sum of adjusted throughputs (eq. 3), the newest first, the n-th
@@ -175,6 +221,40 @@ mod tests {
         assert_eq!(value(Flops::Both), 128.0);
         assert_eq!(value(Flops::Throughput), 160.0);
         assert_eq!(value(Flops::Neither), 64.0);
+    }
+
+    #[test]
+    fn a_chance_is_the_tail_of_a_binomial_distribution() {
+        // Two of three coins: 1/8 + 3/8.
+        assert!((fewer_than(2, 3, 0.5) - 0.5).abs() < 1e-12);
+        assert!((fewer_than(1, 4, 0.25) - 0.75f64.powi(4)).abs() < 1e-12);
+        assert_eq!(fewer_than(4, 3, 0.9), 1.0);
+        assert_eq!(fewer_than(2, 3, 1.0), 0.0);
+        assert!(fewer_than(4, 5000, 0.99) < 1e-9);
+    }
+
+    #[test]
+    fn a_limit_that_may_be_reached_lessens_the_value() {
+        let value = |room, limit| {
+            let mut meter = Meter::new(Settings {
+                value: Value::Rate,
+                waits: 0.0,
+                room,
+                ..Settings::DEFAULT
+            });
+            let sighting = Sighting {
+                limit,
+                ..shown(2.0, 3, 3)
+            };
+            meter.sample(&sighting).value
+        };
+        // Half of six run, and the speed is 2.
+        assert_eq!(value(Room::Chance, None), 1.0);
+        assert_eq!(value(Room::Ignored, Some(3)), 1.0);
+        assert_eq!(value(Room::Expected, Some(5)), 1.0);
+        assert_eq!(value(Room::Expected, Some(4)), 0.01);
+        assert_eq!(value(Room::Chance, Some(7)), 1.0);
+        assert!((value(Room::Chance, Some(1)) - 1.0 / 64.0).abs() < 1e-12);
     }
 
     #[test]

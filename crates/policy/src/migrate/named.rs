@@ -1,6 +1,7 @@
 //! The migration policies by name. Each is one file that fills in the axes of the family.
 
 mod cap_aware;
+mod marginal;
 mod none;
 mod paper;
 mod rate;
@@ -28,4 +29,5 @@ pub const REGISTRY: &[Named] = &[
     share::SHARE,
     rate::RATE,
     cap_aware::CAP_AWARE,
+    marginal::MARGINAL,
 ];

@@ -17,8 +17,12 @@ pub struct Settings {
     pub first_wait: f64,
     /// How much the latest wait counts against those before, above 0, at most 1.
     pub weight: f64,
-    /// What the value of a site is multiplied by that has as many proxies as its limit lets run.
-    pub full: f64,
+    /// How much waits that were seen count, 0 to 1; the rest is the share of proxies that run now.
+    pub waits: f64,
+    /// By how many imagined proxies, half of them running, that share is steadied; positive.
+    pub steadied: f64,
+    /// What a site is worth whose limit on running proxies may be used up.
+    pub room: Room,
     /// Who gives.
     pub donor: Donor,
     /// Which of the donor's pending proxies moves.
@@ -42,10 +46,19 @@ pub enum Value {
     Nothing,
     /// Liability-adjusted throughput, eq. (4) of Walker 2009.
     Liability,
-    /// Its speed times the share of its proxies that run.
-    Share,
-    /// What a proxy does there a tick: speed x run time / (run time + wait).
+    /// What a proxy does there a tick: speed x the part of its time that it runs.
     Rate,
+}
+
+/// What a limit on running proxies does to the value of a site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Room {
+    /// Nothing.
+    Ignored,
+    /// Next to nothing of the value is left where all but one of the limit are expected to run.
+    Expected,
+    /// The value is multiplied by the probability that fewer than the limit run.
+    Chance,
 }
 
 /// Where the speed of a site, its normalised FLOPS rate F, enters eq. (4).
@@ -88,7 +101,9 @@ impl Settings {
         run_ticks: 5.0,
         first_wait: 11.0,
         weight: 0.4,
-        full: 1.0,
+        waits: 1.0,
+        steadied: 2.0,
+        room: Room::Ignored,
         donor: Donor::Lowest,
         moved: Moved::Newest,
         keep: 1,
@@ -99,12 +114,11 @@ impl Settings {
     };
 }
 
-impl Word for Value {
+impl Word for Room {
     const WORDS: &'static [(&'static str, Self)] = &[
-        ("nothing", Self::Nothing),
-        ("liability", Self::Liability),
-        ("share", Self::Share),
-        ("rate", Self::Rate),
+        ("ignored", Self::Ignored),
+        ("expected", Self::Expected),
+        ("chance", Self::Chance),
     ];
 }
 
@@ -205,12 +219,28 @@ pub(crate) const PARAMETERS: &[Parameter<Settings>] = &[
         set: |s, word| within(&mut s.weight, word, 1e-3, 1.0),
     },
     Parameter {
-        key: "full",
+        key: "waits",
         values: "a number from 0 to 1",
-        meaning: "what a site is worth that has as many proxies as its limit lets run",
+        meaning: "how much waits that were seen count beside the share that runs now",
         applies: of_rate,
-        get: |s| s.full.to_string(),
-        set: |s, word| within(&mut s.full, word, 0.0, 1.0),
+        get: |s| s.waits.to_string(),
+        set: |s, word| within(&mut s.waits, word, 0.0, 1.0),
+    },
+    Parameter {
+        key: "steadied",
+        values: "a number from 0.001 to 1e6",
+        meaning: "by how many imagined proxies that share is steadied",
+        applies: of_rate,
+        get: |s| s.steadied.to_string(),
+        set: |s, word| within(&mut s.steadied, word, 1e-3, 1e6),
+    },
+    Parameter {
+        key: "room",
+        values: "ignored, expected or chance",
+        meaning: "what a limit on running proxies does to the value of a site",
+        applies: of_rate,
+        get: |s| s.room.word(),
+        set: |s, word| Room::read(&mut s.room, word),
     },
     Parameter {
         key: "donor",

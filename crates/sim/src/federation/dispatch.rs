@@ -1,5 +1,8 @@
 //! With which probability a pending proxy is dispatched.
 
+use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::Rng;
+
 /// Eq. (5) of Walker 2009: the probability that a proxy that has waited `waited` ticks (T_p) is
 /// dispatched at a site with the average wait `average` (T_w) where `running` proxies of the same
 /// user run (N_R).
@@ -27,43 +30,52 @@ pub fn expected_wait(average: u32) -> f64 {
     expected + waiting * (1.0 - due) / due
 }
 
-/// Eq. (5) for whole ticks as thresholds: a draw of 64 random bits below it dispatches.
+/// Eq. (5) for whole ticks as hazards: minus the logarithm of the probability not to be
+/// dispatched. A proxy that is given an exponential variate when it is queued, and is dispatched
+/// when the hazards of its draws have used that up, is dispatched with eq. (5) at each: one random
+/// number serves all its draws.
 #[derive(Clone, Debug)]
-pub(super) struct Thresholds {
+pub(super) struct Hazards {
     /// By ticks that are left until the average wait is reached; there is none at 0.
-    early: Vec<u64>,
+    early: Vec<f64>,
     /// By running proxies.
-    due: Vec<u64>,
+    due: Vec<f64>,
 }
 
-impl Thresholds {
+impl Hazards {
     /// For average waits up to `longest` and up to `proxies` running.
     pub(super) fn new(longest: u32, proxies: u32) -> Self {
-        let early = (0..=longest).map(|left| threshold(probability(f64::from(left), 0.0, 0)));
-        let due = (0..=proxies).map(|running| threshold(probability(0.0, 0.0, running)));
+        let early = (0..=longest).map(|left| hazard(probability(f64::from(left), 0.0, 0)));
+        let due = (0..=proxies).map(|running| hazard(probability(0.0, 0.0, running)));
         Self {
             early: early.collect(),
             due: due.collect(),
         }
     }
 
-    pub(super) fn early(&self, left: u32) -> u64 {
+    pub(super) fn early(&self, left: u32) -> f64 {
         self.early[left as usize]
     }
 
-    pub(super) fn due(&self, running: u32) -> u64 {
+    pub(super) fn due(&self, running: u32) -> f64 {
         self.due[running as usize]
     }
 }
 
-fn threshold(probability: f64) -> u64 {
-    // 2^64 as a float; the cast saturates.
-    (probability * 18_446_744_073_709_551_616.0) as u64
+fn hazard(probability: f64) -> f64 {
+    -libm::log1p(-probability)
+}
+
+/// An exponential variate of mean 1, by inversion of 53 random bits.
+pub(super) fn exponential(random: &mut Pcg64Mcg) -> f64 {
+    let unit = (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+    -libm::log1p(-unit)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rand_pcg::rand_core::SeedableRng;
 
     #[test]
     fn worked_examples_of_equation_5() {
@@ -88,10 +100,16 @@ mod tests {
     }
 
     #[test]
-    fn thresholds_are_probabilities_of_64_bits() {
-        let thresholds = Thresholds::new(20, 96);
-        let share = |threshold: u64| threshold as f64 / 2f64.powi(64);
-        assert!((share(thresholds.early(1)) - 0.367879).abs() < 1e-6);
-        assert!((share(thresholds.due(1)) - 0.701213).abs() < 1e-6);
+    fn hazards_dispatch_with_the_probability_of_equation_5() {
+        let hazards = Hazards::new(20, 96);
+        let probability = |hazard: f64| 1.0 - (-hazard).exp();
+        assert!((probability(hazards.early(1)) - 0.367879).abs() < 1e-6);
+        assert!((probability(hazards.due(1)) - 0.701213).abs() < 1e-6);
+        // The share of variates that a hazard uses up is that probability.
+        let mut random = Pcg64Mcg::seed_from_u64(3);
+        let draws = 100_000;
+        let used = (0..draws).filter(|_| exponential(&mut random) < hazards.early(1));
+        let share = used.count() as f64 / f64::from(draws);
+        assert!((share - 0.367879).abs() < 0.005, "{share}");
     }
 }

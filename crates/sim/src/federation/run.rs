@@ -4,7 +4,7 @@ use rand_pcg::Pcg64Mcg;
 use tollgate_policy::migrate::{Meter, Standing, choose};
 
 use super::decider::{Decider, expected_waits, true_standing};
-use super::dispatch::Thresholds;
+use super::dispatch::Hazards;
 use super::environment::Environment;
 use super::setup::Setup;
 use super::site::{Draws, Site};
@@ -66,7 +66,7 @@ struct World<'a> {
     environment: &'a Environment,
     decider: &'a Decider,
     random: Pcg64Mcg,
-    thresholds: Thresholds,
+    hazards: Hazards,
     /// The true expected wait by average wait, for the bound.
     expected: Vec<f64>,
     sites: Vec<Site>,
@@ -82,17 +82,19 @@ impl<'a> World<'a> {
         setup: &'a Setup,
         environment: &'a Environment,
         decider: &'a Decider,
-        random: Pcg64Mcg,
+        mut random: Pcg64Mcg,
     ) -> Self {
         let proxies = setup.proxies * setup.sites as u32;
+        let sites = (0..setup.sites).map(|_| Site::new(setup, &mut random));
+        let sites = sites.collect();
         Self {
             setup,
             environment,
             decider,
             random,
-            thresholds: Thresholds::new(setup.wait.1, proxies),
+            hazards: Hazards::new(setup.wait.1, proxies),
             expected: expected_waits(setup.wait.1),
-            sites: vec![Site::new(setup); setup.sites],
+            sites,
             meters: vec![Meter::new(*decider.settings()); setup.sites],
             waits: vec![0; setup.sites],
             standings: Vec::with_capacity(setup.sites),
@@ -109,11 +111,11 @@ impl<'a> World<'a> {
         for (at, site) in self.sites.iter_mut().enumerate() {
             let draws = Draws {
                 setup: self.setup,
-                thresholds: &self.thresholds,
+                hazards: &self.hazards,
                 tick,
                 wait: self.waits[at],
             };
-            site.end_runs(tick);
+            site.end_runs(tick, &mut self.random);
             let before = site.running();
             site.dispatch(&draws, &mut self.meters[at], &mut self.random);
             self.outcome.dispatched += u64::from(site.running() - before);
@@ -150,7 +152,7 @@ impl<'a> World<'a> {
             if !given {
                 return;
             }
-            self.sites[chosen.to].receive(tick);
+            self.sites[chosen.to].receive(tick, &mut self.random);
             self.outcome.moves += 1;
             // Further moves of this round see who waits where; values stay as they were.
             for at in [chosen.from, chosen.to] {

@@ -6,14 +6,14 @@ use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::Rng;
 use tollgate_policy::migrate::{Meter, Moved, Sighting};
 
-use super::dispatch::Thresholds;
+use super::dispatch::{Hazards, exponential};
 use super::setup::{DrawOrder, Setup};
 
-/// A site in a run. A pending proxy is known by the tick of its first draw, which orders the
-/// queue: the oldest comes first.
+/// A site in a run.
 #[derive(Clone, Debug)]
 pub(super) struct Site {
-    pending: Vec<u32>,
+    /// The oldest comes first.
+    pending: Vec<Proxy>,
     /// How many end after this tick, after the next, and so on; as long as a run.
     ending: VecDeque<u32>,
     running: u32,
@@ -21,19 +21,28 @@ pub(super) struct Site {
     order: Vec<u32>,
 }
 
+/// A pending proxy.
+#[derive(Clone, Copy, Debug)]
+struct Proxy {
+    /// The tick of its first draw.
+    first: u32,
+    /// What its draws have left of its variate; it is dispatched when nothing is.
+    left: f64,
+}
+
 /// A tick as a site sees it.
 pub(super) struct Draws<'a> {
     pub(super) setup: &'a Setup,
-    pub(super) thresholds: &'a Thresholds,
+    pub(super) hazards: &'a Hazards,
     pub(super) tick: u32,
     /// The average wait there.
     pub(super) wait: u32,
 }
 
 impl Site {
-    pub(super) fn new(setup: &Setup) -> Self {
+    pub(super) fn new(setup: &Setup, random: &mut Pcg64Mcg) -> Self {
         Self {
-            pending: vec![0; setup.proxies as usize],
+            pending: (0..setup.proxies).map(|_| Proxy::new(0, random)).collect(),
             ending: VecDeque::from(vec![0; setup.run_ticks as usize]),
             running: 0,
             order: Vec::new(),
@@ -49,11 +58,12 @@ impl Site {
     }
 
     /// Runs that were dispatched a run's length ago end; their proxies are pending again.
-    pub(super) fn end_runs(&mut self, tick: u32) {
+    pub(super) fn end_runs(&mut self, tick: u32, random: &mut Pcg64Mcg) {
         let ended = self.ending.pop_front().unwrap_or(0);
         self.ending.push_back(0);
         self.running -= ended;
-        self.pending.extend((0..ended).map(|_| tick));
+        self.pending
+            .extend((0..ended).map(|_| Proxy::new(tick, random)));
     }
 
     /// Every pending proxy draws once. `meter` hears how long those waited that are dispatched.
@@ -61,21 +71,24 @@ impl Site {
         let age = |first: u32| draws.tick - first + draws.setup.first_age;
         // The queue is ordered by age. Unless one is due, or a limit may be reached, no draw
         // depends on another, and their order does not matter.
-        let any_due = self.pending.first().is_some_and(|&f| age(f) >= draws.wait);
+        let any_due = self
+            .pending
+            .first()
+            .is_some_and(|p| age(p.first) >= draws.wait);
         let in_order = !any_due && draws.setup.limit == 0;
         if in_order || draws.setup.order == DrawOrder::OldestFirst {
-            self.dispatch_in_order(draws, meter, random);
+            self.dispatch_in_order(draws, meter);
         } else {
             self.dispatch_shuffled(draws, meter, random);
         }
     }
 
-    fn dispatch_in_order(&mut self, draws: &Draws<'_>, meter: &mut Meter, random: &mut Pcg64Mcg) {
+    fn dispatch_in_order(&mut self, draws: &Draws<'_>, meter: &mut Meter) {
         let mut running = self.running;
-        self.pending.retain(|&first| {
-            let starts = draws.starts(first, running, random);
+        self.pending.retain_mut(|proxy| {
+            let starts = draws.draw(proxy, running);
             if starts {
-                meter.started(draws.tick - first);
+                meter.started(draws.tick - proxy.first);
                 running += 1;
             }
             !starts
@@ -91,15 +104,14 @@ impl Site {
         for at in 0..self.order.len() {
             let other = at + below(self.order.len() - at, random);
             self.order.swap(at, other);
-            let first = &mut self.pending[self.order[at] as usize];
-            if draws.starts(*first, running, random) {
-                meter.started(draws.tick - *first);
+            let proxy = &mut self.pending[self.order[at] as usize];
+            if draws.draw(proxy, running) {
+                meter.started(draws.tick - proxy.first);
                 running += 1;
-                *first = GONE;
             }
         }
         if running > before {
-            self.pending.retain(|&first| first != GONE);
+            self.pending.retain(|proxy| proxy.left >= 0.0);
         }
         self.start(running - before);
     }
@@ -114,7 +126,7 @@ impl Site {
     /// What it shows at the end of a tick.
     pub(super) fn sighting(&self, setup: &Setup, flops: f64, tick: u32) -> Sighting {
         let waited =
-            |first: Option<&u32>| first.map_or(0, |&first| (tick + 1).saturating_sub(first));
+            |proxy: Option<&Proxy>| proxy.map_or(0, |p| (tick + 1).saturating_sub(p.first));
         Sighting {
             flops,
             size: setup.size,
@@ -142,27 +154,33 @@ impl Site {
     }
 
     /// Puts a proxy into the queue, to draw first in the next tick.
-    pub(super) fn receive(&mut self, tick: u32) {
-        self.pending.push(tick + 1);
+    pub(super) fn receive(&mut self, tick: u32, random: &mut Pcg64Mcg) {
+        self.pending.push(Proxy::new(tick + 1, random));
     }
 }
 
-/// What stands for a proxy that has just left the queue: no run has that many ticks.
-const GONE: u32 = u32::MAX;
+impl Proxy {
+    fn new(first: u32, random: &mut Pcg64Mcg) -> Self {
+        Self {
+            first,
+            left: exponential(random),
+        }
+    }
+}
 
 impl Draws<'_> {
-    /// Whether a proxy is dispatched that drew first at tick `first`.
-    fn starts(&self, first: u32, running: u32, random: &mut Pcg64Mcg) -> bool {
+    /// Lets a proxy draw; whether it is dispatched.
+    fn draw(&self, proxy: &mut Proxy, running: u32) -> bool {
         let limit = self.setup.limit;
         if limit > 0 && running >= limit {
             return false;
         }
-        let age = self.tick - first + self.setup.first_age;
-        let threshold = match self.wait.checked_sub(age) {
-            None | Some(0) => self.thresholds.due(running),
-            Some(left) => self.thresholds.early(left),
+        let age = self.tick - proxy.first + self.setup.first_age;
+        proxy.left -= match self.wait.checked_sub(age) {
+            None | Some(0) => self.hazards.due(running),
+            Some(left) => self.hazards.early(left),
         };
-        random.next_u64() < threshold
+        proxy.left < 0.0
     }
 }
 

@@ -1,7 +1,7 @@
 //! `rate` that sends nothing to a site whose limit is used up.
 
 use super::{Named, Settings};
-use crate::migrate::{Donor, Value};
+use crate::migrate::{Donor, Room, Value};
 
 pub(super) const CAP_AWARE: Named = Named {
     name: "cap-aware",
@@ -9,7 +9,7 @@ pub(super) const CAP_AWARE: Named = Named {
     paper: "",
     settings: Settings {
         value: Value::Rate,
-        full: 0.01,
+        room: Room::Expected,
         donor: Donor::NextLowest,
         stop: 1.3,
         ..Settings::DEFAULT

@@ -8,7 +8,8 @@ pub(super) const SHARE: Named = Named {
     summary: "to where the larger share of proxies runs, times the speed of the site",
     paper: "",
     settings: Settings {
-        value: Value::Share,
+        value: Value::Rate,
+        waits: 0.0,
         donor: Donor::NextLowest,
         ..Settings::DEFAULT
     },
