@@ -28,36 +28,63 @@ pub(super) fn charts(results: &Results) -> Vec<Chart> {
 
 fn of_set(results: &Results, set: usize) -> Vec<Chart> {
     let candidates = candidates(results, set);
-    let best: Vec<usize> = (0..candidates.len())
-        .filter(|&one| {
-            let others = candidates.iter();
-            !others
-                .clone()
-                .any(|other| other.dominates(&candidates[one]))
-        })
-        .collect();
+    let is_best = |one: &Candidate| !candidates.iter().any(|other| other.dominates(one));
+    let best: Vec<&Candidate> = candidates.iter().filter(|one| is_best(one)).collect();
     if best.is_empty() {
         return Vec::new();
     }
+    let (named, others) = named(&best);
     let name = &results.experiment().sets[set].name;
-    let chart = |id: &str, y: &str, height: &dyn Fn(&Candidate) -> f64| Chart {
+    let chart = |id: &str, title: &str, y: &str, height: &dyn Fn(&Candidate) -> f64| Chart {
         id: format!("frontier-{id}-{name}"),
         heading: format!("Which limit? ({name})"),
-        title: String::new(),
+        title: title.to_owned(),
         x: "energy for tasks (MWh)".to_owned(),
         y: y.to_owned(),
         from_zero: true,
-        series: series(&candidates, &best, height),
+        series: series(&candidates, &named, &others, height),
         sheet: None,
     };
-    let lost = "good tasks killed or unfinished, n as log10(1 + n)";
+    let lost = |one: &Candidate| (1.0 + one.lost).log10();
+    let overhead = |one: &Candidate| one.overhead_min;
+    let titles = ["Energy and good tasks lost", "Energy and overhead"];
     vec![
-        chart("lost", lost, &|one| (1.0 + one.lost).log10()),
         Chart {
-            sheet: Some(sheet(&candidates, &best)),
-            ..chart("overhead", "mean overhead (min)", &|one| one.overhead_min)
+            sheet: Some(sheet(
+                "The best of their kind, as numbered in the pictures",
+                &named,
+                1,
+            )),
+            ..chart("lost", titles[0], "log10(1 + good tasks lost)", &lost)
+        },
+        Chart {
+            sheet: (!others.is_empty()).then(|| {
+                let caption = "Others that no policy beats in all three";
+                sheet(caption, &others, 1 + named.len())
+            }),
+            ..chart("overhead", titles[1], "mean overhead (min)", &overhead)
         },
     ]
+}
+
+/// Of those that no other beats, by how many good tasks they lose - none, some, some tens, and so
+/// on -, the one with the least energy and the one with the least overhead: those that are shown by
+/// number. Then the others.
+fn named<'c>(best: &[&'c Candidate]) -> (Vec<&'c Candidate>, Vec<&'c Candidate>) {
+    let magnitude = |one: &Candidate| (one.lost + 0.5).log10().floor() as i64;
+    let is_named = |one: &&Candidate| {
+        let alike = best
+            .iter()
+            .filter(|other| magnitude(other) == magnitude(one));
+        let least = |figure: fn(&Candidate) -> f64| {
+            alike.clone().min_by(|a, b| figure(a).total_cmp(&figure(b)))
+        };
+        [least(|one| one.energy_mwh), least(|one| one.overhead_min)]
+            .into_iter()
+            .flatten()
+            .any(|found| found.words == one.words)
+    };
+    best.iter().copied().partition(is_named)
 }
 
 impl Candidate {
@@ -122,55 +149,51 @@ fn mean(results: &Results, at: At, name: &str) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// The families of policies as clouds, and those not dominated with their numbers.
+/// The families of policies as clouds, then those that no other beats, some with their numbers.
 fn series(
     candidates: &[Candidate],
-    best: &[usize],
+    named: &[&Candidate],
+    others: &[&Candidate],
     height: &dyn Fn(&Candidate) -> f64,
 ) -> Vec<ChartSeries> {
+    let point = |one: &Candidate| [one.energy_mwh, height(one)];
     let mut series: Vec<ChartSeries> = Vec::new();
     for one in candidates {
-        let family: String = one.words.chars().take(1).collect();
-        let name = family_name(&family);
-        let point = [one.energy_mwh, height(one)];
+        let name = family_name(&one.words);
         match series.iter_mut().find(|known| known.name == name) {
-            Some(known) => known.points.push(point),
+            Some(known) => known.points.push(point(one)),
             None => series.push(ChartSeries {
                 name: name.to_owned(),
                 drawn: Drawn::Points,
-                points: vec![point],
+                points: vec![point(one)],
                 labels: Vec::new(),
             }),
         }
     }
     series.sort_by(|a, b| a.name.cmp(&b.name));
     series.push(ChartSeries {
-        name: "not dominated".to_owned(),
+        name: "not beaten".to_owned(),
         drawn: Drawn::Points,
-        points: best
-            .iter()
-            .map(|&one| [candidates[one].energy_mwh, height(&candidates[one])])
-            .collect(),
-        labels: (1..=best.len()).map(|number| number.to_string()).collect(),
+        points: named.iter().chain(others).map(|one| point(one)).collect(),
+        labels: (1..=named.len()).map(|number| number.to_string()).collect(),
     });
     series
 }
 
-fn family_name(family: &str) -> &'static str {
-    match family {
-        "x" => "x0",
-        "n" => "n1-n3, evictions",
-        "r" | "e" => "r1, e1, e2, chance",
-        "a" => "a1-a3, accrued time",
-        "i" => "i1, one attempt",
-        "p" => "p1, p2, percentile",
+fn family_name(words: &str) -> &'static str {
+    match words.as_bytes().first() {
+        Some(b'x') => "x0",
+        Some(b'n') => "n1-n3, evictions",
+        Some(b'r' | b'e') => "r1, e1, e2, chance",
+        Some(b'a') => "a1-a3, accrued time",
+        Some(b'i') => "i1, one attempt",
+        Some(b'p') => "p1, p2, percentile",
         _ => "d1, d2, dedicated",
     }
 }
 
-fn sheet(candidates: &[Candidate], best: &[usize]) -> Sheet {
-    let rows = (1..).zip(best).map(|(number, &one)| {
-        let one = &candidates[one];
+fn sheet(caption: &str, shown: &[&Candidate], first: usize) -> Sheet {
+    let rows = (first..).zip(shown).map(|(number, one)| {
         let setting = policies(&one.words).map(|policies| condor::setting(&policies.retry));
         vec![
             number.to_string(),
@@ -190,9 +213,7 @@ fn sheet(candidates: &[Candidate], best: &[usize]) -> Sheet {
         "HTCondor configuration of the retry policy",
     ];
     Sheet {
-        caption: "Policies that no other beats in energy, good tasks lost and overhead at once: \
-                  means over seeds"
-            .to_owned(),
+        caption: format!("{caption}: means over seeds"),
         head: head.map(str::to_owned).to_vec(),
         rows: rows.collect(),
     }

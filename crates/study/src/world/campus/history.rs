@@ -162,22 +162,22 @@ fn figures(experiment: &Experiment, set: &str, at: At) -> Vec<Chart> {
         chart(
             "figure-2",
             "Figure 2. Time held in vain",
-            "evictions, n as log10(n)",
-            "hours of tasks with at least n evictions, h as log10(1 + h)",
+            "log10(n)",
+            "log10(1 + hours), n evictions or more",
             each(wasted, Drawn::Steps),
         ),
         chart(
             "figure-3",
             "Figure 3. Tasks by evictions",
             "evictions",
-            "tasks, n as log10(1 + n)",
+            "log10(1 + tasks)",
             each(histogram, Drawn::Steps),
         ),
         chart(
             "figure-4",
             "Figure 4. Idle times between users",
-            "minutes, m as log10(m)",
-            "intervals of at most so long (%)",
+            "log10(minutes)",
+            "intervals, none longer (%)",
             idle,
         ),
     ]
