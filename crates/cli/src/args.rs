@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::{policies, replay, study};
+use crate::{policies, replay, study, trace};
 
 /// Decide which jobs a shared cluster should promise to finish, by when and at what price.
 #[derive(Debug, Parser)]
@@ -19,6 +19,7 @@ pub(crate) enum Command {
     Replay(Box<replay::Args>),
     Policies(policies::Args),
     Study(study::Args),
+    Trace(trace::Args),
 }
 
 /// How an answer is written.
@@ -28,8 +29,14 @@ pub(crate) enum Format {
     Table,
     /// One object.
     Json,
-    /// One line a policy, or a claim.
+    /// One line a policy, a claim, a record or a finding.
     Csv,
+}
+
+/// Reads a number that may be 0.
+pub(crate) fn whole<N: FromStr>(word: &str) -> Result<N, &'static str> {
+    word.parse()
+        .map_err(|_| "expected a whole number, at least 0")
 }
 
 /// Reads a count.

@@ -69,6 +69,28 @@ pub(crate) enum Failure {
     /// A format that this build does not write.
     #[error("{file}: this program writes no Parquet")]
     NoParquet { file: String },
+    /// Nothing says in which format jobs are to be written.
+    #[error("--to: expected a format, for lack of an OUT whose name ends in one")]
+    NoOutputFormat,
+    /// Records whose clocks begin at different instants do not fit into one file.
+    #[error("{other}: its clock does not begin when that of {first} does")]
+    TwoClocks { first: String, other: String },
+    /// Something is wrong with a record, and that was the question.
+    #[error("{findings} findings")]
+    Findings { findings: usize },
+    /// The file of a key cannot be read.
+    #[error("--key: {file}: cannot be read: {error}")]
+    Key { file: String, error: io::Error },
+    /// A key that could be guessed.
+    #[error("--key: {file}: expected at least {least} bytes, found {bytes}")]
+    ShortKey {
+        file: String,
+        bytes: usize,
+        least: usize,
+    },
+    /// The system gives no random bytes.
+    #[error("no key can be drawn: {0}")]
+    NoRandomness(String),
     /// A chart shows one schedule.
     #[error("--gantt: expected one policy, got {policies}")]
     GanttOfSeveral { policies: usize },
@@ -106,6 +128,10 @@ impl Failure {
             | Self::HugeMachine { .. }
             | Self::JobsOutToStdout
             | Self::NoParquet { .. }
+            | Self::NoOutputFormat
+            | Self::TwoClocks { .. }
+            | Self::Key { .. }
+            | Self::ShortKey { .. }
             | Self::GanttOfSeveral { .. } => Exit::Usage,
             Self::Input(error) => exit_of_input(&error.cause),
             Self::Study(error) => exit_of_study(error),
@@ -114,6 +140,8 @@ impl Failure {
             | Self::Batch(_)
             | Self::Claims { .. }
             | Self::Report(_)
+            | Self::Findings { .. }
+            | Self::NoRandomness(_)
             | Self::Write { .. }
             | Self::Print(_) => Exit::Failed,
         }
@@ -136,7 +164,13 @@ impl Failure {
             Self::GanttOfSeveral { .. } => Some("choose the one to be drawn with `--policy`"),
             Self::Finished(error) => error.hint(),
             Self::Batch(error) => Some(error.hint()),
+            Self::NoOutputFormat => Some("`--to swf` or `--to csv`, or `--out jobs.csv`"),
+            Self::TwoClocks { .. } => Some("convert each on its own"),
+            Self::ShortKey { .. } => Some("`head -c 32 /dev/urandom > KEY` makes a good one"),
+            Self::NoRandomness(_) => Some("give a file of secret bytes with `--key`"),
             Self::Report(_)
+            | Self::Findings { .. }
+            | Self::Key { .. }
             | Self::Settings(_)
             | Self::Claims { .. }
             | Self::Write { .. }

@@ -7,6 +7,7 @@
 //! | [`policies`] | `tollgate policies` |
 //! | [`replay`] | `tollgate replay` |
 //! | [`study`] | `tollgate study` |
+//! | [`trace`] | `tollgate trace` |
 //! | [`in_order`] | work in parallel, results in order |
 //! | [`progress`] | a bar for long runs on a terminal |
 //! | [`voice`] | what is said on standard error |
@@ -20,6 +21,7 @@ mod policies;
 mod progress;
 mod replay;
 mod study;
+mod trace;
 mod voice;
 
 use std::process::ExitCode;
@@ -33,6 +35,7 @@ fn main() -> ExitCode {
         Command::Replay(args) => replay::run(&args),
         Command::Policies(args) => policies::run(&args),
         Command::Study(args) => study::run(&args),
+        Command::Trace(args) => trace::run(&args),
     };
     exit::conclude(done)
 }
