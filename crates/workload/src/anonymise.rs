@@ -81,7 +81,7 @@ impl Anonymiser {
         // Only what is named here comes through.
         Trace {
             jobs: batch.jobs.clone(),
-            estimates_assumed: batch.estimates_assumed.clone(),
+            assumed: batch.assumed.clone(),
             slas: batch.slas.clone(),
             metadata: batch.metadata.as_ref().map(|names| self.metadata(names)),
             extra: batch
@@ -166,10 +166,16 @@ fn token(key: Key, column: &str, name: &str, attempt: u32) -> Box<str> {
     }
     hasher.write(&attempt.to_le_bytes());
     let bits = hasher.finish128().as_u128();
-    let letter = column.chars().find(char::is_ascii_alphabetic).unwrap_or('x');
+    let letter = column
+        .chars()
+        .find(char::is_ascii_alphabetic)
+        .unwrap_or('x');
     let characters = (0..TOKEN_CHARACTERS)
         .map(|at| char::from(ALPHABET[(bits >> (5 * at)) as usize % ALPHABET.len()]));
-    let token: String = [letter.to_ascii_lowercase()].into_iter().chain(characters).collect();
+    let token: String = [letter.to_ascii_lowercase()]
+        .into_iter()
+        .chain(characters)
+        .collect();
     token.into()
 }
 

@@ -138,10 +138,26 @@ impl<'a> Outlet<'a> {
         trace
     }
 
-    /// What a reader calls after each record: hands the jobs over if there are enough.
-    pub(crate) fn after_record(&mut self, trace: &mut Trace) {
-        if trace.jobs.len() >= BATCH || trace.diagnostics.each().len() >= BATCH {
+    /// What a reader calls before it adds anything of a job: hands the jobs before it over if
+    /// there are enough.
+    pub(crate) fn before_job(&mut self, trace: &mut Trace) {
+        if trace.jobs.len() >= BATCH {
             self.hand_over(trace);
+        }
+    }
+
+    /// What a reader calls after each line: hands the findings over if there are enough. The
+    /// jobs stay, because the next line may say more about the last of them.
+    pub(crate) fn after_line(&mut self, trace: &mut Trace) {
+        if trace.diagnostics.each().len() < BATCH {
+            return;
+        }
+        if let Some(visit) = &mut self.visit {
+            let mut batch = trace.header();
+            std::mem::swap(&mut batch.diagnostics, &mut trace.diagnostics);
+            visit(&batch);
+            trace.diagnostics = batch.diagnostics;
+            trace.diagnostics.forget_each();
         }
     }
 

@@ -200,6 +200,26 @@ impl Finding {
     }
 }
 
+impl Finding {
+    /// The field that it is about, if it is about one.
+    pub const fn field(self) -> Option<Field> {
+        match self {
+            Self::NotANumber(field)
+            | Self::NotWhole(field)
+            | Self::OutOfRange(field)
+            | Self::Missing(field)
+            | Self::NotATime(field)
+            | Self::Unusable(field) => Some(field),
+            Self::OutOfOrder => Some(Field::Submit),
+            Self::NegativeRunTime | Self::NoRunTime => Some(Field::RunTime),
+            Self::RequestedProcs | Self::OneProc => Some(Field::Procs),
+            Self::RunTimeAsEstimate => Some(Field::Estimate),
+            Self::SharedNumber => Some(Field::JobNumber),
+            _ => None,
+        }
+    }
+}
+
 /// The finding in words, to stand after "12 lines skipped: ".
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -258,10 +278,21 @@ pub struct Tally {
     pub lines: Vec<u64>,
 }
 
+/// Something that was found, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Occurrence {
+    /// The number of the line, from 1.
+    pub line: u64,
+    /// What is wrong with it.
+    pub finding: Finding,
+}
+
 /// Everything that was found while a trace was read. Empty for a clean file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diagnostics {
     tallies: BTreeMap<Finding, Tally>,
+    /// None unless somebody wants each of them.
+    each: Option<Vec<Occurrence>>,
 }
 
 impl Diagnostics {
@@ -271,6 +302,27 @@ impl Diagnostics {
         tally.count += 1;
         if tally.lines.len() < LINES_KEPT {
             tally.lines.push(line);
+        }
+        if let Some(each) = &mut self.each {
+            each.push(Occurrence { line, finding });
+        }
+    }
+
+    /// Each finding, in the order in which they were made, where a trace is read in batches:
+    /// those since the batch before. None otherwise.
+    pub fn each(&self) -> &[Occurrence] {
+        self.each.as_deref().unwrap_or_default()
+    }
+
+    /// From now on each finding is kept.
+    pub(crate) fn keep_each(&mut self) {
+        self.each.get_or_insert_default();
+    }
+
+    /// Forgets each finding; the tallies stay.
+    pub(crate) fn forget_each(&mut self) {
+        if let Some(each) = &mut self.each {
+            each.clear();
         }
     }
 

@@ -3,6 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`mod@open`] | a path or standard input, gzip or not: the format is found by content |
+//! | [`batches`] | the same for traces of any length, in little memory |
 //! | [`swf`] | the Standard Workload Format of the Parallel Workloads Archive |
 //! | [`sge`] | Grid Engine's `accounting` file (SGE, OGE, Univa) |
 //! | [`slurm`] | Slurm's records as `sacct -P` prints them |
@@ -18,12 +19,16 @@
 //! | [`sla`] | deadlines, budgets and penalty rates for traces that have none |
 //! | [`workload`] | the jobs of a run: a trace under settings and a market |
 //! | [`generate`] | the embedded default workload |
+//! | [`survey`] | what is in a trace, gathered a batch at a time |
+//! | [`anonymise`] | a token for every name |
 //! | [`summary`] | the figures by which workloads are compared |
 //! | [`stream`] | pinned random streams, one a seed, job and purpose |
 //!
 //! Readers stream: memory grows with the jobs kept, never with the bytes read. Nothing is
 //! repaired in silence: see [`Diagnostics`].
 
+pub mod anonymise;
+pub mod batches;
 mod clock;
 pub mod diagnostics;
 pub mod error;
@@ -47,6 +52,7 @@ pub mod sla;
 pub mod slurm;
 pub mod stream;
 pub mod summary;
+pub mod survey;
 pub mod swf;
 pub mod table;
 pub mod trace;
@@ -56,7 +62,7 @@ pub mod workload;
 pub use diagnostics::{Action, Diagnostics, Field, Finding, Tally};
 pub use error::{OpenError, ReadError};
 pub use generate::Generator;
-pub use open::{Columns, ReadOptions, open, read};
+pub use open::{Columns, Format, ReadOptions, open, read};
 pub use settings::{Factor, NeverRan, Settings, SettingsError};
 pub use summary::Summary;
 pub use trace::{Metadata, NodesFrom, Trace, TraceJob, TraceSla};

@@ -1,5 +1,6 @@
 //! A path or standard input, compressed or not; the format is found by content.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
 use std::path::Path;
@@ -7,6 +8,7 @@ use std::path::Path;
 use flate2::read::MultiGzDecoder;
 use memchr::memchr;
 
+use crate::batches::Outlet;
 use crate::error::{BinaryKind, OpenError, ReadError};
 use crate::trace::Trace;
 use crate::usage::Usage;
@@ -39,6 +41,9 @@ pub struct ReadOptions {
     pub columns: Columns,
 }
 
+/// How messages call it.
+pub(crate) const STANDARD_INPUT: &str = "standard input";
+
 /// How much of the beginning decides about the format, in bytes.
 const PREFIX: u64 = 1 << 16;
 
@@ -59,7 +64,7 @@ const SHOWN: usize = 40;
 /// usable line. Files that are only partly bad are read: see [`Trace::diagnostics`].
 pub fn open(path: &Path, options: ReadOptions) -> Result<Trace, OpenError> {
     if path == Path::new("-") {
-        return read("standard input", io::stdin().lock(), options);
+        return read(STANDARD_INPUT, io::stdin().lock(), options);
     }
     let file = path.display().to_string();
     match File::open(path) {
@@ -75,7 +80,17 @@ pub fn open(path: &Path, options: ReadOptions) -> Result<Trace, OpenError> {
 ///
 /// # Errors
 /// As [`open`].
-pub fn read(name: &str, mut bytes: impl Read, options: ReadOptions) -> Result<Trace, OpenError> {
+pub fn read(name: &str, bytes: impl Read, options: ReadOptions) -> Result<Trace, OpenError> {
+    read_through(name, bytes, options, &mut Outlet::keep())
+}
+
+/// As [`read`], through `outlet`.
+pub(crate) fn read_through(
+    name: &str,
+    mut bytes: impl Read,
+    options: ReadOptions,
+    outlet: &mut Outlet<'_>,
+) -> Result<Trace, OpenError> {
     let mut magic = Vec::new();
     let outcome = match bytes.by_ref().take(2).read_to_end(&mut magic) {
         Err(error) => Err(ReadError::Io { line: 1, error }),
@@ -83,9 +98,9 @@ pub fn read(name: &str, mut bytes: impl Read, options: ReadOptions) -> Result<Tr
             let gzip = magic == [0x1f, 0x8b];
             let whole = Cursor::new(magic).chain(bytes);
             if gzip {
-                read_text(name, MultiGzDecoder::new(whole), options).map_err(blame_gzip)
+                read_text(name, MultiGzDecoder::new(whole), options, outlet).map_err(blame_gzip)
             } else {
-                read_text(name, whole, options)
+                read_text(name, whole, options, outlet)
             }
         }
     };
@@ -95,7 +110,12 @@ pub fn read(name: &str, mut bytes: impl Read, options: ReadOptions) -> Result<Tr
     })
 }
 
-fn read_text(name: &str, mut bytes: impl Read, options: ReadOptions) -> Result<Trace, ReadError> {
+fn read_text(
+    name: &str,
+    mut bytes: impl Read,
+    options: ReadOptions,
+    outlet: &mut Outlet<'_>,
+) -> Result<Trace, ReadError> {
     let mut prefix = Vec::new();
     bytes
         .by_ref()
@@ -110,13 +130,17 @@ fn read_text(name: &str, mut bytes: impl Read, options: ReadOptions) -> Result<T
     }
     let format = Format::of(&prefix)?;
     let whole = BufReader::with_capacity(BUFFER, Cursor::new(prefix).chain(bytes));
-    match format {
-        Format::Swf => swf::read(name, whole, options),
-        Format::GridEngine => sge::read(name, whole, options),
-        Format::Slurm => slurm::read(name, whole, options),
-        Format::Pbs => pbs::read(name, whole, options),
-        Format::Table => table::read(name, whole, options),
-    }
+    let trace = match format {
+        Format::Swf => swf::read_to(outlet, name, whole, options),
+        Format::GridEngine => sge::read_to(outlet, name, whole, options),
+        Format::Slurm => slurm::read_to(outlet, name, whole, options),
+        Format::Pbs => pbs::read_to(outlet, name, whole, options),
+        Format::Table => table::read_to(outlet, name, whole, options),
+    };
+    trace.map(|trace| Trace {
+        format: Some(format),
+        ..trace
+    })
 }
 
 /// The decompressor reports damage as an error of reading.
@@ -134,15 +158,46 @@ fn blame_gzip(cause: ReadError) -> ReadError {
     ReadError::Io { line, error }
 }
 
-enum Format {
+/// A format in which jobs are recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Format {
+    /// The Standard Workload Format.
     Swf,
+    /// The `accounting` file of Grid Engine.
     GridEngine,
+    /// What `sacct -P` prints.
     Slurm,
+    /// Accounting records of PBS or Torque.
     Pbs,
+    /// Tollgate's own job table.
     Table,
 }
 
+/// The format in words.
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Swf => "Standard Workload Format",
+            Self::GridEngine => "accounting of Grid Engine",
+            Self::Slurm => "accounting of Slurm (sacct -P)",
+            Self::Pbs => "accounting of PBS or Torque",
+            Self::Table => "job table",
+        })
+    }
+}
+
 impl Format {
+    /// The format as it stands in machine-readable output.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::Swf => "swf",
+            Self::GridEngine => "grid_engine",
+            Self::Slurm => "sacct",
+            Self::Pbs => "pbs",
+            Self::Table => "job_table",
+        }
+    }
+
     /// The format of a file that begins with `prefix`.
     fn of(prefix: &[u8]) -> Result<Self, ReadError> {
         let found = BinaryKind::of(prefix);

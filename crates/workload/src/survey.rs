@@ -140,7 +140,7 @@ impl<F: Fn(Instant) -> i64> Surveyor<F> {
         self.core.max_nodes = batch.max_nodes;
         for (row, job) in batch.jobs.iter().enumerate() {
             self.arrivals.add((self.local)(job.submit));
-            if batch.estimate_is_known(row) {
+            if batch.has_estimate(row) {
                 self.estimate(job);
             }
             if let Some(metadata) = &batch.metadata {
@@ -155,9 +155,13 @@ impl<F: Fn(Instant) -> i64> Surveyor<F> {
     pub fn finish(self) -> Survey {
         let jobs = &self.core.jobs;
         let (nodes, nodes_from) = self.core.nodes();
-        let count = |is: &dyn Fn(&TraceJob) -> bool| jobs.iter().filter(|job| is(job)).count() as u64;
+        let count =
+            |is: &dyn Fn(&TraceJob) -> bool| jobs.iter().filter(|job| is(job)).count() as u64;
         let submits = || jobs.iter().map(|job| job.submit);
-        let ran = jobs.iter().map(|job| job.runtime).filter(|&runtime| runtime > Span::ZERO);
+        let ran = jobs
+            .iter()
+            .map(|job| job.runtime)
+            .filter(|&runtime| runtime > Span::ZERO);
         Survey {
             nodes_from,
             submitted: submits().min().zip(submits().max()),
@@ -221,11 +225,14 @@ impl<F: Fn(Instant) -> i64> Surveyor<F> {
     fn usage(&mut self, job: &TraceJob, usage: &Usage) {
         *self.statuses.entry(usage.status).or_default() += 1;
         self.waits_s.extend(usage.wait.map(Span::as_secs_f64));
-        self.peak_memory.extend(usage.peak_memory.map(|memory| memory.as_f64()));
-        self.requested_memory.extend(usage.requested_memory.map(|memory| memory.as_f64()));
+        self.peak_memory
+            .extend(usage.peak_memory.map(|memory| memory.as_f64()));
+        self.requested_memory
+            .extend(usage.requested_memory.map(|memory| memory.as_f64()));
         if job.runtime > Span::ZERO {
             let processor_s = job.runtime.as_secs_f64() * f64::from(job.procs);
-            self.cpu_shares.extend(usage.cpu_time.map(|time| time.as_secs_f64() / processor_s));
+            self.cpu_shares
+                .extend(usage.cpu_time.map(|time| time.as_secs_f64() / processor_s));
         }
     }
 }

@@ -11,6 +11,7 @@ mod read;
 mod write;
 
 pub use read::read;
-pub use write::write;
+pub use write::{Writer, write};
 
 pub(crate) use header::is_required;
+pub(crate) use read::read_to;

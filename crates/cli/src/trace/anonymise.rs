@@ -66,13 +66,20 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
             output.write(&anonymiser.anonymous(batch))
         })?;
         say_findings(&header, voice);
-        voice.note(format_args!("{} from {}", counted(jobs, "job"), header.source));
+        voice.note(format_args!(
+            "{} from {}",
+            counted(jobs, "job"),
+            header.source
+        ));
     }
     output.finish(voice)
 }
 
 fn kept(columns: &[String]) -> BTreeSet<String> {
-    columns.iter().map(|column| column.trim().to_owned()).collect()
+    columns
+        .iter()
+        .map(|column| column.trim().to_owned())
+        .collect()
 }
 
 fn key(args: &Args, voice: Voice) -> Result<Key, Failure> {

@@ -149,7 +149,9 @@ impl Out {
                 Ok(Self::Json(out))
             }
             Format::Csv => {
-                let mut rows = csv::WriterBuilder::new().has_headers(false).from_writer(out);
+                let mut rows = csv::WriterBuilder::new()
+                    .has_headers(false)
+                    .from_writer(out);
                 rows.write_record(["file", "line", "action", "field", "finding"])?;
                 Ok(Self::Csv(Box::new(rows)))
             }

@@ -35,7 +35,11 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
             output.write(batch)
         })?;
         say_findings(&header, voice);
-        voice.note(format_args!("{} from {}", counted(jobs, "job"), header.source));
+        voice.note(format_args!(
+            "{} from {}",
+            counted(jobs, "job"),
+            header.source
+        ));
     }
     output.finish(voice)
 }

@@ -123,7 +123,9 @@ impl Target {
             Format::Swf => Jobs::Swf(Box::new(swf::Writer::new(place))),
             Format::Csv => Jobs::Csv(Box::new(table::Writer::new(place))),
             #[cfg(feature = "parquet")]
-            Format::Parquet => Jobs::Parquet(Box::new(tollgate_workload::parquet::Writer::new(place))),
+            Format::Parquet => {
+                Jobs::Parquet(Box::new(tollgate_workload::parquet::Writer::new(place)))
+            }
             #[cfg(not(feature = "parquet"))]
             Format::Parquet => unreachable!("no target has a format that is not written"),
         };

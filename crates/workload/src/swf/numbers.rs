@@ -34,7 +34,9 @@ impl Numbers {
 
     /// The names that are not their own number.
     pub(super) fn given(&self) -> impl Iterator<Item = (u64, &str)> {
-        self.given.iter().map(|(number, name)| (*number, name.as_ref()))
+        self.given
+            .iter()
+            .map(|(number, name)| (*number, name.as_ref()))
     }
 
     fn next_free(&mut self) -> u64 {
@@ -65,6 +67,9 @@ mod tests {
         assert_eq!(given, [3, 1, 2, 4, 5, 1, 6, 3]);
         assert_eq!(numbers.of(None), None);
         let told: Vec<_> = numbers.given().collect();
-        assert_eq!(told, [(1, "ann"), (2, "bob"), (4, "2"), (5, "07"), (6, "1")]);
+        assert_eq!(
+            told,
+            [(1, "ann"), (2, "bob"), (4, "2"), (5, "07"), (6, "1")]
+        );
     }
 }

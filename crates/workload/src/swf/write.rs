@@ -83,7 +83,9 @@ impl<W: Write> Writer<W> {
         for comment in &trace.comments {
             writeln!(self.out, ";{}", one_line(comment))?;
         }
-        let start = trace.unix_start.map(|start| start.since(tollgate_model::Instant::ZERO));
+        let start = trace
+            .unix_start
+            .map(|start| start.since(tollgate_model::Instant::ZERO));
         let directives = [
             ("Version", Some("2.2".to_owned())),
             ("UnixStartTime", start.map(|start| start.to_string())),
@@ -103,7 +105,7 @@ impl<W: Write> Writer<W> {
         let metadata = trace.metadata.as_ref();
         let usage = metadata.map_or_else(Usage::default, |metadata| metadata.usage[row]);
         let ran = job.runtime > Span::ZERO;
-        let estimate = trace.estimate_is_known(row).then_some(job.estimate);
+        let estimate = trace.has_estimate(row).then_some(job.estimate);
         let [user, group, executable, queue] = self.names.of(metadata, row);
         let procs = u64::from(job.procs);
         let out = &mut self.out;
@@ -112,10 +114,20 @@ impl<W: Write> Writer<W> {
         write!(out, " {}", job.runtime)?;
         put(out, ran.then_some(procs))?;
         put(out, usage.cpu_time.map(|time| a_processor(time, procs)))?;
-        put(out, usage.peak_memory.map(|memory| kibibytes_a_processor(memory, procs)))?;
+        put(
+            out,
+            usage
+                .peak_memory
+                .map(|memory| kibibytes_a_processor(memory, procs)),
+        )?;
         put(out, Some(procs))?;
         put(out, estimate)?;
-        put(out, usage.requested_memory.map(|memory| kibibytes_a_processor(memory, procs)))?;
+        put(
+            out,
+            usage
+                .requested_memory
+                .map(|memory| kibibytes_a_processor(memory, procs)),
+        )?;
         put(out, status(usage.status))?;
         for name in [user, group, executable, queue] {
             put(out, name)?;
@@ -171,7 +183,11 @@ fn kibibytes_a_processor(memory: Bytes, procs: u64) -> u64 {
 
 /// Whether a comment is the directive `name`.
 fn says(comments: &[String], name: &str) -> bool {
-    let named = |comment: &String| comment.split_once(':').is_some_and(|(n, _)| n.trim() == name);
+    let named = |comment: &String| {
+        comment
+            .split_once(':')
+            .is_some_and(|(n, _)| n.trim() == name)
+    };
     comments.iter().any(named)
 }
 
