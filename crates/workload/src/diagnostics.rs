@@ -215,7 +215,20 @@ impl Finding {
             Self::RequestedProcs | Self::OneProc => Some(Field::Procs),
             Self::RunTimeAsEstimate => Some(Field::Estimate),
             Self::SharedNumber => Some(Field::JobNumber),
-            _ => None,
+            Self::TooFewFields
+            | Self::FieldCount
+            | Self::OpenQuote
+            | Self::LineTooLong
+            | Self::HeaderAgain
+            | Self::ShortRecord
+            | Self::NotEnded
+            | Self::UnknownState
+            | Self::PartOfJob
+            | Self::NameNotUtf8
+            | Self::AssumedOrder
+            | Self::AssumedUtc
+            | Self::DirectiveNotANumber
+            | Self::DirectiveAgain => None,
         }
     }
 }

@@ -77,4 +77,10 @@ fn write_and_read_back(trace: &Trace) {
     assert_eq!(read.jobs, trace.jobs);
     assert_eq!(read.slas, trace.slas);
     assert_eq!(read.extra, trace.extra);
+
+    let mut writer = swf::Writer::new(Vec::new());
+    writer.write(trace).expect("memory takes everything");
+    let written = writer.finish().expect("memory takes everything");
+    let read = swf::read("again", written.as_slice(), OPTIONS).expect("what was written");
+    assert_eq!(read.jobs, trace.jobs);
 }

@@ -145,7 +145,7 @@ impl<F: Fn(Instant) -> i64> Surveyor<F> {
             }
             if let Some(metadata) = &batch.metadata {
                 self.names(metadata, row);
-                self.usage(job, &metadata.usage[row]);
+                self.usage(job, &batch.usage(row));
             }
         }
         self.core.jobs.extend_from_slice(&batch.jobs);

@@ -7,9 +7,13 @@
 //! the value is not known. Columns of other names are kept and written back.
 
 mod header;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod read;
 mod write;
 
+#[cfg(feature = "parquet")]
+pub use self::parquet::ParquetWriter;
 pub use read::read;
 pub use write::{Writer, write};
 

@@ -175,6 +175,13 @@ impl Trace {
         !assumed.is_some_and(|&assumed| assumed)
     }
 
+    /// How the job in `row` went, as far as that is known.
+    pub fn usage(&self, row: usize) -> Usage {
+        let metadata = self.metadata.as_ref();
+        let usage = metadata.and_then(|metadata| metadata.usage.get(row));
+        usage.copied().unwrap_or_default()
+    }
+
     /// Forgets the first `n` jobs.
     pub(crate) fn drop_first(&mut self, n: usize) {
         self.jobs.drain(..n);
@@ -191,11 +198,17 @@ impl Trace {
         }
     }
 
-    /// What is known of the file, without the jobs and the findings.
+    /// What is known of the file, with the same columns, without the jobs and the findings.
     pub(crate) fn header(&self) -> Self {
         Self {
             source: self.source.clone(),
             format: self.format,
+            slas: self.slas.as_ref().map(|_| Vec::new()),
+            metadata: self.metadata.as_ref().map(|_| Metadata::default()),
+            extra: self
+                .extra
+                .as_ref()
+                .map(|extra| ExtraColumns::new(extra.names().to_vec())),
             comments: self.comments.clone(),
             max_procs: self.max_procs,
             max_nodes: self.max_nodes,

@@ -57,7 +57,7 @@ enum Jobs {
     Swf(Box<swf::Writer<Place>>),
     Csv(Box<table::Writer<Place>>),
     #[cfg(feature = "parquet")]
-    Parquet(Box<tollgate_workload::parquet::Writer<Place>>),
+    Parquet(Box<table::ParquetWriter<Place>>),
 }
 
 impl Args {
@@ -123,9 +123,7 @@ impl Target {
             Format::Swf => Jobs::Swf(Box::new(swf::Writer::new(place))),
             Format::Csv => Jobs::Csv(Box::new(table::Writer::new(place))),
             #[cfg(feature = "parquet")]
-            Format::Parquet => {
-                Jobs::Parquet(Box::new(tollgate_workload::parquet::Writer::new(place)))
-            }
+            Format::Parquet => Jobs::Parquet(Box::new(table::ParquetWriter::new(place))),
             #[cfg(not(feature = "parquet"))]
             Format::Parquet => unreachable!("no target has a format that is not written"),
         };

@@ -1,7 +1,7 @@
 //! Standard output, or a file that appears only when it is whole.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, StdoutLock, Write, stdout};
+use std::io::{self, BufWriter, Stdout, Write, stdout};
 use std::path::{Path, PathBuf};
 use std::process;
 
@@ -16,7 +16,7 @@ pub(super) struct Place {
 }
 
 enum Bytes {
-    StandardOutput(BufWriter<StdoutLock<'static>>),
+    StandardOutput(BufWriter<Stdout>),
     Plain(BufWriter<File>),
     Gzip(Box<GzEncoder<BufWriter<File>>>),
 }
@@ -31,7 +31,7 @@ struct Move {
 impl Place {
     pub(super) fn standard_output() -> Self {
         Self {
-            bytes: Some(Bytes::StandardOutput(BufWriter::new(stdout().lock()))),
+            bytes: Some(Bytes::StandardOutput(BufWriter::new(stdout()))),
             whole: None,
         }
     }

@@ -6,7 +6,7 @@ use tollgate_model::{Bytes, Span};
 
 use super::numbers::Numbers;
 use crate::trace::{Metadata, Trace};
-use crate::usage::{Status, Usage};
+use crate::usage::Status;
 
 /// Writes traces as SWF, a batch of rows at a time.
 ///
@@ -72,7 +72,7 @@ impl<W: Write> Writer<W> {
             ("Queue", &self.names.queues),
         ] {
             for (number, name) in numbers.given() {
-                writeln!(self.out, "; {kind} {number}: {}", one_line(name))?;
+                writeln!(self.out, "; {kind}: {number} {}", one_line(name))?;
             }
         }
         self.out.flush()?;
@@ -103,7 +103,7 @@ impl<W: Write> Writer<W> {
     fn record(&mut self, trace: &Trace, row: usize) -> io::Result<()> {
         let job = &trace.jobs[row];
         let metadata = trace.metadata.as_ref();
-        let usage = metadata.map_or_else(Usage::default, |metadata| metadata.usage[row]);
+        let usage = trace.usage(row);
         let ran = job.runtime > Span::ZERO;
         let estimate = trace.has_estimate(row).then_some(job.estimate);
         let [user, group, executable, queue] = self.names.of(metadata, row);

@@ -7,20 +7,24 @@ use super::header::Column;
 use crate::trace::{Trace, TraceSla};
 use crate::usage::{Status, Usage};
 
-/// Writes `trace` as a job table. Reading it back gives the same jobs.
+/// Writes `trace` as a job table: the five columns that every job has, then names, SLAs, usage
+/// and unknown columns as far as the trace holds any. Reading it back gives the same jobs.
 ///
 /// # Errors
 /// Those of the writer.
 pub fn write(trace: &Trace, writer: impl Write) -> io::Result<()> {
     let mut table = Writer::new(writer);
+    table.begin(trace, |column| {
+        is_held(trace, column) && is_known(trace, column)
+    })?;
     table.write(trace)?;
     table.finish()?;
     Ok(())
 }
 
 /// Writes traces as a job table, a batch of rows at a time: the five columns that every job has,
-/// then names, SLAs, usage and unknown columns as far as the first batch holds any. The estimate
-/// of a job that has none is left empty.
+/// then names, SLAs, usage and unknown columns as far as the first batch has a place for them: a
+/// later one may have the values. The estimate of a job that has none is left empty.
 pub struct Writer<W: Write> {
     csv: csv::Writer<W>,
     /// None before the first batch.
@@ -44,13 +48,12 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// Those of the output.
     pub fn write(&mut self, batch: &Trace) -> io::Result<()> {
-        let columns = match self.columns.take() {
-            Some(columns) => columns,
-            None => self.header(batch)?,
-        };
+        if self.columns.is_none() {
+            self.begin(batch, |column| is_held(batch, column))?;
+        }
         for row in 0..batch.jobs.len() {
             let whole = Row::of(batch, row);
-            for &column in &columns {
+            for &column in self.columns.iter().flatten() {
                 self.cell.clear();
                 whole.put(column, &mut self.cell)?;
                 self.csv.write_field(&self.cell)?;
@@ -60,7 +63,6 @@ impl<W: Write> Writer<W> {
             }
             self.csv.write_record(None::<&[u8]>)?;
         }
-        self.columns = Some(columns);
         Ok(())
     }
 
@@ -72,24 +74,21 @@ impl<W: Write> Writer<W> {
         self.csv.into_inner().map_err(|error| error.into_error())
     }
 
-    fn header(&mut self, trace: &Trace) -> io::Result<Vec<Column>> {
-        let columns: Vec<Column> = Column::ALL
-            .into_iter()
-            .filter(|&column| is_held(trace, column))
-            .collect();
-        for column in &columns {
+    /// Settles the columns, and writes the header.
+    fn begin(&mut self, trace: &Trace, is_wanted: impl Fn(Column) -> bool) -> io::Result<()> {
+        let columns = Column::ALL.into_iter().filter(|&column| is_wanted(column));
+        for column in self.columns.insert(columns.collect()) {
             self.csv.write_field(column.name())?;
         }
         for name in trace.extra.iter().flat_map(|extra| extra.names()) {
             self.csv.write_field(name)?;
         }
-        self.csv.write_record(None::<&[u8]>)?;
-        Ok(columns)
+        Ok(self.csv.write_record(None::<&[u8]>)?)
     }
 }
 
 /// Whether `trace` can have values in `column`.
-const fn is_held(trace: &Trace, column: Column) -> bool {
+pub(super) const fn is_held(trace: &Trace, column: Column) -> bool {
     match column {
         Column::JobId | Column::Submit | Column::Runtime | Column::Procs | Column::Estimate => true,
         Column::User
@@ -106,6 +105,34 @@ const fn is_held(trace: &Trace, column: Column) -> bool {
     }
 }
 
+/// Whether a job of `trace` has a value in `column`, where few formats have any.
+fn is_known(trace: &Trace, column: Column) -> bool {
+    match column {
+        Column::Account
+        | Column::Wait
+        | Column::CpuTime
+        | Column::PeakMemory
+        | Column::RequestedMemory
+        | Column::Status => (0..trace.jobs.len()).any(|row| {
+            let mut cell = Vec::new();
+            // Memory takes everything.
+            Row::of(trace, row).put(column, &mut cell).is_ok() && !cell.is_empty()
+        }),
+        Column::JobId
+        | Column::Submit
+        | Column::Runtime
+        | Column::Procs
+        | Column::Estimate
+        | Column::User
+        | Column::Group
+        | Column::Executable
+        | Column::Queue
+        | Column::Deadline
+        | Column::Budget
+        | Column::Penalty => true,
+    }
+}
+
 /// A job with everything that is known of it.
 struct Row<'a> {
     trace: &'a Trace,
@@ -117,12 +144,11 @@ struct Row<'a> {
 impl<'a> Row<'a> {
     fn of(trace: &'a Trace, row: usize) -> Self {
         let slas = trace.slas.as_ref();
-        let metadata = trace.metadata.as_ref();
         Self {
             trace,
             row,
             sla: slas.map(|slas| slas[row]).unwrap_or_default(),
-            usage: metadata.map(|names| names.usage[row]).unwrap_or_default(),
+            usage: trace.usage(row),
         }
     }
 
