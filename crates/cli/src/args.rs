@@ -29,7 +29,7 @@ pub(crate) enum Format {
     Table,
     /// One object.
     Json,
-    /// One line a policy, a claim, a record or a finding.
+    /// One line each.
     Csv,
 }
 

@@ -21,7 +21,7 @@ use tollgate_study::StudyError;
 use tollgate_study::batch::BatchError;
 use tollgate_workload::{OpenError, ReadError, SettingsError};
 
-use crate::voice;
+use crate::voice::{self, counted};
 
 /// Why the program could not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -76,7 +76,7 @@ pub(crate) enum Failure {
     #[error("{other}: its clock does not begin when that of {first} does")]
     TwoClocks { first: String, other: String },
     /// Something is wrong with a record, and that was the question.
-    #[error("{findings} findings")]
+    #[error("{}", counted(*findings, "finding"))]
     Findings { findings: usize },
     /// The file of a key cannot be read.
     #[error("--key: {file}: cannot be read: {error}")]

@@ -45,7 +45,7 @@ pub(super) struct Args {
     keep: Vec<String>,
 
     #[command(flatten)]
-    output: output::Args,
+    output: output::Destination,
 
     /// Say nothing about the input, only what goes wrong
     #[arg(long, short)]

@@ -16,7 +16,7 @@ pub(super) struct Args {
     files: Vec<PathBuf>,
 
     #[command(flatten)]
-    output: output::Args,
+    output: output::Destination,
 
     /// Say nothing about the input, only what goes wrong
     #[arg(long, short)]

@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
+use tollgate_model::Instant;
 use tollgate_workload::{Trace, swf, table};
 
 use super::place::Place;
@@ -14,7 +15,7 @@ use crate::voice::Voice;
 
 /// Where to, and how.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct Destination {
     /// The format that is written [default: what the name of OUT says]
     #[arg(long, value_enum, value_name = "FORMAT")]
     to: Option<Format>,
@@ -60,7 +61,7 @@ enum Jobs {
     Parquet(Box<table::ParquetWriter<Place>>),
 }
 
-impl Args {
+impl Destination {
     pub(super) fn target(&self) -> Result<Target, Failure> {
         let path = self.out.clone().filter(|path| path != Path::new("-"));
         let ending = path.as_deref().and_then(Format::of_ending);
@@ -84,20 +85,29 @@ impl Format {
         Self::from_str(ending, true).ok()
     }
 
-    /// What `batch` has and the format has no place for.
+    /// What `batch` has and the format has no place for. A clock that begins with the Unix epoch
+    /// needs none.
     fn loses(self, batch: &Trace) -> impl Iterator<Item = &'static str> {
+        let clock = batch.unix_start.is_some_and(|start| start != Instant::ZERO);
+        let machine = batch.max_procs.or(batch.max_nodes).is_some();
         let accounts = batch
             .metadata
             .as_ref()
             .is_some_and(|metadata| metadata.account.names().len() > 0);
-        let kinds = [
-            ("accounts", accounts),
-            ("deadlines, budgets and penalty rates", batch.slas.is_some()),
-            ("columns that tollgate does not know", batch.extra.is_some()),
-        ];
+        let kinds = match self {
+            Self::Swf => [
+                ("accounts", accounts),
+                ("deadlines, budgets and penalty rates", batch.slas.is_some()),
+                ("columns that tollgate does not know", batch.extra.is_some()),
+            ],
+            Self::Csv | Self::Parquet => [
+                ("the instant at which the clock of the record begins", clock),
+                ("the size of the machine", machine),
+                ("the comments of the header", !batch.comments.is_empty()),
+            ],
+        };
         let lost = kinds.into_iter().filter(|&(_, there)| there);
-        let names = lost.map(|(kind, _)| kind);
-        names.filter(move |_| self == Self::Swf)
+        lost.map(|(kind, _)| kind)
     }
 }
 

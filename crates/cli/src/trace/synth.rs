@@ -31,7 +31,7 @@ pub(super) struct Args {
     seed: u64,
 
     #[command(flatten)]
-    output: output::Args,
+    output: output::Destination,
 
     /// Say nothing, only what goes wrong
     #[arg(long, short)]

@@ -125,7 +125,7 @@ fn shared_out(counts: &NameCounts, survey: &Survey) -> Option<String> {
     };
     let without = match survey.summary.jobs as u64 - counts.known() {
         0 => String::new(),
-        without => format!("; {without} jobs without one"),
+        without => format!("; {} without one", counted(without as usize, "job")),
     };
     Some(format!("{}{most}{without}", counts.names()))
 }
