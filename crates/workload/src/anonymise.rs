@@ -5,7 +5,7 @@
 //! so without the key nobody can try names out. The same key gives the same tokens in every
 //! run. Numbers and times stay as they are, and with them whatever they give away.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::hash::Hasher;
 
 use siphasher::sip128::{Hasher128, SipHasher24};
@@ -59,9 +59,13 @@ pub struct Anonymiser {
 /// The tokens of one column.
 #[derive(Debug, Default)]
 struct Tokens {
-    by_name: HashMap<Box<str>, Box<str>>,
-    given: BTreeSet<Box<str>>,
+    by_name: HashMap<Box<str>, Token>,
+    given: HashSet<Token>,
 }
+
+/// 60 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Token(u64);
 
 impl Anonymiser {
     /// Nothing seen yet. The columns in `keep` stay as they are: `user`, `group`, `account`,
@@ -128,55 +132,54 @@ impl Anonymiser {
         anonymous
     }
 
-    /// What stands for `name` in `column`.
-    fn token(&mut self, column: &str, name: &str) -> Box<str> {
+    /// What stands for `name` in `column`. The first letter is that of the column, so that nobody
+    /// takes it for a number.
+    fn token(&mut self, column: &str, name: &str) -> String {
         if self.keep.contains(column) {
-            return name.into();
+            return name.to_owned();
         }
         if !self.tokens.contains_key(column) {
             self.tokens.insert(column.to_owned(), Tokens::default());
         }
         let tokens = self.tokens.get_mut(column).expect("was put there");
-        tokens.of(self.key, column, name)
+        let token = tokens.of(self.key, column, name);
+        let letter = column.chars().find(char::is_ascii_alphabetic);
+        let letter = letter.unwrap_or('x').to_ascii_lowercase();
+        [letter].into_iter().chain(token.characters()).collect()
     }
 }
 
 impl Tokens {
-    fn of(&mut self, key: Key, column: &str, name: &str) -> Box<str> {
-        if let Some(token) = self.by_name.get(name) {
-            return token.clone();
+    fn of(&mut self, key: Key, column: &str, name: &str) -> Token {
+        if let Some(&token) = self.by_name.get(name) {
+            return token;
         }
         let token = (0..)
-            .map(|attempt| token(key, column, name, attempt))
-            .find(|token| !self.given.contains(token))
+            .map(|attempt| Token::of(key, column, name, attempt))
+            .find(|&token| self.given.insert(token))
             .expect("there are more tokens than names");
-        self.given.insert(token.clone());
-        self.by_name.insert(name.into(), token.clone());
+        self.by_name.insert(name.into(), token);
         token
     }
 }
 
-/// The first letter is that of the column, so that no token can be taken for a number.
-fn token(key: Key, column: &str, name: &str, attempt: u32) -> Box<str> {
-    let mut hasher = SipHasher24::new_with_keys(key.0, key.1);
-    // Lengths first: no two inputs are the same bytes.
-    for text in [column, name] {
-        hasher.write(&(text.len() as u64).to_le_bytes());
-        hasher.write(text.as_bytes());
+impl Token {
+    fn of(key: Key, column: &str, name: &str, attempt: u32) -> Self {
+        let mut hasher = SipHasher24::new_with_keys(key.0, key.1);
+        // Lengths first: no two inputs are the same bytes.
+        for text in [column, name] {
+            hasher.write(&(text.len() as u64).to_le_bytes());
+            hasher.write(text.as_bytes());
+        }
+        hasher.write(&attempt.to_le_bytes());
+        let bits = hasher.finish128().as_u128() as u64;
+        Self(bits & ((1 << (5 * TOKEN_CHARACTERS)) - 1))
     }
-    hasher.write(&attempt.to_le_bytes());
-    let bits = hasher.finish128().as_u128();
-    let letter = column
-        .chars()
-        .find(char::is_ascii_alphabetic)
-        .unwrap_or('x');
-    let characters = (0..TOKEN_CHARACTERS)
-        .map(|at| char::from(ALPHABET[(bits >> (5 * at)) as usize % ALPHABET.len()]));
-    let token: String = [letter.to_ascii_lowercase()]
-        .into_iter()
-        .chain(characters)
-        .collect();
-    token.into()
+
+    fn characters(self) -> impl Iterator<Item = char> {
+        (0..TOKEN_CHARACTERS)
+            .map(move |at| char::from(ALPHABET[(self.0 >> (5 * at)) as usize % ALPHABET.len()]))
+    }
 }
 
 #[cfg(test)]
@@ -198,15 +201,16 @@ mod tests {
         assert_ne!(tokens.token("user", "bob"), ann);
         assert_ne!(tokens.token("group", "ann")[1..], ann[1..]);
         assert_ne!(anonymiser(8).token("user", "ann"), ann);
-        assert_eq!(&*tokens.token("queue", "long"), "long");
+        assert_eq!(tokens.token("queue", "long"), "long");
     }
 
     #[test]
     fn a_token_that_is_taken_goes_to_nobody_else() {
         let key = Key::new(7);
         let mut tokens = Tokens::default();
-        tokens.given.insert(token(key, "user", "ann", 0));
-        assert_eq!(tokens.of(key, "user", "ann"), token(key, "user", "ann", 1));
+        tokens.given.insert(Token::of(key, "user", "ann", 0));
+        let next = Token::of(key, "user", "ann", 1);
+        assert_eq!(tokens.of(key, "user", "ann"), next);
     }
 
     #[test]

@@ -1,8 +1,7 @@
 //! Traces of any length in little memory: jobs are handed over a batch at a time, while the
 //! rest is still to be read.
 //!
-//! What stays in memory is one batch, the tallies of what was found, and every name once. A
-//! format whose file must be known to its end before its first job is (a document of JSON, a
+//! What stays in memory is one batch and the tallies of what was found. A format whose file must be known to its end before its first job is (a document of JSON, a
 //! folder) is held whole, and then handed over.
 
 use std::cell::Cell;
@@ -12,7 +11,7 @@ use std::path::Path;
 
 use crate::error::{OpenError, ReadError};
 use crate::open::{self, ReadOptions};
-use crate::trace::Trace;
+use crate::trace::{Metadata, Trace};
 
 /// As many jobs are handed over at a time, or findings that are kept one by one: some two
 /// mebibytes.
@@ -180,6 +179,8 @@ impl<'a> Outlet<'a> {
         visit(trace);
         self.handed_over += trace.jobs.len() as u64;
         trace.drop_first(trace.jobs.len());
+        // Names would be kept otherwise, and some records have one of its own for every job.
+        trace.metadata = trace.metadata.take().map(|_| Metadata::default());
         trace.diagnostics.forget_each();
     }
 }

@@ -134,7 +134,7 @@ impl<F: Fn(Instant) -> i64> Surveyor<F> {
         }
     }
 
-    /// Takes the rows of `batch` in. Batches of one trace share their names.
+    /// Takes the rows of `batch` in.
     pub fn add(&mut self, batch: &Trace) {
         self.core.max_procs = batch.max_procs;
         self.core.max_nodes = batch.max_nodes;

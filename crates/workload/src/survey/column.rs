@@ -1,44 +1,44 @@
 //! How the jobs of a trace are shared out among the names of a column.
 
+use std::collections::HashMap;
+
 use crate::labels::Labels;
 
 /// How many jobs each name of a column has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NameCounts {
-    /// By label.
-    jobs: Vec<u64>,
-    /// Jobs without a name.
-    unknown: u64,
+    /// Its order reaches no result.
+    jobs: HashMap<Box<str>, u64>,
 }
 
 impl NameCounts {
     pub(super) fn add(&mut self, labels: &Labels, row: usize) {
-        let Some(label) = labels.label(row) else {
-            self.unknown += 1;
+        let Some(name) = labels.get(row) else {
             return;
         };
-        let index = label.index();
-        if index >= self.jobs.len() {
-            self.jobs.resize(index + 1, 0);
+        match self.jobs.get_mut(name) {
+            Some(jobs) => *jobs += 1,
+            None => {
+                self.jobs.insert(name.into(), 1);
+            }
         }
-        self.jobs[index] += 1;
     }
 
     /// How many names there are.
     pub fn names(&self) -> usize {
-        self.jobs.iter().filter(|&&jobs| jobs > 0).count()
+        self.jobs.len()
     }
 
     /// How many jobs have a name.
     pub fn known(&self) -> u64 {
-        self.jobs.iter().sum()
+        self.jobs.values().sum()
     }
 
     /// The jobs of the `n` names with the most of them, as a share of the jobs that have a name;
     /// none if no job has.
     pub fn share_of_top(&self, n: usize) -> Option<f64> {
         let known = self.known();
-        let mut jobs = self.jobs.clone();
+        let mut jobs: Vec<u64> = self.jobs.values().copied().collect();
         jobs.sort_unstable_by(|a, b| b.cmp(a));
         let top: u64 = jobs.iter().take(n).sum();
         (known > 0).then(|| top as f64 / known as f64)

@@ -5,38 +5,39 @@ use std::collections::{HashMap, HashSet};
 /// The numbers of one column. Two names never share one.
 #[derive(Debug, Default)]
 pub(super) struct Numbers {
-    /// Looked up in, never iterated: its order reaches no result.
-    by_name: HashMap<Box<str>, u64>,
     taken: HashSet<u64>,
     /// No number from 1 up to this one is free.
     full_up_to: u64,
-    /// The names that are not their own number, in the order in which they came.
+    /// The names that are not their own number. Looked up in, never iterated.
+    by_name: HashMap<Box<str>, u64>,
+    /// The same, in the order in which they came.
     given: Vec<(u64, Box<str>)>,
+    given_away: HashSet<u64>,
 }
 
 impl Numbers {
-    /// The number of a name: itself, if it is a number and no other name got it before, else
-    /// the first from 1 that is free.
+    /// The number of a name: itself, if it is a number that no other name got before, else the
+    /// first from 1 that is free.
     pub(super) fn of(&mut self, name: Option<&str>) -> Option<u64> {
         let name = name?;
         if let Some(&number) = self.by_name.get(name) {
             return Some(number);
         }
-        let own = own_number(name).filter(|&number| self.taken.insert(number));
-        let number = own.unwrap_or_else(|| {
-            let free = self.next_free();
-            self.given.push((free, name.into()));
-            free
-        });
+        if let Some(number) = own_number(name).filter(|own| !self.given_away.contains(own)) {
+            self.taken.insert(number);
+            return Some(number);
+        }
+        let number = self.next_free();
         self.by_name.insert(name.into(), number);
+        self.given.push((number, name.into()));
+        self.given_away.insert(number);
         Some(number)
     }
 
     /// The names that are not their own number.
     pub(super) fn given(&self) -> impl Iterator<Item = (u64, &str)> {
-        self.given
-            .iter()
-            .map(|(number, name)| (*number, name.as_ref()))
+        let given = self.given.iter();
+        given.map(|(number, name)| (*number, name.as_ref()))
     }
 
     fn next_free(&mut self) -> u64 {
