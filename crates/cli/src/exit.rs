@@ -187,6 +187,11 @@ fn exit_of_input(cause: &ReadError) -> Exit {
         ReadError::Open(_)
         | ReadError::Binary { .. }
         | ReadError::Empty
+        | ReadError::NotJobs { .. }
+        | ReadError::MixedFormats { .. }
+        | ReadError::UnknownLogins { .. }
+        | ReadError::NoLogins { .. }
+        | ReadError::Rrd(_)
         | ReadError::UnknownFormat { .. }
         | ReadError::MissingColumn { .. }
         | ReadError::DuplicateColumn { .. }

@@ -107,6 +107,7 @@ impl Anonymiser {
             executable: self.labels("executable", &metadata.executable),
             queue: self.labels("queue", &metadata.queue),
             usage: metadata.usage.clone(),
+            attempts: metadata.attempts.clone(),
         }
     }
 

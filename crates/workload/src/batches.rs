@@ -1,8 +1,8 @@
 //! Traces of any length in little memory: jobs are handed over a batch at a time, while the
 //! rest is still to be read.
 //!
-//! What stays in memory is one batch and the tallies of what was found. A format whose file must be known to its end before its first job is (a document of JSON, a
-//! folder) is held whole, and then handed over.
+//! What stays in memory is one batch and the tallies of what was found. A folder, whose files have to be brought into one order, is held whole and is one batch; so is
+//! what a log of events tells of its jobs, before it is handed over.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -32,7 +32,7 @@ impl<E> From<OpenError> for Stopped<E> {
     }
 }
 
-/// Reads the trace at `path` (`-` is standard input) and calls `visit` with each batch of its
+/// Reads the trace at `path` (`-` is standard input, a folder is one batch) and calls `visit` with each batch of its
 /// jobs, in file order: a trace whose columns hold the rows of the batch, whose header is that
 /// of the file as far as it was read, and whose diagnostics tally everything so far and list
 /// each finding since the batch before ([`Diagnostics::each`](crate::Diagnostics::each)). The
@@ -45,8 +45,14 @@ impl<E> From<OpenError> for Stopped<E> {
 pub fn open_in_batches<E>(
     path: &Path,
     options: ReadOptions,
-    visit: impl FnMut(&Trace) -> Result<(), E>,
+    mut visit: impl FnMut(&Trace) -> Result<(), E>,
 ) -> Result<Trace, Stopped<E>> {
+    if path.is_dir() {
+        let mut whole = open::open(path, options)?;
+        visit(&whole).map_err(Stopped::Visitor)?;
+        whole.drop_first(whole.jobs.len());
+        return Ok(whole);
+    }
     if path == Path::new("-") {
         return read_in_batches(open::STANDARD_INPUT, io::stdin().lock(), options, visit);
     }
@@ -82,8 +88,10 @@ pub fn read_in_batches<E>(
         }
     };
     let bytes = UntilStopped { bytes, stop: &stop };
-    let mut outlet = Outlet::to(&mut hand_over);
-    let outcome = open::read_through(name, bytes, options, &mut outlet);
+    let outlet = &mut Outlet::to(&mut hand_over);
+    let outcome = open::read_with(name, bytes, |name, bytes| {
+        open::read_text(name, bytes, options, outlet)
+    });
     match failure {
         Some(error) => Err(Stopped::Visitor(error)),
         None => Ok(outcome?),

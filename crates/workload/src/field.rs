@@ -11,6 +11,9 @@ use crate::usage::Usage;
 /// Times beyond this many microseconds (1e11 seconds, 3,000 years) are no times.
 const MAX_MICROS: i64 = 100_000_000_000_000_000;
 
+/// More processor time in microseconds than this (1e12 seconds) no job uses.
+const MAX_CPU_MICROS: i64 = 1_000_000_000_000_000_000;
+
 /// More processors than this no job can have.
 const MAX_PROCS: u64 = 10_000_000;
 
@@ -99,14 +102,17 @@ pub(crate) fn settle_times(
     }
 }
 
-/// A span that a job can do without; none if it is unknown, so negative.
+/// A span that a job can do without, however long; none if it is unknown, so negative.
 pub(crate) fn known_span(text: &[u8], field: Field) -> Result<Option<Span>, Finding> {
-    let span = span(text, field)?;
-    Ok((span >= Span::ZERO).then_some(span))
+    let micros = millionths(text).map_err(|error| in_field(error, field))?;
+    Ok((micros >= 0).then(|| Span::from_micros(micros)))
 }
 
 /// So many times `unit` bytes, saturating; none if that is unknown, so negative.
 pub(crate) fn bytes(text: &[u8], unit: u64, field: Field) -> Result<Option<Bytes>, Finding> {
+    if let Ok(Some(count)) = whole(text) {
+        return Ok(Some(Bytes::new(count).times(unit)));
+    }
     let count: f64 = std::str::from_utf8(text)
         .ok()
         .and_then(|text| text.parse().ok())
@@ -130,7 +136,8 @@ pub(crate) fn usable<T>(
 /// What of `usage` a job on `procs` processors can have; notes what is left out.
 pub(crate) fn settle_usage(usage: Usage, procs: u32, notes: &mut Vec<Finding>) -> Usage {
     let procs = u64::from(procs);
-    let most_cpu = Span::from_micros(MAX_MICROS.saturating_mul(procs as i64));
+    let most_cpu = MAX_MICROS.saturating_mul(procs as i64).min(MAX_CPU_MICROS);
+    let most_cpu = Span::from_micros(most_cpu);
     let most_memory = Bytes::new(MAX_MEMORY).times(procs);
     let mut span = |value: Option<Span>, most, field| {
         let sound = value.filter(|&span| span >= Span::ZERO && span <= most);

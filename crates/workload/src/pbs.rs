@@ -131,6 +131,7 @@ fn draft<'a>(id: &[u8], attributes: Attributes<'a>, keep: Columns) -> Result<Dra
             queue: name(b"queue"),
         },
         usage: keep.usage(|| usage(submit, start, attributes, &mut notes)),
+        attempts: None,
         notes,
     })
 }

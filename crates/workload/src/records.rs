@@ -4,6 +4,7 @@ use std::io::BufRead;
 
 use tollgate_model::{Instant, Span};
 
+use crate::attempts::Attempt;
 use crate::batches::Outlet;
 use crate::diagnostics::{Field, Finding};
 use crate::error::ReadError;
@@ -35,12 +36,17 @@ pub(crate) struct Draft<'a> {
     pub(crate) names: Names<'a>,
     /// How it went, if that was asked for.
     pub(crate) usage: Usage,
+    /// The tries at running it, if the format tells of them.
+    pub(crate) attempts: Option<Vec<Attempt>>,
     /// What had to be assumed already.
     pub(crate) notes: Vec<Finding>,
 }
 
 /// A format in which records follow each other, each beginning on a line of its own.
 pub(crate) trait Format {
+    /// When the clock of the records begins, if they all say the same.
+    const ORIGIN: Option<Instant> = Some(Instant::ZERO);
+
     /// Whether `line` begins a record; one that does not belongs to the record before it.
     fn begins_record(&self, line: &[u8]) -> bool;
 
@@ -66,15 +72,15 @@ pub(crate) trait Format {
 ///
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no record was a job.
-pub(crate) fn read(
-    format: impl Format,
+pub(crate) fn read<F: Format>(
+    format: F,
     outlet: &mut Outlet<'_>,
     source: &str,
     reader: impl BufRead,
     options: ReadOptions,
 ) -> Result<Trace, ReadError> {
     let mut trace = outlet.trace(source, options);
-    trace.unix_start = Some(Instant::ZERO);
+    trace.unix_start = F::ORIGIN;
     let mut log = Log {
         format,
         keep: options.columns,
@@ -163,6 +169,9 @@ pub(crate) fn push(trace: &mut Trace, mut draft: Draft<'_>, line: u64, latest: &
         let usage = field::settle_usage(draft.usage, job.procs, &mut draft.notes);
         if metadata.push(draft.names, usage) {
             draft.notes.push(Finding::NameNotUtf8);
+        }
+        if let Some(attempts) = &draft.attempts {
+            metadata.push_attempts(attempts);
         }
     }
     for note in draft.notes {

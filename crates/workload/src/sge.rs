@@ -91,6 +91,7 @@ impl Format for GridEngine {
             requested: None,
             names: record.names,
             usage,
+            attempts: None,
             notes,
         }))
     }

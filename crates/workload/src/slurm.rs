@@ -14,6 +14,8 @@
 //! - Times of day have no zone and are taken as UTC: export with `TZ=UTC`.
 
 mod columns;
+pub mod events;
+pub mod json;
 mod state;
 mod usage;
 
@@ -137,6 +139,7 @@ fn draft<'a>(record: &columns::Record<'a>, keep: Keep) -> Result<Draft<'a>, Find
             status: status.unwrap_or_default(),
             ..usage::of_job(record, &mut notes)
         }),
+        attempts: None,
         notes,
     })
 }

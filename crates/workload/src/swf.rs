@@ -181,57 +181,14 @@ impl Reader<'_, '_> {
             return;
         };
         let mut notes = Vec::new();
-        let usage = usage(record, procs, &mut notes);
-        if metadata.push(names(record), usage) {
+        let usage = record.usage(procs, &mut notes);
+        if metadata.push(record.names(), usage) {
             notes.push(Finding::NameNotUtf8);
         }
         for note in notes {
             self.trace.diagnostics.record(note, line);
         }
     }
-}
-
-fn names<'a>(record: &Record<'a>) -> Names<'a> {
-    let known = |text: Option<&'a [u8]>| text.filter(|&text| text != b"-1").unwrap_or_default();
-    Names {
-        user: known(record.user),
-        group: known(record.group),
-        account: &[],
-        executable: known(record.executable),
-        queue: known(record.queue),
-    }
-}
-
-/// How a job on `procs` processors went. Times and memory are given by processor.
-fn usage(record: &Record<'_>, procs: u32, notes: &mut Vec<Finding>) -> Usage {
-    let (unit, share) = match record.is_metacentrum() {
-        true => (1, 1),
-        false => (KIBI, u64::from(procs)),
-    };
-    let mut memory = |text: Option<&[u8]>, field| {
-        let read = text.map_or(Ok(None), |text| field::bytes(text, unit, field));
-        field::usable(read, field, notes).map(|bytes| bytes.times(share))
-    };
-    let used = record.memory.filter(|_| !record.is_metacentrum());
-    let peak_memory = memory(used, Field::PeakMemory);
-    let requested_memory = memory(record.requested_memory, Field::RequestedMemory);
-    let mut span = |text: Option<&[u8]>, field| {
-        let read = text.map_or(Ok(None), |text| field::known_span(text, field));
-        field::usable(read, field, notes)
-    };
-    let wait = span(Some(record.wait), Field::Wait);
-    let cpu_time = record.cpu_time.filter(|_| !record.is_metacentrum());
-    let cpu_time = span(cpu_time, Field::CpuTime)
-        .map(|span| Span::from_micros(span.as_micros().saturating_mul(i64::from(procs))));
-    let status = field::usable(status(record.status), Field::Status, notes);
-    let usage = Usage {
-        wait,
-        cpu_time,
-        peak_memory,
-        requested_memory,
-        status: status.unwrap_or_default(),
-    };
-    field::settle_usage(usage, procs, notes)
 }
 
 /// Field 11. Of a job that was checkpointed, 2 is a part that was followed by others, and 3 and
@@ -248,16 +205,16 @@ fn status(text: Option<&[u8]>) -> Result<Option<Status>, Finding> {
 
 /// The fields of one line, as text; whatever comes after the fifth may be missing.
 #[derive(Default)]
-struct Record<'a> {
-    number: &'a [u8],
-    submit: &'a [u8],
-    wait: &'a [u8],
-    runtime: &'a [u8],
-    allocated: &'a [u8],
+pub(crate) struct Record<'a> {
+    pub(crate) number: &'a [u8],
+    pub(crate) submit: &'a [u8],
+    wait: Option<&'a [u8]>,
+    pub(crate) runtime: &'a [u8],
+    pub(crate) allocated: &'a [u8],
     cpu_time: Option<&'a [u8]>,
     memory: Option<&'a [u8]>,
-    requested: Option<&'a [u8]>,
-    estimate: Option<&'a [u8]>,
+    pub(crate) requested: Option<&'a [u8]>,
+    pub(crate) estimate: Option<&'a [u8]>,
     requested_memory: Option<&'a [u8]>,
     status: Option<&'a [u8]>,
     user: Option<&'a [u8]>,
@@ -268,13 +225,13 @@ struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    fn split(text: &'a [u8]) -> Result<Self, Finding> {
+    pub(crate) fn split(text: &'a [u8]) -> Result<Self, Finding> {
         let mut fields = Fields(text);
         let mut required = || fields.next().ok_or(Finding::TooFewFields);
         Ok(Self {
             number: required()?,
             submit: required()?,
-            wait: required()?,
+            wait: Some(required()?),
             runtime: required()?,
             allocated: required()?,
             cpu_time: fields.next(),
@@ -291,6 +248,78 @@ impl<'a> Record<'a> {
         })
     }
 
+    /// A record of which only these fields are known; those that must be there are empty where
+    /// they are not.
+    pub(crate) fn of_fields(fields: [Option<&'a [u8]>; 15]) -> Self {
+        let [number, submit, wait, runtime, allocated, rest @ ..] = fields;
+        let [cpu_time, memory, requested, estimate, rest @ ..] = rest;
+        let [requested_memory, status, user, group, executable, queue] = rest;
+        let [number, submit, runtime, allocated] =
+            [number, submit, runtime, allocated].map(Option::unwrap_or_default);
+        Self {
+            number,
+            submit,
+            wait,
+            runtime,
+            allocated,
+            cpu_time,
+            memory,
+            requested,
+            estimate,
+            requested_memory,
+            status,
+            user,
+            group,
+            executable,
+            queue,
+            rest: &[],
+        }
+    }
+
+    /// The names, where they are known.
+    pub(crate) fn names(&self) -> Names<'a> {
+        let known = |text: Option<&'a [u8]>| text.filter(|&text| text != b"-1").unwrap_or_default();
+        Names {
+            user: known(self.user),
+            group: known(self.group),
+            account: &[],
+            executable: known(self.executable),
+            queue: known(self.queue),
+        }
+    }
+
+    /// How the job went on `procs` processors. Times and memory are given by processor.
+    pub(crate) fn usage(&self, procs: u32, notes: &mut Vec<Finding>) -> Usage {
+        let whole = self.is_metacentrum();
+        let (unit, share) = if whole {
+            (1, 1)
+        } else {
+            (KIBI, u64::from(procs))
+        };
+        let mut memory = |text: Option<&[u8]>, field| {
+            let read = text.map_or(Ok(None), |text| field::bytes(text, unit, field));
+            field::usable(read, field, notes).map(|bytes| bytes.times(share))
+        };
+        let peak_memory = memory(self.memory.filter(|_| !whole), Field::PeakMemory);
+        let requested_memory = memory(self.requested_memory, Field::RequestedMemory);
+        let mut span = |text: Option<&[u8]>, field| {
+            let read = text.map_or(Ok(None), |text| field::known_span(text, field));
+            field::usable(read, field, notes)
+        };
+        let wait = span(self.wait, Field::Wait);
+        let cpu_time = span(self.cpu_time.filter(|_| !whole), Field::CpuTime)
+            .map(|span| Span::from_micros(span.as_micros().saturating_mul(i64::from(procs))));
+        let status = field::usable(status(self.status), Field::Status, notes);
+        let usage = Usage {
+            wait,
+            cpu_time,
+            peak_memory,
+            requested_memory,
+            status: status.unwrap_or_default(),
+        };
+        field::settle_usage(usage, procs, notes)
+    }
+
     /// Whether the record is of MetaCentrum's variant: a list of nodes in braces follows the 18
     /// fields. It has the requested memory of the whole job in bytes, and mere placeholders for
     /// what was used.
@@ -302,7 +331,7 @@ impl<'a> Record<'a> {
 }
 
 /// The pieces of a line between blanks.
-struct Fields<'a>(&'a [u8]);
+pub(crate) struct Fields<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Iterator for Fields<'a> {
     type Item = &'a [u8];

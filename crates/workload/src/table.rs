@@ -18,4 +18,4 @@ pub use read::read;
 pub use write::{Writer, write};
 
 pub(crate) use header::is_required;
-pub(crate) use read::read_to;
+pub(crate) use read::{io_error, read_to};

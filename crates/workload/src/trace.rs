@@ -4,11 +4,13 @@ use std::fmt;
 
 use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
 
+use crate::attempts::{Attempt, Attempts};
 use crate::diagnostics::{Diagnostics, Finding};
 use crate::extra::ExtraColumns;
 use crate::field;
+use crate::format::Format;
 use crate::labels::Labels;
-use crate::open::{Columns, Format};
+use crate::open::Columns;
 use crate::usage::Usage;
 
 /// A job as a trace records it. The truth: a policy never sees this.
@@ -53,6 +55,8 @@ pub struct Metadata {
     pub queue: Labels,
     /// How it went.
     pub usage: Vec<Usage>,
+    /// The tries at running it, if the format tells of them.
+    pub attempts: Option<Attempts>,
 }
 
 impl Metadata {
@@ -74,6 +78,11 @@ impl Metadata {
         lossy
     }
 
+    /// Appends the tries at running the job that was appended last.
+    pub(crate) fn push_attempts(&mut self, attempts: &[Attempt]) {
+        self.attempts.get_or_insert_default().push(attempts);
+    }
+
     fn drop_first(&mut self, n: usize) {
         let Self {
             user,
@@ -82,11 +91,15 @@ impl Metadata {
             executable,
             queue,
             usage,
+            attempts,
         } = self;
         for column in [user, group, account, executable, queue] {
             column.drop_first(n);
         }
         usage.drain(..n);
+        if let Some(attempts) = attempts {
+            attempts.drop_first(n);
+        }
     }
 }
 
@@ -105,7 +118,7 @@ pub(crate) struct Names<'a> {
 pub struct Trace {
     /// Where they came from, for messages.
     pub source: String,
-    /// What it was read as; none if it was not read.
+    /// The format that they were read from; none for a trace that was made.
     pub format: Option<Format>,
     /// The jobs in file order, which is nearly always the order of submission.
     pub jobs: Vec<TraceJob>,
@@ -249,6 +262,16 @@ pub struct AssumedEstimates {
     by_row: Vec<bool>,
     /// How often that was found, jobs that are not in the trace any more included.
     tally: u64,
+}
+
+impl FromIterator<bool> for AssumedEstimates {
+    /// Whether each job has no estimate, a row a job.
+    fn from_iter<I: IntoIterator<Item = bool>>(assumed: I) -> Self {
+        Self {
+            by_row: assumed.into_iter().collect(),
+            tally: 0,
+        }
+    }
 }
 
 /// What the size of the machine was taken from.

@@ -125,8 +125,8 @@ fn text_of_no_known_format_is_shown() {
         outcome("\nDear colleague, please find attached the accounting of last year.").unwrap_err();
     assert_eq!(
         error.to_string(),
-        "jobs: line 2: expected an SWF record (18 numbers separated by blanks), an accounting \
-         record of Grid Engine, Slurm (`sacct -P`) or PBS, or the header of a job table \
+        "jobs: line 2: expected a record of SWF or GWF, an accounting record of Grid Engine, Slurm, \
+         PBS or LSF, HTCondor's history or event log, or the header of a job table \
          (`job_id,submit_s,runtime_s,procs,..`), found `Dear colleague, please find \
          attached the..`"
     );

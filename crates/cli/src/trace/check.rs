@@ -1,12 +1,13 @@
 //! `tollgate trace check`: every finding, line by line.
 
 use std::io::{self, BufWriter, StdoutLock, Write, stdout};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use serde::Serialize;
 use tollgate_workload::diagnostics::Occurrence;
-use tollgate_workload::{Action, Field, Trace};
+use tollgate_workload::folder::files_in;
+use tollgate_workload::{Action, Field, Finding};
 
 use super::input::each_batch;
 use crate::args::Format;
@@ -16,7 +17,8 @@ use crate::voice::{Voice, counted};
 /// List everything that is wrong with records, line by line, and fail if there is anything
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The records, of any format that is read; `-` is standard input
+    /// The records, of any format that is read; `-` is standard input, and every file of a folder
+    /// is a record
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
@@ -50,30 +52,50 @@ enum ActionArg {
 pub(super) fn run(args: &Args) -> Result<(), Failure> {
     let voice = Voice::unless(args.quiet);
     let mut list = List::begin(args)?;
-    for path in &args.files {
-        let (before, mut jobs) = (list.count, 0);
-        let header = each_batch(path, |batch| {
-            jobs += batch.jobs.len();
-            Ok(list.add(batch)?)
-        });
-        let header = match header {
-            Ok(header) => header,
-            Err(failure) => {
-                list.end()?;
-                return Err(failure);
-            }
-        };
-        voice.note(format_args!(
-            "{}: {}, {}",
-            header.source,
-            counted(jobs, "job"),
-            counted(list.count - before, "finding"),
-        ));
-    }
-    match list.end()? {
+    let checked = args
+        .files
+        .iter()
+        .try_for_each(|path| check(path, &mut list, voice));
+    let findings = list.end()?;
+    checked?;
+    match findings {
         0 => Ok(()),
         findings => Err(Failure::Findings { findings }),
     }
+}
+
+/// Every file of a folder is a record of its own here: lines are lines of files.
+fn check(path: &Path, list: &mut List, voice: Voice) -> Result<(), Failure> {
+    if !path.is_dir() {
+        return check_file(path, list, voice);
+    }
+    for file in files_in(path)? {
+        match check_file(&file, list, voice) {
+            Err(Failure::Input(error)) if error.cause.is_of_content() => {
+                let line = 1;
+                let finding = Finding::UselessFile;
+                list.add(&error.file, Occurrence { line, finding })?;
+            }
+            outcome => outcome?,
+        }
+    }
+    Ok(())
+}
+
+fn check_file(path: &Path, list: &mut List, voice: Voice) -> Result<(), Failure> {
+    let (before, mut jobs) = (list.count, 0);
+    let header = each_batch(path, |batch| {
+        jobs += batch.jobs.len();
+        let mut each = batch.diagnostics.each().iter();
+        Ok(each.try_for_each(|&occurrence| list.add(&batch.source, occurrence))?)
+    })?;
+    voice.note(format_args!(
+        "{}: {}, {}",
+        header.source,
+        counted(jobs, "job"),
+        counted(list.count - before, "finding"),
+    ));
+    Ok(())
 }
 
 /// The findings on their way out.
@@ -109,22 +131,20 @@ impl List {
         })
     }
 
-    fn add(&mut self, batch: &Trace) -> io::Result<()> {
-        for &Occurrence { line, finding } in batch.diagnostics.each() {
-            let action = finding.action();
-            if !self.only.is_empty() && !self.only.contains(&action) {
-                continue;
-            }
-            let keys = FindingKeys {
-                file: &batch.source,
-                line,
-                action: action.word(),
-                field: finding.field().map(Field::name),
-                finding: finding.to_string(),
-            };
-            self.out.write(&keys, self.count == 0)?;
-            self.count += 1;
+    fn add(&mut self, file: &str, Occurrence { line, finding }: Occurrence) -> io::Result<()> {
+        let action = finding.action();
+        if !self.only.is_empty() && !self.only.contains(&action) {
+            return Ok(());
         }
+        let keys = FindingKeys {
+            file,
+            line,
+            action: action.word(),
+            field: finding.field().map(Field::name),
+            finding: finding.to_string(),
+        };
+        self.out.write(&keys, self.count == 0)?;
+        self.count += 1;
         Ok(())
     }
 

@@ -58,7 +58,7 @@ pub(crate) fn read_to(
 }
 
 /// The reader's own error, unwrapped: its kind tells damaged compression apart.
-fn io_error(error: csv::Error, line: u64) -> ReadError {
+pub(crate) fn io_error(error: csv::Error, line: u64) -> ReadError {
     let text = error.to_string();
     let error = if let csv::ErrorKind::Io(error) = error.into_kind() {
         error

@@ -12,13 +12,16 @@ use tollgate_workload::survey::{NameCounts, Survey};
 use tollgate_workload::{Finding, NodesFrom, Status, Tally};
 
 use super::Record;
+use super::others::OtherKeys;
 
 /// What `tollgate trace info --format json` prints.
-#[derive(Serialize, JsonSchema)]
+#[derive(Default, Serialize, JsonSchema)]
 #[schemars(title = "tollgate trace info")]
 pub(super) struct Keys {
-    /// One for each record, in the order asked for.
+    /// One for each record of jobs, in the order asked for.
     pub(super) records: Vec<RecordKeys>,
+    /// One for each record of something else, in the order asked for.
+    pub(super) others: Vec<OtherKeys>,
 }
 
 /// What is in a record. What it does not say is null.
