@@ -72,6 +72,38 @@ fn info_in_a_zone() {
 }
 
 #[test]
+fn info_of_what_is_no_record_of_jobs() {
+    let logins = b"computer,login,logout\na,100,400\nb,200,\na,500,600\nc,soon,\n";
+    let logins = file("logins.csv", logins);
+    let swf = file("beside-logins.swf", SWF);
+    insta::assert_snapshot!(tollgate(&["trace", "info", logins]));
+    let words = ["trace", "info", logins, swf, "--format"];
+    let json = tollgate(&[&words[..], &["json", "-q"]].concat());
+    assert_eq!(json.answer(), "3\n5\n");
+    let json = tollgate(&[&words[..], &["json"]].concat()).answer();
+    let json: Value = serde_json::from_str(&json).unwrap();
+    insta::assert_snapshot!(format!("{:#}", json["others"]));
+    let csv = tollgate(&[&words[..], &["csv"]].concat());
+    assert!(
+        csv.stderr.contains("1 record of something else than jobs"),
+        "{csv}"
+    );
+    assert_eq!(csv.stdout.lines().count(), 2);
+}
+
+#[test]
+fn a_folder_is_one_record_and_each_of_its_files_is_checked() {
+    let rotated = folder().join("rotated");
+    fs::create_dir_all(&rotated).unwrap();
+    fs::write(rotated.join("one.csv"), TABLE).unwrap();
+    fs::write(rotated.join("two.csv"), TABLE).unwrap();
+    fs::write(rotated.join("README"), "not a record\n").unwrap();
+    let counted = tollgate(&["trace", "info", "rotated", "-q"]);
+    assert_eq!(counted.answer(), "6\n");
+    insta::assert_snapshot!(tollgate(&["trace", "check", "rotated"]));
+}
+
+#[test]
 fn conversion_to_swf() {
     let name = file("to-swf.csv", TABLE);
     insta::assert_snapshot!(tollgate(&["trace", "convert", name, "--to", "swf"]));
@@ -155,13 +187,8 @@ fn a_check_lists_each_finding_and_fails() {
 
 #[test]
 fn a_check_that_finds_nothing_is_done() {
-    let clean = &SWF[..SWF.iter().position(|&byte| byte == b'2').unwrap()];
-    let clean = [
-        clean,
-        b"; MaxNodes: 2\n1 0 5 60 4 50.5 1000 4 900 2000 1 31 12 5 2\n",
-    ]
-    .concat();
-    let ran = tollgate_reading(&["trace", "check", "-"], &clean);
+    let clean = b"; MaxNodes: 2\n1 0 5 60 4 50.5 1000 4 900 2000 1 31 12 5 2 -1 -1 -1\n";
+    let ran = tollgate_reading(&["trace", "check", "-"], clean);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""), "{ran}");
     let name = file("check-only.swf", SWF);
     let quiet = tollgate(&["trace", "check", name, "-q", "--only", "repaired,ignored"]);
