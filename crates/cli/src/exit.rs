@@ -187,12 +187,12 @@ fn exit_of_input(cause: &ReadError) -> Exit {
         ReadError::Open(_)
         | ReadError::Binary { .. }
         | ReadError::Empty
+        | ReadError::UnknownFormat { .. }
         | ReadError::NotJobs { .. }
         | ReadError::MixedFormats { .. }
         | ReadError::UnknownLogins { .. }
         | ReadError::NoLogins { .. }
         | ReadError::Rrd(_)
-        | ReadError::UnknownFormat { .. }
         | ReadError::MissingColumn { .. }
         | ReadError::DuplicateColumn { .. }
         | ReadError::NoUsableLine { .. } => Exit::Usage,

@@ -463,15 +463,20 @@ impl fmt::Display for Diagnostics {
 fn write_tally(f: &mut fmt::Formatter<'_>, finding: Finding, tally: &Tally) -> fmt::Result {
     let plural = if tally.count == 1 { "" } else { "s" };
     let action = finding.action().word();
+    let word = if tally.files.is_empty() {
+        format!("line{plural} ")
+    } else {
+        String::new()
+    };
     write!(
         f,
-        "{} line{plural} {action}: {finding} (line{plural} ",
+        "{} line{plural} {action}: {finding} ({word}",
         tally.count
     )?;
     for (at, line) in tally.lines.iter().enumerate() {
         let comma = if at > 0 { ", " } else { "" };
         match tally.files.get(at) {
-            Some(file) => write!(f, "{comma}{line} of {file}")?,
+            Some(file) => write!(f, "{comma}{file}:{line}")?,
             None => write!(f, "{comma}{line}")?,
         }
     }

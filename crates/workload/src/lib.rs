@@ -5,7 +5,7 @@
 //! | [`mod@open`] | a file, a folder or standard input, gzip or not |
 //! | [`batches`] | the same for traces of any length, in little memory |
 //! | [`folder`] | the files of a folder as one trace |
-//! | [`format`] | the formats, which are found by content |
+//! | [`mod@format`] | the formats, which are found by content |
 //! | [`swf`] | the Standard Workload Format of the Parallel Workloads Archive |
 //! | [`gwf`] | the Grid Workloads Format of the Grid Workloads Archive |
 //! | [`sge`] | Grid Engine's `accounting` file (SGE, OGE, Univa) |

@@ -28,9 +28,6 @@ use crate::usage::{Status, Usage};
 /// Fields that every version has: up to `pe_taskid`.
 const FIELDS: usize = 42;
 
-/// Fields of Univa's records.
-const UNIVA_FIELDS: usize = 54;
-
 /// An instant beyond this counts milliseconds: in seconds it would be in the year 5138, in
 /// milliseconds this is 1973.
 const MILLISECONDS_FROM: i64 = 100_000_000_000;
@@ -208,8 +205,8 @@ impl<'a> Record<'a> {
             (account, _) => account,
         };
         let max_vmem = pieces.next().unwrap_or(b"-1");
-        let univa = text.split(|&byte| byte == b':').count() >= UNIVA_FIELDS;
-        let max_rss = if univa { pieces.nth(4) } else { None };
+        // Behind it two fields of advance reservations, and two that only Univa has as well.
+        let max_rss = pieces.nth(4);
         Ok(Self {
             names: Names {
                 queue: fields[0],

@@ -180,19 +180,19 @@ fn dump() -> String {
          <step>{STEP}</step> <!-- Seconds -->\n<lastupdate>{LAST_UPDATE}</lastupdate>\n"
     );
     for name in SOURCES {
-        write!(
+        writeln!(
             text,
             "<ds><name> {name} </name><type> GAUGE </type><minimal_heartbeat>600\
              </minimal_heartbeat><min>0.0000000000e+00</min><max>NaN</max>\
-             <last_ds>12.5</last_ds></ds>\n"
+             <last_ds>12.5</last_ds></ds>"
         )
         .unwrap();
     }
     for (archive, (steps, rows, current)) in ARCHIVES.into_iter().enumerate() {
-        write!(
+        writeln!(
             text,
             "<rra><cf>AVERAGE</cf><pdp_per_row>{steps}</pdp_per_row> <!-- 300 seconds -->\n\
-             <params><xff>5e-01</xff></params><database>\n"
+             <params><xff>5e-01</xff></params><database>"
         )
         .unwrap();
         for age in 1..=rows {
@@ -278,6 +278,6 @@ fn what_makes_no_sense_is_named() {
     );
     let text = dump().replacen("</v></row>", "</v><v>1</v></row>", 1);
     assert!(message(text.as_bytes()).ends_with("`row`: expected a value for each source"));
-    assert!(message(dump()[..300].as_bytes()).starts_with("not well-formed XML: "));
+    assert!(message(&dump().as_bytes()[..300]).starts_with("not well-formed XML: "));
     assert!(matches!(parse(b"hello"), Err(RrdError::NotRrd)));
 }

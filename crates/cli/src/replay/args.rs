@@ -13,8 +13,9 @@ use crate::args::{Format, count, whole};
 /// Learn what each policy would have promised, kept, delayed, refused and earned.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The record of jobs: Standard Workload Format or a job table (CSV with header), plain or
-    /// gzip; `-` reads standard input [default: a generated workload after SDSC SP2]
+    /// The record of jobs: a trace, accounting records of a batch system or a job table (CSV with
+    /// header), plain or gzip; a folder is all its files, `-` standard input [default: a generated
+    /// workload after SDSC SP2]
     pub(super) workload: Option<PathBuf>,
 
     /// The policies, as a list or repeated [default: all that belong to the market]

@@ -6,6 +6,7 @@
 //! | [`policies`] | `tollgate policies` |
 //! | [`replay`] | `tollgate replay` on the embedded workload and on small files |
 //! | [`gantt`] | the picture of a schedule |
+//! | [`records`] | records of every format, from a file, a folder or standard input |
 //! | [`bad_input`] | one message and an exit code for everything that is wrong |
 //! | [`study`] | `tollgate study` |
 //! | [`study_report`] | `tollgate study report` |
@@ -25,6 +26,7 @@ mod pipes;
 mod policies;
 mod program;
 mod published;
+mod records;
 mod replay;
 mod same_bytes;
 mod study;

@@ -104,7 +104,8 @@ impl<'a> Splitter<'a> {
                         self.key.clear();
                     }
                     b'{' | b'[' => {
-                        if self.begin(byte) {
+                        let began = self.begin(byte);
+                        if began {
                             self.begun = self.line;
                             from = at;
                         }

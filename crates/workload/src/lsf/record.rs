@@ -38,7 +38,8 @@ impl<'a> Record<'a> {
     /// The fields of `text` in the order of `lsb.acct(5)`.
     pub(super) fn split(text: &'a [u8]) -> Result<Self, Finding> {
         let mut words = Words(text);
-        let _type_and_version = words.skip(2)?;
+        // The type and the version.
+        words.skip(2)?;
         let (end, number) = (words.next()?, words.next()?);
         words.skip(2)?;
         let (procs, submit) = (words.next()?, words.next()?);
