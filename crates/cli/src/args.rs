@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::{live, policies, replay, study};
+use crate::{live, policies, replay, study, trace};
 
 /// Decide which jobs a shared cluster should promise to finish, by when and at what price.
 #[derive(Debug, Parser)]
@@ -36,6 +36,7 @@ pub(crate) enum Command {
     /// Print the output of a job.
     Logs(live::act::Args),
     Ledger(live::list::LedgerArgs),
+    Trace(trace::Args),
 }
 
 /// How an answer is written.
@@ -45,8 +46,14 @@ pub(crate) enum Format {
     Table,
     /// One object.
     Json,
-    /// One line a policy, or a claim.
+    /// One line each.
     Csv,
+}
+
+/// Reads a number that may be 0.
+pub(crate) fn whole<N: FromStr>(word: &str) -> Result<N, &'static str> {
+    word.parse()
+        .map_err(|_| "expected a whole number, at least 0")
 }
 
 /// Reads a count.

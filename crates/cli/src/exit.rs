@@ -28,7 +28,7 @@ use tollgate_study::StudyError;
 use tollgate_study::batch::BatchError;
 use tollgate_workload::{OpenError, ReadError, SettingsError};
 
-use crate::voice;
+use crate::voice::{self, counted};
 
 /// Why the program could not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -76,6 +76,28 @@ pub(crate) enum Failure {
     /// A format that this build does not write.
     #[error("{file}: this program writes no Parquet")]
     NoParquet { file: String },
+    /// Nothing says in which format jobs are to be written.
+    #[error("--to: expected a format, for lack of an OUT whose name ends in one")]
+    NoOutputFormat,
+    /// Records whose clocks begin at different instants do not fit into one file.
+    #[error("{other}: its clock does not begin when that of {first} does")]
+    TwoClocks { first: String, other: String },
+    /// Something is wrong with a record, and that was the question.
+    #[error("{}", counted(*findings, "finding"))]
+    Findings { findings: usize },
+    /// The file of a key cannot be read.
+    #[error("--key: {file}: cannot be read: {error}")]
+    Key { file: String, error: io::Error },
+    /// A key that could be guessed.
+    #[error("--key: {file}: expected at least {least} bytes, found {bytes}")]
+    ShortKey {
+        file: String,
+        bytes: usize,
+        least: usize,
+    },
+    /// The system gives no random bytes.
+    #[error("no key can be drawn: {0}")]
+    NoRandomness(String),
     /// A chart shows one schedule.
     #[error("--gantt: expected one policy, got {policies}")]
     GanttOfSeveral { policies: usize },
@@ -180,6 +202,10 @@ impl Failure {
             | Self::HugeMachine { .. }
             | Self::JobsOutToStdout
             | Self::NoParquet { .. }
+            | Self::NoOutputFormat
+            | Self::TwoClocks { .. }
+            | Self::Key { .. }
+            | Self::ShortKey { .. }
             | Self::GanttOfSeveral { .. } => Exit::Usage,
             Self::Input(error) => exit_of_input(&error.cause),
             Self::Study(error) => exit_of_study(error),
@@ -202,6 +228,8 @@ impl Failure {
             | Self::Batch(_)
             | Self::Claims { .. }
             | Self::Report(_)
+            | Self::Findings { .. }
+            | Self::NoRandomness(_)
             | Self::Write { .. }
             | Self::Print(_) => Exit::Failed,
         }
@@ -244,6 +272,13 @@ impl Failure {
             | Self::Rejected
             | Self::JobStatus(_)
             | Self::Report(_)
+            Self::NoOutputFormat => Some("`--to swf` or `--to csv`, or `--out jobs.csv`"),
+            Self::TwoClocks { .. } => Some("convert each on its own"),
+            Self::ShortKey { .. } => Some("`head -c 32 /dev/urandom > KEY` makes a good one"),
+            Self::NoRandomness(_) => Some("give a file of secret bytes with `--key`"),
+            Self::Report(_)
+            | Self::Findings { .. }
+            | Self::Key { .. }
             | Self::Settings(_)
             | Self::Claims { .. }
             | Self::Write { .. }

@@ -8,6 +8,7 @@
 //! | [`replay`] | `tollgate replay` |
 //! | [`study`] | `tollgate study` |
 //! | [`live`] | `tollgate serve` and its clients: `submit`, `status`, .. |
+//! | [`trace`] | `tollgate trace` |
 //! | [`in_order`] | work in parallel, results in order |
 //! | [`progress`] | a bar for long runs on a terminal |
 //! | [`voice`] | what is said on standard error |
@@ -22,6 +23,7 @@ mod policies;
 mod progress;
 mod replay;
 mod study;
+mod trace;
 mod voice;
 
 use std::env;
@@ -52,6 +54,7 @@ fn main() -> ExitCode {
         Command::Release(args) => live::act::act(&args, "release"),
         Command::Logs(args) => live::act::logs(&args),
         Command::Ledger(args) => live::list::ledger(&args),
+        Command::Trace(args) => trace::run(&args),
     };
     exit::conclude(done)
 }

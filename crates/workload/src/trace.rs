@@ -6,7 +6,6 @@ use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
 
 use crate::attempts::{Attempt, Attempts};
 use crate::diagnostics::{Diagnostics, Finding};
-use crate::error::ReadError;
 use crate::extra::ExtraColumns;
 use crate::field;
 use crate::format::Format;
@@ -123,12 +122,18 @@ pub struct Trace {
     pub format: Option<Format>,
     /// The jobs in file order, which is nearly always the order of submission.
     pub jobs: Vec<TraceJob>,
+    /// Which jobs have no estimate, so that their run time stands in for it; empty unless names
+    /// were asked for.
+    pub assumed: AssumedEstimates,
     /// Their SLAs, if the file has any column for them; a row a job.
     pub slas: Option<Vec<TraceSla>>,
     /// Names and how the jobs went, if they were asked for.
     pub metadata: Option<Metadata>,
     /// Columns that tollgate does not know, if there were any.
     pub extra: Option<ExtraColumns>,
+    /// The comments before the first job of an SWF file, without the semicolon, if names were
+    /// asked for; what goes beyond a mebibyte is left out.
+    pub comments: Vec<String>,
     /// Processors of the machine, from the header.
     pub max_procs: Option<u32>,
     /// Nodes of the machine, from the header.
@@ -171,19 +176,58 @@ impl Trace {
     /// filtered: the published subsets contain the jobs that never ran.
     #[must_use]
     pub fn last(mut self, n: usize) -> Self {
-        let before = self.jobs.len().saturating_sub(n);
-        self.jobs.drain(..before);
+        self.drop_first(self.jobs.len().saturating_sub(n));
         self.jobs.shrink_to_fit();
+        self
+    }
+
+    /// Whether the record has an estimate of the job in `row`. If it has none the run time stands
+    /// in for it; that is known only where names were asked for.
+    pub fn has_estimate(&self, row: usize) -> bool {
+        let assumed = self.assumed.by_row.get(row);
+        !assumed.is_some_and(|&assumed| assumed)
+    }
+
+    /// How the job in `row` went, as far as that is known.
+    pub fn usage(&self, row: usize) -> Usage {
+        let metadata = self.metadata.as_ref();
+        let usage = metadata.and_then(|metadata| metadata.usage.get(row));
+        usage.copied().unwrap_or_default()
+    }
+
+    /// Forgets the first `n` jobs.
+    pub(crate) fn drop_first(&mut self, n: usize) {
+        self.jobs.drain(..n);
+        let assumed = &mut self.assumed.by_row;
+        assumed.drain(..n.min(assumed.len()));
         if let Some(slas) = &mut self.slas {
-            slas.drain(..before);
+            slas.drain(..n);
         }
         if let Some(metadata) = &mut self.metadata {
-            metadata.drop_first(before);
+            metadata.drop_first(n);
         }
         if let Some(extra) = &mut self.extra {
-            extra.drop_first(before);
+            extra.drop_first(n);
         }
-        self
+    }
+
+    /// What is known of the file, with the same columns, without the jobs and the findings.
+    pub(crate) fn header(&self) -> Self {
+        Self {
+            source: self.source.clone(),
+            format: self.format,
+            slas: self.slas.as_ref().map(|_| Vec::new()),
+            metadata: self.metadata.as_ref().map(|_| Metadata::default()),
+            extra: self
+                .extra
+                .as_ref()
+                .map(|extra| ExtraColumns::new(extra.names().to_vec())),
+            comments: self.comments.clone(),
+            max_procs: self.max_procs,
+            max_nodes: self.max_nodes,
+            unix_start: self.unix_start,
+            ..Self::default()
+        }
     }
 
     /// A trace without jobs, ready for a reader that keeps `columns`.
@@ -196,16 +240,6 @@ impl Trace {
         trace
     }
 
-    /// The trace, if it has any job.
-    pub(crate) fn not_empty(self) -> Result<Self, ReadError> {
-        if self.jobs.is_empty() {
-            return Err(ReadError::NoUsableLine {
-                diagnostics: self.diagnostics,
-            });
-        }
-        Ok(self)
-    }
-
     /// Appends a job from `line`, and notes if it is out of order. `latest` is the latest
     /// submit time so far.
     pub(crate) fn push_job(&mut self, job: TraceJob, line: u64, latest: &mut Instant) {
@@ -213,7 +247,30 @@ impl Trace {
             self.diagnostics.record(Finding::OutOfOrder, line);
         }
         *latest = job.submit.max(*latest);
+        if self.metadata.is_some() {
+            let tally = self.diagnostics.count(Finding::RunTimeAsEstimate);
+            self.assumed.by_row.push(tally > self.assumed.tally);
+            self.assumed.tally = tally;
+        }
         self.jobs.push(job);
+    }
+}
+
+/// Which jobs have no estimate: see [`Trace::has_estimate`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AssumedEstimates {
+    by_row: Vec<bool>,
+    /// How often that was found, jobs that are not in the trace any more included.
+    tally: u64,
+}
+
+impl FromIterator<bool> for AssumedEstimates {
+    /// Whether each job has no estimate, a row a job.
+    fn from_iter<I: IntoIterator<Item = bool>>(assumed: I) -> Self {
+        Self {
+            by_row: assumed.into_iter().collect(),
+            tally: 0,
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tollgate_model::Market;
 use tollgate_workload::{Factor, NeverRan, Settings};
 
-use crate::args::{Format, count};
+use crate::args::{Format, count, whole};
 
 /// Learn what each policy would have promised, kept, delayed, refused and earned.
 #[derive(Debug, clap::Args)]
@@ -43,7 +43,7 @@ pub(crate) struct Args {
     /// What the drawn deadlines, budgets and penalty rates depend on
     #[arg(
         long, value_name = "N", default_value_t = Settings::default().seed,
-        value_parser = seed, allow_negative_numbers = true,
+        value_parser = whole::<u64>, allow_negative_numbers = true,
     )]
     pub(super) seed: u64,
 
@@ -212,11 +212,6 @@ impl SlaArgs {
 /// Any number: whether it is a legal one is known to the settings.
 fn number(word: &str) -> Result<f64, &'static str> {
     word.parse().map_err(|_| "expected a number")
-}
-
-fn seed(word: &str) -> Result<u64, &'static str> {
-    word.parse()
-        .map_err(|_| "expected a whole number, at least 0")
 }
 
 fn market_parser() -> impl TypedValueParser<Value = Market> {

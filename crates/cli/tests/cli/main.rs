@@ -10,6 +10,7 @@
 //! | [`bad_input`] | one message and an exit code for everything that is wrong |
 //! | [`study`] | `tollgate study` |
 //! | [`study_report`] | `tollgate study report` |
+//! | [`trace`] | `tollgate trace` |
 //! | [`same_bytes`] | the same input gives the same bytes on any number of threads |
 //! | [`checked`] | every schedule passes its verification |
 //! | [`pipes`] | readers that stop reading |
@@ -30,3 +31,4 @@ mod replay;
 mod same_bytes;
 mod study;
 mod study_report;
+mod trace;
