@@ -113,6 +113,7 @@ fn run(path: &Path) -> Result<(), EngineError> {
         machine,
         journal,
         waiting: Default::default(),
+        placed: Default::default(),
         slots,
         timers: Default::default(),
         client: Default::default(),

@@ -1,6 +1,6 @@
 //! The runner's main thread: what is asked and what happens, one after the other.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
@@ -18,6 +18,7 @@ use super::slots::Slots;
 use super::task::{self, Process, State, Task};
 use super::timers::{Due, Timers};
 use super::{clock, door, fault, log, nice, tree};
+use crate::capacity::Shares;
 use crate::wire::{Answer, Ask, Call, Word};
 use crate::{AttemptKey, Event, KillReason, Launch, Report, Start};
 
@@ -40,7 +41,10 @@ pub(super) struct Keeper {
     pub(super) machine: Machine,
     pub(super) journal: Journal,
     pub(super) tasks: BTreeMap<AttemptKey, Task>,
+    /// Attempts for which no slot is free, in the order in which they were handed in.
     pub(super) waiting: VecDeque<AttemptKey>,
+    /// Attempts in slots. Whoever neither waits nor is here is over.
+    pub(super) placed: BTreeSet<AttemptKey>,
     pub(super) slots: Slots,
     pub(super) timers: Timers,
     pub(super) client: Client,
@@ -58,7 +62,7 @@ impl Keeper {
             self.begin_waiting();
             self.write_down();
             self.client.flush();
-            if self.client.is_there() || self.tasks.values().any(|task| !task.is_over()) {
+            if self.client.is_there() || self.open() > 0 {
                 idle_since = Instant::now();
             } else if idle_since.elapsed() >= self.idle_limit() {
                 break;
@@ -68,6 +72,7 @@ impl Keeper {
             if busy || last_look.elapsed() >= TICK {
                 tree::reap_orphans();
                 self.slots.end_those_held_up(Instant::now());
+                self.renice();
                 last_look = Instant::now();
             }
         }
@@ -83,12 +88,17 @@ impl Keeper {
             .timers
             .next()
             .map(|at| at.saturating_duration_since(now));
-        let runs = self.tasks.values().any(|task| !task.is_over());
+        let runs = self.open() > 0;
         let tick = (runs || !self.unwritten.is_empty()).then_some(TICK);
         let idle = (!self.client.is_there() && !runs)
             .then(|| self.idle_limit().saturating_sub(idle_since.elapsed()));
         let waits = timer.into_iter().chain(tick).chain(idle);
         waits.min().unwrap_or(Duration::from_secs(3600))
+    }
+
+    /// How many attempts are not over.
+    fn open(&self) -> usize {
+        self.waiting.len() + self.placed.len()
     }
 
     fn idle_limit(&self) -> Duration {
@@ -222,8 +232,7 @@ impl Keeper {
             return Ok(());
         }
         self.journal.append(entries)?;
-        let open = self.tasks.values().filter(|task| !task.is_over()).count();
-        self.journal.reserve(open + entries.len())?;
+        self.journal.reserve(self.open() + entries.len())?;
         self.journal.sync()
     }
 
@@ -233,21 +242,22 @@ impl Keeper {
             let Some(attempt) = self.waiting.pop_front() else {
                 return;
             };
-            let most = self.highest_share();
-            let Some(task) = self.tasks.get_mut(&attempt) else {
+            let Some(launch) = self.tasks.get(&attempt).map(|task| task.launch.clone()) else {
                 continue;
             };
-            let launch = task.launch.clone();
-            let nice = match self.machine.capacity.shares {
-                crate::capacity::Shares::Nice => nice::level(launch.share, most),
-                _ => 0,
+            let nice = match self.machine.capacity.shares == Shares::Nice {
+                true => nice::level(launch.share, self.highest_share()),
+                false => 0,
             };
             if let Err(error) = self.slots.give(&self.machine, Order { launch, nice }) {
                 log::say(format_args!("no thread for another task: {error}"));
                 self.waiting.push_front(attempt);
                 return;
             }
-            task.state = State::Starts;
+            self.placed.insert(attempt);
+            if let Some(task) = self.tasks.get_mut(&attempt) {
+                task.state = State::Starts;
+            }
         }
     }
 
@@ -267,6 +277,7 @@ impl Keeper {
         let share = (task.launch.share, task.launch.nodes.len());
         let _ = process.group.set_share(share.0, share.1);
         task.state = State::Runs(process);
+        self.placed.insert(attempt);
         let killed = task.killed;
         self.client.report(Report {
             attempt,
@@ -290,6 +301,7 @@ impl Keeper {
             Event::Started(_) | Event::Lost { .. } => event,
         };
         task.state = State::Over(event.clone());
+        self.placed.remove(&attempt);
         let entry = task::over(attempt, task.started, &event);
         self.unwritten
             .push((entry, Some(Report { attempt, event })));
@@ -365,20 +377,32 @@ impl Keeper {
                 ));
             }
         }
-        if self.machine.capacity.shares == crate::capacity::Shares::Nice {
-            let most = self.highest_share();
-            for task in self.tasks.values() {
-                let process = task.process();
-                process.into_iter().for_each(|process| {
-                    nice::set(process.live.pid(), nice::level(task.launch.share, most));
-                });
+        self.renice();
+    }
+
+    /// Where shares are approached by nice levels: sets them all, since each depends on the highest.
+    fn renice(&self) {
+        if self.machine.capacity.shares != Shares::Nice {
+            return;
+        }
+        let most = self.highest_share();
+        for task in self
+            .placed
+            .iter()
+            .filter_map(|attempt| self.tasks.get(attempt))
+        {
+            if let Some(process) = task.process() {
+                nice::set(process.live.pid(), nice::level(task.launch.share, most));
             }
         }
     }
 
     fn highest_share(&self) -> f64 {
-        let open = self.tasks.values().filter(|task| !task.is_over());
-        open.map(|task| task.launch.share).fold(0.0, f64::max)
+        let placed = self
+            .placed
+            .iter()
+            .filter_map(|attempt| self.tasks.get(attempt));
+        placed.map(|task| task.launch.share).fold(0.0, f64::max)
     }
 
     fn ask_to_end(&mut self, attempt: AttemptKey, why: KillReason) {
