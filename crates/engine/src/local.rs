@@ -31,6 +31,9 @@ pub struct LocalSettings {
     pub other_users: bool,
     /// From asking a task to end until it is made to.
     pub grace: Duration,
+    /// How long a task may take from being begun until its program runs. A folder on a server that
+    /// does not answer can hold it up for ever.
+    pub setup: Duration,
     /// How long a runner stays that nobody is connected to and that runs nothing.
     pub idle: Duration,
     /// Whether control groups are used where they can be. Without them less is enforced.
@@ -52,6 +55,7 @@ impl LocalSettings {
             slots_per_node: 8,
             other_users: false,
             grace: Duration::from_secs(5),
+            setup: Duration::from_secs(30),
             idle: Duration::from_secs(10),
             control_groups: true,
             patience: Duration::from_secs(30),
@@ -65,6 +69,7 @@ impl LocalSettings {
             slots_per_node: self.slots_per_node,
             other_users: self.other_users,
             grace_ms: millis(self.grace),
+            setup_ms: millis(self.setup),
             idle_ms: millis(self.idle),
             control_groups: self.control_groups,
         }

@@ -64,7 +64,7 @@ fn who_finds_no_slot_waits() {
         .into_iter()
         .map(|event| match event {
             Event::Ended(ended) => (ended.status.to_string(), ended.killed),
-            other => panic!("{other:?}"),
+            other @ (Event::Started(_) | Event::Lost { .. }) => panic!("{other:?}"),
         })
         .collect();
     let expected = [

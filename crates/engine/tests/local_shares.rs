@@ -51,9 +51,10 @@ fn ratio(home: &Home, shares: [f64; 2], change: impl FnOnce(&mut LocalEngine, &[
 
 #[test]
 fn shares_are_given() {
-    let home = Home::new();
-    let ratio = ratio(&home, [0.75, 0.25], |_, _| ());
-    assert!(ratio > 1.5, "3:1 came out as {ratio}:1");
+    for home in [Home::new(), Home::without_control_groups()] {
+        let ratio = ratio(&home, [0.75, 0.25], |_, _| ());
+        assert!(ratio > 1.5, "3:1 came out as {ratio}:1");
+    }
 }
 
 #[test]

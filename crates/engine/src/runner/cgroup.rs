@@ -393,3 +393,94 @@ impl Mounts {
         Some(self.of(&mounts::Hierarchy::V1(controller.to_owned()))?.dir)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder with the control files of version 2, which here are ordinary ones.
+    fn unified(dir: &Path) -> Group {
+        for (file, text) in [
+            ("cpu.weight", "100"),
+            ("cpu.stat", "usage_usec 1500\nuser_usec 1000\n"),
+            ("cpuset.cpus", ""),
+            ("memory.max", "max"),
+            ("memory.current", "10"),
+            ("memory.peak", "30"),
+            ("memory.events", "low 0\noom 2\noom_kill 1\n"),
+            ("cgroup.procs", "1\n2\n"),
+            ("cgroup.kill", ""),
+        ] {
+            fs::write(dir.join(file), text).expect("written");
+        }
+        Group {
+            unified: Some(dir.to_owned()),
+            ..Group::default()
+        }
+    }
+
+    #[test]
+    fn version_2_is_written_and_read_by_its_files() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let group = unified(dir.path());
+        let read = |file| fs::read_to_string(dir.path().join(file)).expect("it is there");
+        group.set_share(0.75, 2).expect("set");
+        assert_eq!(read("cpu.weight"), "150");
+        group.set_share(1e-9, 1).expect("set");
+        assert_eq!(&read("cpu.weight")[..1], "1");
+        assert!(group.pin("0,3").expect("pinned"));
+        assert_eq!(read("cpuset.cpus"), "0,3");
+        assert!(group.limit_memory(Some(7 << 20)).expect("limited"));
+        assert_eq!(read("memory.max"), "7340032");
+        assert_eq!(group.cpu(), Some(Span::from_micros(1500)));
+        assert_eq!(group.memory(), Some((10, 30)));
+        assert_eq!(group.out_of_memory_kills(), 1);
+        assert_eq!(group.members().map(|members| members.len()), Some(2));
+        assert!(group.kill());
+        assert_eq!(read("cgroup.kill"), "1");
+    }
+
+    #[test]
+    fn version_2_kills_whole_trees() {
+        let own = Mounts::read().unified().unwrap_or_default();
+        let name = format!("tollgate-test-{}", std::process::id());
+        let made = own.iter().find_map(|dir| make(dir, &name).ok());
+        let Some(dir) = made.filter(|dir| dir.join("cgroup.kill").exists()) else {
+            eprintln!("skipped: no control group of version 2 can be made here");
+            return;
+        };
+        let group = Group {
+            unified: Some(dir.clone()),
+            ..Group::default()
+        };
+        let script = "read line; sleep 600 & setsid sleep 600 & sleep 600";
+        let mut shell = std::process::Command::new("sh")
+            .args(["-c", script])
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        write(&dir, "cgroup.procs", &shell.id().to_string()).expect("joined");
+        drop(shell.stdin.take());
+        while group.members().expect("listed").len() < 4 {
+            std::thread::yield_now();
+        }
+        assert!(group.kill());
+        shell.wait().expect("it ended");
+        while !group.members().expect("listed").is_empty() {
+            std::thread::yield_now();
+        }
+        while fs::remove_dir(&dir).is_err() {
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn without_groups_nothing_is_claimed() {
+        let group = Group::default();
+        assert!(!group.pin("0").expect("nothing to do"));
+        assert!(!group.limit_memory(Some(1)).expect("nothing to do"));
+        assert!(!group.holds_trees() && !group.kill() && !group.can_pin());
+        assert_eq!(group.cpu(), None);
+        assert_eq!(group.members(), None);
+    }
+}

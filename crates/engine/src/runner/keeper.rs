@@ -71,7 +71,8 @@ impl Keeper {
             self.end_what_is_due();
             if busy || last_look.elapsed() >= TICK {
                 tree::reap_orphans();
-                self.slots.end_those_held_up(Instant::now());
+                let limit = self.settings.setup();
+                self.slots.end_those_held_up(Instant::now(), limit);
                 self.renice();
                 last_look = Instant::now();
             }

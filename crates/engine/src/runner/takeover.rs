@@ -34,7 +34,7 @@ impl Keeper {
                     Some(live) => {
                         in_use.insert(header.slot.to_string());
                         self.slots.reserve(header.slot);
-                        self.adopt(attempt, adopt::process(live, header));
+                        self.adopt(attempt, adopt::process(live, *header));
                     }
                 },
             }
