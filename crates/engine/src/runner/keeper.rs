@@ -215,9 +215,18 @@ impl Keeper {
             }
         }
         fault::point("asked");
+        // What is revoked below has to be revoked before it can be taken on again.
+        self.write_down();
+        if !self.unwritten.is_empty() {
+            return Answer::Full("what has ended cannot be recorded".to_owned());
+        }
         let entries: Vec<Entry> = new.values().cloned().map(Entry::Taken).collect();
-        let recorded = self.record(&entries);
-        if let Err(error) = recorded {
+        if let Err(error) = self.record(&entries) {
+            // Some may be in the journal all the same, and are not to be started by the next runner.
+            let revoked = order
+                .into_iter()
+                .map(|attempt| (Entry::Acknowledged(attempt), None));
+            self.unwritten.extend(revoked);
             return Answer::Full(error.to_string());
         }
         fault::point("taken");
@@ -232,8 +241,9 @@ impl Keeper {
         if entries.is_empty() {
             return Ok(());
         }
+        let open = self.open() + entries.len();
+        self.journal.reserve(entries, open)?;
         self.journal.append(entries)?;
-        self.journal.reserve(self.open() + entries.len())?;
         self.journal.sync()
     }
 
@@ -303,6 +313,7 @@ impl Keeper {
         };
         task.state = State::Over(event.clone());
         self.placed.remove(&attempt);
+        self.timers.forget(attempt);
         let entry = task::over(attempt, task.started, &event);
         self.unwritten
             .push((entry, Some(Report { attempt, event })));
@@ -431,11 +442,12 @@ impl Keeper {
     fn signal_end(&mut self, attempt: AttemptKey) {
         let process = self.tasks.get(&attempt).and_then(Task::process);
         if let Some(process) = process {
+            let until = Instant::now() + self.settings.grace();
+            process.live.give_time(until);
             process.live.signal(Signal::TERM);
             // Who is stopped cannot end.
             process.live.signal(Signal::CONT);
-            self.timers
-                .set(Instant::now() + self.settings.grace(), attempt, Due::Force);
+            self.timers.set(until, attempt, Due::Force);
         }
     }
 

@@ -98,7 +98,7 @@ impl Slot {
         wait_without_reaping(birth.pid);
         let wall = Span::from_secs_f64(began.elapsed().as_secs_f64());
         fault::point("ended");
-        tree::end(&self.group, birth.pid, &order.launch.attempt.to_string());
+        tree::end(&self.group, &live, &order.launch.attempt.to_string());
         match live.reap(sys::reap) {
             Ok((status, usage)) => end_of(&birth, || Ended {
                 status,
