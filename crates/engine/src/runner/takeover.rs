@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::cgroup::Group;
+use super::group::Group;
 use super::journal::Entry;
 use super::keeper::Keeper;
 use super::recall::{self, Trace};

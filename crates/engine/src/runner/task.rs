@@ -5,7 +5,7 @@ use std::time;
 
 use tollgate_model::Span;
 
-use super::cgroup::Group;
+use super::group::Group;
 use super::journal::Entry;
 use super::live::Live;
 use super::meter::Meter;

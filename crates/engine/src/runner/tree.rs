@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-use super::cgroup::Group;
+use super::group::Group;
 use super::live::Live;
 use super::process;
 
