@@ -252,6 +252,10 @@ impl Failure {
             Self::GanttOfSeveral { .. } => Some("choose the one to be drawn with `--policy`"),
             Self::Finished(error) => error.hint(),
             Self::Batch(error) => Some(error.hint()),
+            Self::NoOutputFormat => Some("`--to swf` or `--to csv`, or `--out jobs.csv`"),
+            Self::TwoClocks { .. } => Some("convert each on its own"),
+            Self::ShortKey { .. } => Some("`head -c 32 /dev/urandom > KEY` makes a good one"),
+            Self::NoRandomness(_) => Some("give a file of secret bytes with `--key`"),
             Self::NoData => Some("say which with `--data DIR` or TOLLGATE_DATA"),
             Self::Folder(error) => error.hint(),
             Self::Serve(ServeError::Start(StartError::Store(error))) => error.hint(),
@@ -272,10 +276,6 @@ impl Failure {
             | Self::Rejected
             | Self::JobStatus(_)
             | Self::Report(_)
-            Self::NoOutputFormat => Some("`--to swf` or `--to csv`, or `--out jobs.csv`"),
-            Self::TwoClocks { .. } => Some("convert each on its own"),
-            Self::ShortKey { .. } => Some("`head -c 32 /dev/urandom > KEY` makes a good one"),
-            Self::NoRandomness(_) => Some("give a file of secret bytes with `--key`"),
             Self::Report(_)
             | Self::Findings { .. }
             | Self::Key { .. }
