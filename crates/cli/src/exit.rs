@@ -276,7 +276,6 @@ impl Failure {
             | Self::Rejected
             | Self::JobStatus(_)
             | Self::Report(_)
-            Self::Report(_)
             | Self::Findings { .. }
             | Self::Key { .. }
             | Self::Settings(_)
