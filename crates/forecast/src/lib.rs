@@ -43,7 +43,7 @@ pub use expert::Expert;
 pub use forecaster::{Forecast, Forecaster, Summary, Unusable};
 pub use lowess::lowess;
 pub use mode::{Threshold, Triggers};
-pub use record::{ClassId, Job, Record};
+pub use record::{ClassId, Context, Job, Record};
 pub use saved::{OtherVersion, Saved, VERSION};
 pub use score::{Held, Score};
 pub use stage::Stage;

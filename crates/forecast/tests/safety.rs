@@ -29,7 +29,7 @@ prop_compose! {
         runtime in span(),
     ) -> Record {
         Record {
-            job: Job { class: ClassId(class), procs, request },
+            job: Job { class: ClassId(class), procs, request, context: tollgate_forecast::Context::default() },
             submit: Instant::from_micros(submit),
             finish: Instant::from_micros(finish),
             runtime,
@@ -89,7 +89,7 @@ fn ended(class: u32, runtime: Span) -> Record {
         job: Job {
             class: ClassId(class),
             procs: 1,
-            request: None,
+            request: None, context: tollgate_forecast::Context::default(),
         },
         submit: Instant::ZERO,
         finish: Instant::ZERO,

@@ -62,6 +62,12 @@ impl Arma {
         })
     }
 
+    /// Fits a model to the differences of `values`: an ARIMA model of orders p, 1, q (Box & Jenkins
+    /// 1976). None where [`Self::fit`] gives none.
+    pub fn fit_differences(values: &[f64], order: Order) -> Option<Self> {
+        Self::fit(&differences(values), order)
+    }
+
     /// The coefficients of past values, the latest first.
     pub fn ar(&self) -> &[f64] {
         &self.ar
@@ -88,6 +94,12 @@ impl Arma {
         ahead.is_finite().then_some(ahead)
     }
 
+    /// One step ahead of `values` for a model of their differences; none where [`Self::forecast`]
+    /// gives none.
+    pub fn forecast_integrated(&self, values: &[f64]) -> Option<f64> {
+        Some(values.last()? + self.forecast(&differences(values))?)
+    }
+
     /// One step ahead, with the latest of `shocks` first.
     fn ahead(&self, values: &[f64], shocks: &[f64; MAX_COLUMNS]) -> f64 {
         let past = values.iter().rev().map(|value| value - self.mean);
@@ -95,6 +107,10 @@ impl Arma {
         let average: f64 = self.ma().iter().zip(shocks).map(|(c, e)| c * e).sum();
         self.mean + regression + average
     }
+}
+
+fn differences(values: &[f64]) -> Vec<f64> {
+    values.windows(2).map(|pair| pair[1] - pair[0]).collect()
 }
 
 /// The shocks of an autoregression of `order` by Yule-Walker; zero for the first `order`.
