@@ -10,7 +10,7 @@ mod kpss;
 use std::collections::BTreeMap;
 
 pub use auto_arima::AutoArima;
-pub use auto_ets::{AutoEts, Ets};
+pub use auto_ets::{AutoEts, Ets, States};
 pub use kpss::kpss;
 use tollgate_model::Span;
 
@@ -105,6 +105,9 @@ impl Past {
             self.runs.remove(0);
         }
         self.runs.push(ln_run);
+        if let Some(ets) = &mut self.ets {
+            ets.learn(ln_run);
+        }
         self.age += 1;
         let first = self.ets.is_none() || self.arima.is_none();
         if self.age >= CHOOSE_EVERY || (first && self.age >= CHOOSE_EVERY / 2) {
@@ -126,7 +129,7 @@ impl Past {
 
     fn by_ets(&self) -> Option<f64> {
         let model = self.ets.as_ref();
-        model.map_or_else(|| self.last(), |model| Some(model.forecast(&self.runs)))
+        model.map_or_else(|| self.last(), |model| Some(model.forecast()))
     }
 
     fn by_arima(&self) -> Option<f64> {

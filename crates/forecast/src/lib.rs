@@ -9,6 +9,7 @@
 //! | [`record`] | what is known of a job when it is handed in, and when it has ended |
 //! | [`forecaster`] | [`Forecaster`]: learn and forecast |
 //! | [`expert`] | the methods |
+//! | [`baseline`] | what the field would forecast, to be measured against |
 //! | [`lowess`](mod@lowess) | robust local regression, which tells odd run times |
 //! | [`mode`] | when a run time is odd, and whether the mode has changed |
 //! | [`stage`] | how well a class is known |
@@ -20,6 +21,7 @@
 //! source: the same jobs in the same order give the same forecasts, byte for byte.
 
 mod aggregate;
+pub mod baseline;
 mod bounds;
 mod class;
 pub mod evaluate;

@@ -36,7 +36,7 @@ impl AutoArima {
         let orders = (0..=MOST).flat_map(|ar| (0..=MOST).map(move |ma| Order { ar, ma }));
         let fitted = orders.filter_map(|order| {
             let model = Arma::fit(&series, order)?;
-            let shocks = model.shocks(&series)?;
+            let shocks = model.shocks(&series);
             Some((criterion(shocks.into_iter(), order.ar + order.ma), Some(model)))
         });
         let best = fitted.fold(flat, |best, next| if next.0 < best.0 { next } else { best });

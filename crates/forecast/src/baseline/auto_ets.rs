@@ -27,18 +27,42 @@ pub struct Ets {
     pub trend: f64,
 }
 
+/// The level and the trend after some values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct States {
+    /// Where the series is.
+    pub level: f64,
+    /// How far it moves at each step.
+    pub trend: f64,
+}
+
 impl Ets {
-    /// The sum of squared one-step errors over `values`, and the forecast of the next one.
-    pub fn smooth(&self, values: &[f64]) -> (f64, f64) {
-        let (mut level, mut trend, mut squares) = (self.level, self.trend, 0.0);
-        for value in values {
-            let expected = level + self.phi * trend;
-            let error = value - expected;
-            squares += error * error;
-            level = expected + self.alpha * error;
-            trend = self.phi * trend + self.beta * error;
-        }
-        (squares, level + self.phi * trend)
+    /// The sum of squared one-step errors over `values`, and the states after them.
+    pub fn smooth(&self, values: &[f64]) -> (f64, States) {
+        let start = States {
+            level: self.level,
+            trend: self.trend,
+        };
+        values.iter().fold((0.0, start), |(squares, states), value| {
+            let (error, states) = self.step(states, *value);
+            (squares + error * error, states)
+        })
+    }
+
+    /// The forecast of the next value.
+    pub fn ahead(&self, states: States) -> f64 {
+        states.level + self.phi * states.trend
+    }
+
+    /// How far off the forecast of `value` was, and the states after it.
+    fn step(&self, states: States, value: f64) -> (f64, States) {
+        let expected = self.ahead(states);
+        let error = value - expected;
+        let next = States {
+            level: expected + self.alpha * error,
+            trend: self.phi * states.trend + self.beta * error,
+        };
+        (error, next)
     }
 
     /// The model with these constants and the initial states that fit `values` best: errors are
@@ -51,24 +75,22 @@ impl Ets {
             level: values[0],
             trend: 0.0,
         };
-        // How the error at each step moves with the initial level and trend.
-        let (mut by_level, mut by_trend) = ([1.0, 0.0], [0.0, 1.0]);
-        let (mut level, mut trend) = (model.level, 0.0);
+        // How much of an initial level, and of an initial trend, is left in the states.
+        let (mut of_level, mut of_trend) = ([1.0, 0.0], [0.0, 1.0]);
+        let mut states = model.smooth(&[]).1;
         let (mut ll, mut lt, mut tt, mut le, mut te) = (0.0, 0.0, 0.0, 0.0, 0.0);
         for value in values {
-            let expected = level + phi * trend;
-            let error = value - expected;
-            let l = by_level[0] + phi * by_level[1];
-            let t = by_trend[0] + phi * by_trend[1];
+            let (error, next) = model.step(states, *value);
+            let l = of_level[0] + phi * of_level[1];
+            let t = of_trend[0] + phi * of_trend[1];
             ll += l * l;
             lt += l * t;
             tt += t * t;
             le += l * error;
             te += t * error;
-            level = expected + alpha * error;
-            trend = phi * trend + beta * error;
-            by_level = [l * (1.0 - alpha), phi * by_level[1] - beta * l];
-            by_trend = [t * (1.0 - alpha), phi * by_trend[1] - beta * t];
+            states = next;
+            of_level = [l * (1.0 - alpha), phi * of_level[1] - beta * l];
+            of_trend = [t * (1.0 - alpha), phi * of_trend[1] - beta * t];
         }
         let determinant = ll * tt - lt * lt;
         if trending && determinant > 1e-9 * ll * tt {
@@ -202,9 +224,12 @@ fn simplex(
 }
 
 /// The form with the least AICc, as in Hyndman et al. (2008, ch. 5) without seasons and
-/// multiplicative errors.
+/// multiplicative errors, and the states it has come to.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct AutoEts(Ets);
+pub struct AutoEts {
+    model: Ets,
+    states: States,
+}
 
 impl AutoEts {
     /// The model of `values`; none for fewer than 10.
@@ -216,16 +241,24 @@ impl AutoEts {
         let best = fitted
             .into_iter()
             .reduce(|best, next| if next.0 < best.0 { next } else { best });
-        best.map(|(_, model)| Self(model))
+        best.map(|(_, model)| Self {
+            model,
+            states: model.smooth(values).1,
+        })
     }
 
     /// The model that was chosen.
     pub const fn model(&self) -> &Ets {
-        &self.0
+        &self.model
     }
 
-    /// One step ahead of `values`, from the initial states of the values it was chosen on.
-    pub fn forecast(&self, values: &[f64]) -> f64 {
-        self.0.smooth(values).1
+    /// One step ahead.
+    pub fn forecast(&self) -> f64 {
+        self.model.ahead(self.states)
+    }
+
+    /// Takes in the next value.
+    pub fn learn(&mut self, value: f64) {
+        self.states = self.model.step(self.states, value).1;
     }
 }

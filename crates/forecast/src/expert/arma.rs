@@ -84,14 +84,28 @@ impl Arma {
         if values.len() < self.ar.len() {
             return None;
         }
+        let recent = self.filter(values, |_| {});
+        let ahead = self.ahead(values, &recent);
+        ahead.is_finite().then_some(ahead)
+    }
+
+    /// What the model did not foresee of each of `values` but the first p.
+    pub(crate) fn shocks(&self, values: &[f64]) -> Vec<f64> {
+        let mut shocks = Vec::with_capacity(values.len());
+        self.filter(values, |shock| shocks.push(shock));
+        shocks
+    }
+
+    /// Hands on each shock, and gives the last ones, the latest first.
+    fn filter(&self, values: &[f64], mut each: impl FnMut(f64)) -> [f64; MAX_COLUMNS] {
         let mut shocks = [0.0; MAX_COLUMNS];
         for t in self.ar.len()..values.len() {
             let shock = values[t] - self.ahead(&values[..t], &shocks);
             shocks.rotate_right(1);
             shocks[0] = shock;
+            each(shock);
         }
-        let ahead = self.ahead(values, &shocks);
-        ahead.is_finite().then_some(ahead)
+        shocks
     }
 
     /// One step ahead of `values` for a model of their differences; none where [`Self::forecast`]
