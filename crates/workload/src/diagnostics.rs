@@ -57,6 +57,16 @@ pub enum Field {
     Budget,
     /// What each second of delay costs.
     Penalty,
+    /// How long it waited for its start.
+    Wait,
+    /// The processor time that it used.
+    CpuTime,
+    /// The most memory that it had.
+    PeakMemory,
+    /// The memory that it asked for.
+    RequestedMemory,
+    /// How it ended.
+    Status,
 }
 
 impl Field {
@@ -73,6 +83,11 @@ impl Field {
             Self::Deadline => "deadline",
             Self::Budget => "budget",
             Self::Penalty => "penalty rate",
+            Self::Wait => "wait",
+            Self::CpuTime => "processor time",
+            Self::PeakMemory => "peak memory",
+            Self::RequestedMemory => "requested memory",
+            Self::Status => "status",
         }
     }
 
@@ -85,6 +100,10 @@ impl Field {
             Self::Procs => "1 to 10 million",
             Self::Deadline => "more than 0 and at most 1e11 seconds",
             Self::Budget | Self::Penalty => "0 to 1e12 credits",
+            Self::Wait => "0 to 1e11 seconds",
+            Self::CpuTime => "0 to 1e11 seconds a processor",
+            Self::PeakMemory | Self::RequestedMemory => "0 to 16 TiB a processor",
+            Self::Status => "a word or code of the format",
         }
     }
 }
@@ -141,8 +160,8 @@ pub enum Finding {
     AssumedUtc,
     /// No run time is given: the job is taken as one that never ran.
     NoRunTime,
-    /// A deadline, budget or penalty rate that is no number or out of range: taken as missing.
-    UnusableSla(Field),
+    /// A value that a job can do without and that makes no sense: taken as missing.
+    Unusable(Field),
     /// A known header directive without a whole number after it.
     DirectiveNotANumber,
     /// A header directive that contradicts an earlier one: the first counts.
@@ -175,7 +194,7 @@ impl Finding {
             | Self::AssumedOrder
             | Self::AssumedUtc
             | Self::NoRunTime
-            | Self::UnusableSla(_) => Action::Defaulted,
+            | Self::Unusable(_) => Action::Defaulted,
             Self::DirectiveNotANumber | Self::DirectiveAgain => Action::Ignored,
         }
     }
@@ -218,7 +237,7 @@ impl fmt::Display for Finding {
             Self::AssumedOrder => f.write_str("a known order of columns for lack of a header"),
             Self::AssumedUtc => f.write_str("UTC for lack of a zone"),
             Self::NoRunTime => f.write_str("no run time, taken as never run"),
-            Self::UnusableSla(field) => write!(
+            Self::Unusable(field) => write!(
                 f,
                 "{} taken as missing, expected {}",
                 field.name(),

@@ -9,7 +9,8 @@
 //! | [`pbs`] | accounting records of PBS and Torque |
 //! | [`table`] | tollgate's own job table, CSV with a header: reader and writer |
 //! | [`trace`] | what a reader returns: [`Trace`], [`TraceJob`] and optional columns |
-//! | [`labels`] | users, groups, executables and queues as interned names |
+//! | [`labels`] | users, groups, accounts, executables and queues as interned names |
+//! | [`usage`] | how a job went: wait, processor time, memory, how it ended |
 //! | [`extra`] | columns of a job table that tollgate does not know, passed through |
 //! | [`diagnostics`] | what was skipped, repaired or defaulted on the way, counted by kind |
 //! | [`error`] | why a file cannot be used at all |
@@ -41,6 +42,7 @@ mod records;
 mod rows;
 pub mod settings;
 pub mod sge;
+mod size;
 pub mod sla;
 pub mod slurm;
 pub mod stream;
@@ -48,6 +50,7 @@ pub mod summary;
 pub mod swf;
 pub mod table;
 pub mod trace;
+pub mod usage;
 pub mod workload;
 
 pub use diagnostics::{Action, Diagnostics, Field, Finding, Tally};
@@ -57,4 +60,5 @@ pub use open::{Columns, ReadOptions, open, read};
 pub use settings::{Factor, NeverRan, Settings, SettingsError};
 pub use summary::Summary;
 pub use trace::{Metadata, NodesFrom, Trace, TraceJob, TraceSla};
+pub use usage::{Status, Usage};
 pub use workload::{Arrival, Drawn, Workload};

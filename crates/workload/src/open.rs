@@ -9,6 +9,7 @@ use memchr::memchr;
 
 use crate::error::{BinaryKind, OpenError, ReadError};
 use crate::trace::Trace;
+use crate::usage::Usage;
 use crate::{pbs, sge, slurm, swf, table};
 
 /// What a reader keeps of each job.
@@ -17,8 +18,18 @@ pub enum Columns {
     /// What a policy or a world needs: 40 bytes a job.
     #[default]
     Core,
-    /// Users, groups, executables and queues as well: 16 bytes more, and the names.
+    /// Names and how the job went as well: 92 bytes more, and the names.
     All,
+}
+
+impl Columns {
+    /// How a job went as `read` finds out, if that is to be kept.
+    pub(crate) fn usage(self, read: impl FnOnce() -> Usage) -> Usage {
+        match self {
+            Self::Core => Usage::default(),
+            Self::All => read(),
+        }
+    }
 }
 
 /// How a trace is read.

@@ -4,11 +4,12 @@
 //! Chapin et al., "Benchmarks and standards for the evaluation of parallel job schedulers",
 //! JSSPP 1999. Real files bend the format, so: blanks of any kind and number separate fields,
 //! fields may have fractions, fewer than 18 will do (fewer than 5 will not), and what comes
-//! after them is not looked at. Neither are fields that tollgate does not use.
+//! after them is not looked at, but for MetaCentrum's list of nodes. Neither are fields that
+//! tollgate does not use.
 
 use std::io::BufRead;
 
-use tollgate_model::Instant;
+use tollgate_model::{Instant, Span};
 
 use crate::diagnostics::{Field, Finding};
 use crate::error::ReadError;
@@ -16,12 +17,19 @@ use crate::field;
 use crate::lines::{Line, for_each_line};
 use crate::number::millionths;
 use crate::open::ReadOptions;
-use crate::trace::{Trace, TraceJob};
+use crate::trace::{Names, Trace, TraceJob};
+use crate::usage::{Status, Usage};
+
+/// Memory is counted in units of so many bytes.
+const KIBI: u64 = 1024;
 
 /// Reads every record of `reader`; lines that are none are counted and left out.
 ///
 /// - processors: allocated (field 5) if positive, else requested (field 8), else 1;
-/// - estimate: requested time (field 9) if positive, else the run time.
+/// - estimate: requested time (field 9) if positive, else the run time;
+/// - usage: wait, processor time, memory, requested memory and status (fields 3, 6, 7, 10 and 11),
+///   times and memory multiplied by the processors. The format has only the mean memory, which
+///   stands in for the peak.
 ///
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no line was a job.
@@ -94,7 +102,7 @@ impl Reader {
     fn record(&mut self, text: &[u8], line: u64) -> Result<(), Finding> {
         let record = Record::split(text)?;
         let job = self.job(&record, line)?;
-        self.names(&record, line);
+        self.metadata(&record, job.procs, line);
         self.trace.push_job(job, line, &mut self.latest);
         Ok(())
     }
@@ -133,65 +141,128 @@ impl Reader {
         })
     }
 
-    fn names(&mut self, record: &Record<'_>, line: u64) {
+    fn metadata(&mut self, record: &Record<'_>, procs: u32, line: u64) {
         let Some(metadata) = &mut self.trace.metadata else {
             return;
         };
-        let mut lossy = false;
-        for (column, text) in [
-            (&mut metadata.user, record.user),
-            (&mut metadata.group, record.group),
-            (&mut metadata.executable, record.executable),
-            (&mut metadata.queue, record.queue),
-        ] {
-            let known = text.filter(|&text| text != b"-1");
-            column.push(known.map(|text| field::utf8(text, &mut lossy)).as_deref());
+        let mut notes = Vec::new();
+        let usage = usage(record, procs, &mut notes);
+        if metadata.push(names(record), usage) {
+            notes.push(Finding::NameNotUtf8);
         }
-        if lossy {
-            self.trace.diagnostics.record(Finding::NameNotUtf8, line);
+        for note in notes {
+            self.trace.diagnostics.record(note, line);
         }
     }
 }
 
-/// The fields of one line that are used, as text.
+fn names<'a>(record: &Record<'a>) -> Names<'a> {
+    let known = |text: Option<&'a [u8]>| text.filter(|&text| text != b"-1").unwrap_or_default();
+    Names {
+        user: known(record.user),
+        group: known(record.group),
+        account: &[],
+        executable: known(record.executable),
+        queue: known(record.queue),
+    }
+}
+
+/// How a job on `procs` processors went. Times and memory are given by processor.
+fn usage(record: &Record<'_>, procs: u32, notes: &mut Vec<Finding>) -> Usage {
+    let (unit, share) = match record.is_metacentrum() {
+        true => (1, 1),
+        false => (KIBI, u64::from(procs)),
+    };
+    let mut memory = |text: Option<&[u8]>, field| {
+        let read = text.map_or(Ok(None), |text| field::bytes(text, unit, field));
+        field::usable(read, field, notes).map(|bytes| bytes.times(share))
+    };
+    let used = record.memory.filter(|_| !record.is_metacentrum());
+    let peak_memory = memory(used, Field::PeakMemory);
+    let requested_memory = memory(record.requested_memory, Field::RequestedMemory);
+    let mut span = |text: Option<&[u8]>, field| {
+        let read = text.map_or(Ok(None), |text| field::known_span(text, field));
+        field::usable(read, field, notes)
+    };
+    let wait = span(Some(record.wait), Field::Wait);
+    let cpu_time = record.cpu_time.filter(|_| !record.is_metacentrum());
+    let cpu_time = span(cpu_time, Field::CpuTime)
+        .map(|span| Span::from_micros(span.as_micros().saturating_mul(i64::from(procs))));
+    let status = field::usable(status(record.status), Field::Status, notes);
+    let usage = Usage {
+        wait,
+        cpu_time,
+        peak_memory,
+        requested_memory,
+        status: status.unwrap_or_default(),
+    };
+    field::settle_usage(usage, procs, notes)
+}
+
+/// Field 11. Of a job that was checkpointed, 2 is a part that was followed by others, and 3 and
+/// 4 are how the last part ended.
+fn status(text: Option<&[u8]>) -> Result<Option<Status>, Finding> {
+    match text {
+        None | Some(b"-1" | b"2") => Ok(None),
+        Some(b"1" | b"3") => Ok(Some(Status::Completed)),
+        Some(b"0" | b"4") => Ok(Some(Status::Failed)),
+        Some(b"5") => Ok(Some(Status::Cancelled)),
+        Some(_) => Err(Finding::Unusable(Field::Status)),
+    }
+}
+
+/// The fields of one line, as text; whatever comes after the fifth may be missing.
 #[derive(Default)]
 struct Record<'a> {
     number: &'a [u8],
     submit: &'a [u8],
+    wait: &'a [u8],
     runtime: &'a [u8],
     allocated: &'a [u8],
+    cpu_time: Option<&'a [u8]>,
+    memory: Option<&'a [u8]>,
     requested: Option<&'a [u8]>,
     estimate: Option<&'a [u8]>,
+    requested_memory: Option<&'a [u8]>,
+    status: Option<&'a [u8]>,
     user: Option<&'a [u8]>,
     group: Option<&'a [u8]>,
     executable: Option<&'a [u8]>,
     queue: Option<&'a [u8]>,
+    rest: &'a [u8],
 }
 
 impl<'a> Record<'a> {
     fn split(text: &'a [u8]) -> Result<Self, Finding> {
         let mut fields = Fields(text);
         let mut required = || fields.next().ok_or(Finding::TooFewFields);
-        let (number, submit) = (required()?, required()?);
-        let _wait = required()?;
-        let (runtime, allocated) = (required()?, required()?);
-        // Fields 8, 9 and 12 to 15; the average processor time and memory of 6 and 7, the
-        // memory and status of 10 and 11 are passed over.
-        let (requested, estimate) = (fields.nth(2), fields.next());
-        let (user, group) = (fields.nth(2), fields.next());
-        let (executable, queue) = (fields.next(), fields.next());
         Ok(Self {
-            number,
-            submit,
-            runtime,
-            allocated,
-            requested,
-            estimate,
-            user,
-            group,
-            executable,
-            queue,
+            number: required()?,
+            submit: required()?,
+            wait: required()?,
+            runtime: required()?,
+            allocated: required()?,
+            cpu_time: fields.next(),
+            memory: fields.next(),
+            requested: fields.next(),
+            estimate: fields.next(),
+            requested_memory: fields.next(),
+            status: fields.next(),
+            user: fields.next(),
+            group: fields.next(),
+            executable: fields.next(),
+            queue: fields.next(),
+            rest: fields.0,
         })
+    }
+
+    /// Whether the record is of MetaCentrum's variant: a list of nodes in braces follows the 18
+    /// fields. It has the requested memory of the whole job in bytes, and mere placeholders for
+    /// what was used.
+    fn is_metacentrum(&self) -> bool {
+        Fields(self.rest)
+            .nth(3)
+            .is_some_and(|field| field.starts_with(b"{"))
     }
 }
 

@@ -7,8 +7,10 @@ use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
 use crate::diagnostics::{Diagnostics, Finding};
 use crate::error::ReadError;
 use crate::extra::ExtraColumns;
+use crate::field;
 use crate::labels::Labels;
 use crate::open::Columns;
+use crate::usage::Usage;
 
 /// A job as a trace records it. The truth: a policy never sees this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,31 +39,66 @@ pub struct TraceSla {
     pub penalty: Option<CreditsPerSecond>,
 }
 
-/// Who handed the jobs in, and what they were: columns with a row a job.
+/// Who handed the jobs in, what they were and how they went: columns with a row a job.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Metadata {
     /// The user.
     pub user: Labels,
     /// The user's group.
     pub group: Labels,
-    /// What was run.
+    /// What the job was charged to: an account, or a project.
+    pub account: Labels,
+    /// What was run: the program, or the name of the job where that is all there is.
     pub executable: Labels,
     /// The queue that it was handed to.
     pub queue: Labels,
+    /// How it went.
+    pub usage: Vec<Usage>,
 }
 
 impl Metadata {
+    /// Appends the row of the next job. A name that is empty is not known; whether one was no
+    /// UTF-8 is returned.
+    pub(crate) fn push(&mut self, names: Names<'_>, usage: Usage) -> bool {
+        let mut lossy = false;
+        for (column, text) in [
+            (&mut self.user, names.user),
+            (&mut self.group, names.group),
+            (&mut self.account, names.account),
+            (&mut self.executable, names.executable),
+            (&mut self.queue, names.queue),
+        ] {
+            let known = (!text.is_empty()).then(|| field::utf8(text, &mut lossy));
+            column.push(known.as_deref());
+        }
+        self.usage.push(usage);
+        lossy
+    }
+
     fn drop_first(&mut self, n: usize) {
         let Self {
             user,
             group,
+            account,
             executable,
             queue,
+            usage,
         } = self;
-        for column in [user, group, executable, queue] {
+        for column in [user, group, account, executable, queue] {
             column.drop_first(n);
         }
+        usage.drain(..n);
     }
+}
+
+/// The names in a record; empty where it has none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Names<'a> {
+    pub(crate) user: &'a [u8],
+    pub(crate) group: &'a [u8],
+    pub(crate) account: &'a [u8],
+    pub(crate) executable: &'a [u8],
+    pub(crate) queue: &'a [u8],
 }
 
 /// The jobs of a file, and everything worth saying about them.
@@ -73,7 +110,7 @@ pub struct Trace {
     pub jobs: Vec<TraceJob>,
     /// Their SLAs, if the file has any column for them; a row a job.
     pub slas: Option<Vec<TraceSla>>,
-    /// Users, groups, executables and queues, if they were asked for.
+    /// Names and how the jobs went, if they were asked for.
     pub metadata: Option<Metadata>,
     /// Columns that tollgate does not know, if there were any.
     pub extra: Option<ExtraColumns>,
@@ -211,14 +248,19 @@ mod tests {
                 procs: 1,
             });
             let name = number.to_string();
-            for column in [
-                &mut metadata.user,
-                &mut metadata.group,
-                &mut metadata.executable,
-                &mut metadata.queue,
-            ] {
-                column.push(Some(&name));
-            }
+            let [user, group, account, executable, queue] = [name.as_bytes(); 5];
+            let names = Names {
+                user,
+                group,
+                account,
+                executable,
+                queue,
+            };
+            let usage = Usage {
+                wait: Some(Span::from_secs(number as i64)),
+                ..Usage::default()
+            };
+            metadata.push(names, usage);
             extra.push(&name);
             slas.push(TraceSla {
                 deadline: Some(Span::from_secs(number as i64 + 1)),
@@ -232,7 +274,9 @@ mod tests {
         let cut = trace.clone().last(2);
         assert_eq!(cut.jobs[0].number, 3);
         assert_eq!(cut.slas.unwrap()[0].deadline, Some(Span::from_secs(4)));
-        assert_eq!(cut.metadata.unwrap().queue.get(1), Some("4"));
+        let metadata = cut.metadata.unwrap();
+        assert_eq!(metadata.queue.get(1), Some("4"));
+        assert_eq!(metadata.usage[1].wait, Some(Span::from_secs(4)));
         assert_eq!(cut.extra.unwrap().row(0).next(), Some("3"));
         assert_eq!(trace.clone().last(9), trace);
         assert!(trace.last(0).jobs.is_empty());

@@ -277,9 +277,7 @@ fn slas_that_cannot_be_count_as_missing() {
          2 lines defaulted: penalty rate taken as missing, expected 0 to 1e12 credits (lines 3, 4)"
     );
     assert_eq!(
-        trace
-            .diagnostics
-            .count(Finding::UnusableSla(Field::Deadline)),
+        trace.diagnostics.count(Finding::Unusable(Field::Deadline)),
         3
     );
     let deadlines: Vec<_> = trace.slas.unwrap().iter().map(|sla| sla.deadline).collect();

@@ -4,9 +4,10 @@ use std::io::Write;
 
 use super::header::Column;
 use crate::trace::Trace;
+use crate::usage::Status;
 
-/// Writes `trace` as a job table: the five columns that every job has, then names, SLAs and
-/// unknown columns as far as the trace holds any. Reading it back gives the same jobs.
+/// Writes `trace` as a job table: the five columns that every job has, then names, SLAs, usage
+/// and unknown columns as far as the trace holds any. Reading it back gives the same jobs.
 ///
 /// # Errors
 /// Those of the writer.
@@ -39,6 +40,12 @@ fn columns_of(trace: &Trace) -> Vec<Column> {
         Column::User | Column::Group | Column::Executable | Column::Queue => {
             trace.metadata.is_some()
         }
+        Column::Account
+        | Column::Wait
+        | Column::CpuTime
+        | Column::PeakMemory
+        | Column::RequestedMemory
+        | Column::Status => (0..trace.jobs.len()).any(|row| !cell(trace, row, column).is_empty()),
         Column::Deadline | Column::Budget | Column::Penalty => trace.slas.is_some(),
     };
     Column::ALL
@@ -55,6 +62,8 @@ fn cell(trace: &Trace, row: usize, column: Column) -> String {
         .map(|slas| slas[row])
         .unwrap_or_default();
     let names = trace.metadata.as_ref();
+    let usage = names.and_then(|names| names.usage.get(row).copied());
+    let usage = usage.unwrap_or_default();
     match column {
         Column::JobId => job.number.to_string(),
         Column::Submit => job.submit.to_string(),
@@ -63,11 +72,17 @@ fn cell(trace: &Trace, row: usize, column: Column) -> String {
         Column::Estimate => job.estimate.to_string(),
         Column::User => known(names.and_then(|names| names.user.get(row))),
         Column::Group => known(names.and_then(|names| names.group.get(row))),
+        Column::Account => known(names.and_then(|names| names.account.get(row))),
         Column::Executable => known(names.and_then(|names| names.executable.get(row))),
         Column::Queue => known(names.and_then(|names| names.queue.get(row))),
         Column::Deadline => known(sla.deadline),
         Column::Budget => known(sla.budget),
         Column::Penalty => known(sla.penalty),
+        Column::Wait => known(usage.wait),
+        Column::CpuTime => known(usage.cpu_time),
+        Column::PeakMemory => known(usage.peak_memory),
+        Column::RequestedMemory => known(usage.requested_memory),
+        Column::Status => known(Some(usage.status).filter(|&status| status != Status::Unknown)),
     }
 }
 
