@@ -147,7 +147,8 @@ impl Reader {
         };
         let mut notes = Vec::new();
         let usage = usage(record, procs, &mut notes);
-        if metadata.push(names(record), usage) {
+        let estimated = field::is_positive_span(record.estimate, Field::Estimate);
+        if metadata.push(names(record), usage, estimated) {
             notes.push(Finding::NameNotUtf8);
         }
         for note in notes {

@@ -54,12 +54,15 @@ pub struct Metadata {
     pub queue: Labels,
     /// How it went.
     pub usage: Vec<Usage>,
+    /// Whether its user said how long it would run. Where not, the estimate of the job is its run
+    /// time, which nobody knew when it was handed in.
+    pub estimated: Vec<bool>,
 }
 
 impl Metadata {
     /// Appends the row of the next job. A name that is empty is not known; whether one was no
     /// UTF-8 is returned.
-    pub(crate) fn push(&mut self, names: Names<'_>, usage: Usage) -> bool {
+    pub(crate) fn push(&mut self, names: Names<'_>, usage: Usage, estimated: bool) -> bool {
         let mut lossy = false;
         for (column, text) in [
             (&mut self.user, names.user),
@@ -72,6 +75,7 @@ impl Metadata {
             column.push(known.as_deref());
         }
         self.usage.push(usage);
+        self.estimated.push(estimated);
         lossy
     }
 
@@ -83,11 +87,13 @@ impl Metadata {
             executable,
             queue,
             usage,
+            estimated,
         } = self;
         for column in [user, group, account, executable, queue] {
             column.drop_first(n);
         }
         usage.drain(..n);
+        estimated.drain(..n);
     }
 }
 
@@ -260,7 +266,7 @@ mod tests {
                 wait: Some(Span::from_secs(number as i64)),
                 ..Usage::default()
             };
-            metadata.push(names, usage);
+            metadata.push(names, usage, number % 2 == 0);
             extra.push(&name);
             slas.push(TraceSla {
                 deadline: Some(Span::from_secs(number as i64 + 1)),
