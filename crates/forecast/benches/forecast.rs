@@ -50,7 +50,8 @@ fn site(noise: f64) -> Vec<Record> {
             job: Job {
                 class: ClassId(class),
                 procs: 1 << (class % 5),
-                request: Some(Span::from_secs(36_000)), context: tollgate_forecast::Context::default(),
+                request: Some(Span::from_secs(36_000)),
+                context: tollgate_forecast::Context::default(),
             },
             submit,
             finish: submit + runtime,

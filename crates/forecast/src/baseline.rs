@@ -17,13 +17,11 @@ use tollgate_model::Span;
 use crate::record::{ClassId, Job, ln_secs, span_of};
 
 /// How many baselines there are.
-pub const N_BASELINES: usize = 5;
+pub const N_BASELINES: usize = 4;
 
 /// A method of the field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Baseline {
-    /// The last run time of the class.
-    LastValue,
     /// The mean of the last two run times, in seconds (Tsafrir et al. 2007).
     Tsafrir,
     /// What the user says; where they say nothing, the last run time.
@@ -37,7 +35,6 @@ pub enum Baseline {
 impl Baseline {
     /// Every baseline, in the order in which outputs list them.
     pub const ALL: [Self; N_BASELINES] = [
-        Self::LastValue,
         Self::Tsafrir,
         Self::Estimate,
         Self::AutoEts,
@@ -47,7 +44,6 @@ impl Baseline {
     /// The key of the baseline in CSV and JSON.
     pub const fn key(self) -> &'static str {
         match self {
-            Self::LastValue => "last_value",
             Self::Tsafrir => "tsafrir",
             Self::Estimate => "user_estimate",
             Self::AutoEts => "auto_ets",
@@ -64,6 +60,7 @@ const CHOOSE_EVERY: usize = 20;
 /// What the baselines know of each class of a site.
 #[derive(Clone, Debug, Default)]
 pub struct Baselines {
+    models: bool,
     classes: BTreeMap<ClassId, Past>,
 }
 
@@ -77,6 +74,14 @@ struct Past {
 }
 
 impl Baselines {
+    /// Baselines that know nothing yet; without `models` those that search for one stay silent.
+    pub fn new(models: bool) -> Self {
+        Self {
+            models,
+            ..Self::default()
+        }
+    }
+
     /// What each baseline says of `job`, in the order of [`Baseline::ALL`]; none where it has
     /// nothing to go by.
     pub fn forecast(&self, job: &Job) -> [Option<Span>; N_BASELINES] {
@@ -84,29 +89,33 @@ impl Baselines {
         let estimate = job.request.filter(|request| *request > Span::ZERO);
         Baseline::ALL.map(|baseline| match baseline {
             Baseline::Estimate => estimate.or_else(|| known?.last().map(span_of)),
-            Baseline::LastValue => known?.last().map(span_of),
             Baseline::Tsafrir => known?.mean_of_two(),
-            Baseline::AutoEts => known?.by_ets().map(span_of),
-            Baseline::AutoArima => known?.by_arima().map(span_of),
+            Baseline::AutoEts if self.models => known?.by_ets().map(span_of),
+            Baseline::AutoArima if self.models => known?.by_arima().map(span_of),
+            Baseline::AutoEts | Baseline::AutoArima => None,
         })
     }
 
     /// Takes in how long a job ran; one that never did changes nothing.
     pub fn learn(&mut self, job: &Job, runtime: Span) {
         if let Some(ln_run) = ln_secs(runtime) {
-            self.classes.entry(job.class).or_default().learn(ln_run);
+            let past = self.classes.entry(job.class).or_default();
+            past.learn(ln_run, self.models);
         }
     }
 }
 
 impl Past {
-    fn learn(&mut self, ln_run: f64) {
+    fn learn(&mut self, ln_run: f64, models: bool) {
         if self.runs.len() == PAST {
             self.runs.remove(0);
         }
         self.runs.push(ln_run);
         if let Some(ets) = &mut self.ets {
             ets.learn(ln_run);
+        }
+        if !models {
+            return;
         }
         self.age += 1;
         let first = self.ets.is_none() || self.arima.is_none();
@@ -133,7 +142,10 @@ impl Past {
     }
 
     fn by_arima(&self) -> Option<f64> {
-        let ahead = self.arima.as_ref().and_then(|model| model.forecast(&self.runs));
+        let ahead = self
+            .arima
+            .as_ref()
+            .and_then(|model| model.forecast(&self.runs));
         ahead.or_else(|| self.last())
     }
 }
@@ -154,19 +166,19 @@ mod tests {
 
     #[test]
     fn baselines_are_what_they_are_called() {
-        let mut baselines = Baselines::default();
+        let mut baselines = Baselines::new(true);
         assert_eq!(baselines.forecast(&job(None)), [None; N_BASELINES]);
         for secs in [100, 300, 200] {
             baselines.learn(&job(None), Span::from_secs(secs));
         }
         let said = baselines.forecast(&job(Some(Span::from_secs(900))));
         let secs = said.map(|span| span.unwrap().as_secs_f64().round());
-        assert_eq!(secs, [200.0, 250.0, 900.0, 200.0, 200.0]);
+        assert_eq!(secs, [250.0, 900.0, 200.0, 200.0]);
     }
 
     #[test]
     fn a_constant_class_is_forecast_as_it_is() {
-        let mut baselines = Baselines::default();
+        let mut baselines = Baselines::new(true);
         for _ in 0..100 {
             baselines.learn(&job(None), Span::from_secs(500));
         }

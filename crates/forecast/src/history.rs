@@ -70,6 +70,11 @@ impl History {
         &self.ratios
     }
 
+    /// What the last job asked for.
+    pub(crate) fn last_asked(&self) -> Option<Asked> {
+        self.asked.last().copied()
+    }
+
     /// The run times of the jobs that asked for the same, the latest first.
     pub(crate) fn alike(&self, asked: Asked) -> impl Iterator<Item = f64> {
         self.runs_of(move |known| known.asks_as(asked))

@@ -23,7 +23,9 @@ pub struct Job {
 
 /// What a record says of a job beside whose it is and how much it asks for. Inside a class, jobs
 /// that agree in it are look-alikes. The numbers are the caller's.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct Context {
     /// What it runs.
     pub executable: Option<u32>,

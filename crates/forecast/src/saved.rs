@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::forecaster::Forecaster;
 
 /// The version of the format. It changes whenever what is stored, or what it means, does.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// A forecaster with the version of its format. The data format must give back the floats that it
 /// was given (with `serde_json` the feature `float_roundtrip`), or a restored forecaster will differ

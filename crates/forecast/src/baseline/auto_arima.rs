@@ -37,7 +37,10 @@ impl AutoArima {
         let fitted = orders.filter_map(|order| {
             let model = Arma::fit(&series, order)?;
             let shocks = model.shocks(&series);
-            Some((criterion(shocks.into_iter(), order.ar + order.ma), Some(model)))
+            Some((
+                criterion(shocks.into_iter(), order.ar + order.ma),
+                Some(model),
+            ))
         });
         let best = fitted.fold(flat, |best, next| if next.0 < best.0 { next } else { best });
         Some(Self {

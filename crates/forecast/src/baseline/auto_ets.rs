@@ -43,10 +43,12 @@ impl Ets {
             level: self.level,
             trend: self.trend,
         };
-        values.iter().fold((0.0, start), |(squares, states), value| {
-            let (error, states) = self.step(states, *value);
-            (squares + error * error, states)
-        })
+        values
+            .iter()
+            .fold((0.0, start), |(squares, states), value| {
+                let (error, states) = self.step(states, *value);
+                (squares + error * error, states)
+            })
     }
 
     /// The forecast of the next value.
@@ -189,9 +191,8 @@ fn simplex(
         corners.push((point, loss(point)));
     }
     let along = |from: [f64; 3], to: [f64; 3], part: f64| {
-        let point: [f64; 3] = std::array::from_fn(|i| {
-            (from[i] + part * (to[i] - from[i])).clamp(0.0, 1.0)
-        });
+        let point: [f64; 3] =
+            std::array::from_fn(|i| (from[i] + part * (to[i] - from[i])).clamp(0.0, 1.0));
         (point, loss(point))
     };
     for _ in 0..MOVES {
@@ -206,7 +207,11 @@ fn simplex(
         let reflected = along(worst.0, centre, 2.0);
         corners[n_free] = if reflected.1 < corners[0].1 {
             let expanded = along(worst.0, centre, 3.0);
-            if expanded.1 < reflected.1 { expanded } else { reflected }
+            if expanded.1 < reflected.1 {
+                expanded
+            } else {
+                reflected
+            }
         } else if reflected.1 < corners[n_free - 1].1 {
             reflected
         } else {
