@@ -58,6 +58,15 @@ impl Class {
         self.mode
     }
 
+    /// A class that has come from this one and counts its own jobs.
+    pub(crate) fn fork(&self) -> Self {
+        Self {
+            learned: 0,
+            judged: Default::default(),
+            ..self.clone()
+        }
+    }
+
     pub(crate) fn model(&self) -> &Model {
         &self.champion
     }
@@ -99,7 +108,7 @@ impl Class {
         ln_run: f64,
         (triggers, pool): (&Triggers, &Pool),
     ) -> Event {
-        if self.learned == 0 {
+        if self.learned == 0 && self.mode == 0 {
             self.since = submit.as_micros();
         }
         self.learned += 1;

@@ -7,6 +7,7 @@ use tollgate_model::{Distribution, Span};
 
 use crate::class::{Class, Event};
 use crate::expert::Expert;
+use crate::family::{Family, Part};
 use crate::history::Asked;
 use crate::mode::Triggers;
 use crate::model::Said;
@@ -22,7 +23,8 @@ use crate::summary::Summary;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Forecaster {
     triggers: Triggers,
-    classes: BTreeMap<ClassId, Class>,
+    classes: BTreeMap<ClassId, Family>,
+    whole: bool,
     pool: Pool,
 }
 
@@ -31,6 +33,7 @@ pub struct Forecaster {
 pub struct Forecast {
     said: Said,
     stage: Stage,
+    part: Part,
     mode: u32,
     leader: Option<Expert>,
 }
@@ -47,6 +50,11 @@ impl Forecast {
         Distribution::new(self.said.bounds.map(span_of))
     }
 
+    /// The value of the aspect that its class is split by, if it belongs to a part of it.
+    pub const fn part(&self) -> Option<u32> {
+        self.part
+    }
+
     /// How well its class was known.
     pub const fn stage(&self) -> Stage {
         self.stage
@@ -61,6 +69,7 @@ impl Forecast {
     pub(crate) fn promise(&self, class: ClassId, level_idx: usize) -> Promise {
         Promise {
             class,
+            part: self.part,
             stage: self.stage,
             level_idx,
         }
@@ -76,6 +85,7 @@ impl Forecast {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Promise {
     class: ClassId,
+    part: Part,
     /// How well the class was known.
     stage: Stage,
     level_idx: usize,
@@ -103,20 +113,24 @@ impl Forecaster {
         self.forecast_asking(job.class, Asked::of(job))
     }
 
-    fn forecast_asking(&self, class: ClassId, asked: Asked) -> Forecast {
-        match self.classes.get(&class) {
-            Some(class) => Forecast {
-                said: class.say(asked, &self.pool),
-                stage: class.stage(),
-                mode: class.mode(),
-                leader: Some(class.leader()),
-            },
-            None => Forecast {
+    fn forecast_asking(&self, job: ClassId, asked: Asked) -> Forecast {
+        let Some(family) = self.classes.get(&job) else {
+            return Forecast {
                 said: Class::default().say(asked, &self.pool),
                 stage: Stage::Unseen,
+                part: None,
                 mode: 0,
                 leader: None,
-            },
+            };
+        };
+        let part = family.part_of(asked.context());
+        let class = family.part(part);
+        Forecast {
+            said: class.say(asked, &self.pool),
+            stage: class.stage(),
+            part,
+            mode: class.mode(),
+            leader: Some(class.leader()),
         }
     }
 
@@ -141,17 +155,15 @@ impl Forecaster {
     /// As [`Self::learn`].
     pub fn learn_run(&mut self, record: &Record, said: &Forecast) -> Result<Event, Unusable> {
         let ln_run = ln_secs(record.runtime).ok_or(Unusable::NeverRan(record.runtime))?;
-        let asked = Asked::of(&record.job);
-        let class = self.classes.entry(record.job.class).or_default();
-        // What an earlier mode said says nothing about the experts of the present one.
-        let present = (said.mode != class.mode()).then(|| class.say(asked, &self.pool));
-        let votes = present.as_ref().unwrap_or(&said.said);
-        let event = class.learn(
-            (asked, record.submit),
-            votes,
+        let family = self.classes.entry(record.job.class).or_default();
+        let event = family.learn(
+            record,
+            (&said.said, said.part, said.mode),
             ln_run,
             (&self.triggers, &self.pool),
+            !self.whole,
         );
+        let asked = Asked::of(&record.job);
         self.pool.learn(asked, said.stage, &said.said, ln_run);
         Ok(event)
     }
@@ -160,7 +172,8 @@ impl Forecaster {
     /// after the start of the job: who judges at the end hears of kept promises long before the
     /// broken ones of the same day, and quotes too little in between.
     pub fn judge(&mut self, promise: &Promise, kept: bool) {
-        if let Some(class) = self.classes.get_mut(&promise.class) {
+        if let Some(family) = self.classes.get_mut(&promise.class) {
+            let class = family.part_mut(promise.part);
             class.judge(promise.level_idx, kept);
         }
         self.pool.judge(promise.stage, promise.level_idx, kept);
@@ -175,16 +188,32 @@ impl Forecaster {
         self.learn(record, &said)
     }
 
-    /// How a class behaves at present; none if no job of it was learned.
-    pub fn summary(&self, class: ClassId) -> Option<Summary> {
-        self.classes.get(&class).map(Summary::of)
+    /// The same forecaster, but one that never splits a class.
+    #[must_use]
+    pub fn whole(mut self) -> Self {
+        self.whole = true;
+        self
     }
 
-    /// What is to be said of a job of this class that asks for what the last one that was learned
-    /// asked for; none if none was.
-    pub fn forecast_next(&self, class: ClassId) -> Option<Forecast> {
-        let asked = self.classes.get(&class)?.model().history().last_asked()?;
-        Some(self.forecast_asking(class, asked))
+    /// How a class, or each of its parts, behaves at present, and what is to be said of a job
+    /// that asks for what the last one of it asked for; nothing if no job of it was learned. The
+    /// jobs that belong to no part come first.
+    pub fn summaries(&self, class: ClassId) -> Vec<(Summary, Forecast)> {
+        let Some(family) = self.classes.get(&class) else {
+            return Vec::new();
+        };
+        let known = family.parts().filter_map(|(part, model)| {
+            let asked = model.model().history().last_asked()?;
+            let forecast = Forecast {
+                said: model.say(asked, &self.pool),
+                stage: model.stage(),
+                part,
+                mode: model.mode(),
+                leader: Some(model.leader()),
+            };
+            Some((Summary::of(model, family.split(), part), forecast))
+        });
+        known.collect()
     }
 
     /// The classes of which jobs were learned, in ascending order.

@@ -18,6 +18,10 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
+    pub(crate) const fn context(&self) -> &Context {
+        &self.context
+    }
+
     pub(crate) fn of(job: &Job) -> Self {
         Self {
             procs: job.procs,

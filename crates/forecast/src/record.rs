@@ -31,6 +31,8 @@ pub struct Context {
     pub executable: Option<u32>,
     /// Where it was handed in.
     pub queue: Option<u32>,
+    /// What it is charged to.
+    pub account: Option<u32>,
 }
 
 /// A job that has ended.

@@ -6,11 +6,16 @@ use tollgate_model::{Instant, Span};
 use crate::class::Class;
 use crate::expert::Expert;
 use crate::record::span_of;
+use crate::split::Aspect;
 use crate::stage::Stage;
 
 /// How a class behaves at present.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
+    /// What its class is split by, if it is.
+    pub split: Option<Aspect>,
+    /// The value of that which its jobs have; none for the rest of the class, or all of it.
+    pub part: Option<u32>,
     /// How many jobs were learned.
     pub jobs: u64,
     /// How well it is known.
@@ -80,11 +85,13 @@ impl Behaviour {
 }
 
 impl Summary {
-    pub(crate) fn of(class: &Class) -> Self {
+    pub(crate) fn of(class: &Class, split: Option<Aspect>, part: Option<u32>) -> Self {
         let model = class.model();
         let runs = model.history().runs();
         let usual_factor = model.typical_error().exp();
         Self {
+            split,
+            part,
             jobs: class.learned(),
             stage: class.stage(),
             mode: class.mode(),
