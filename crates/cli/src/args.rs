@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::{policies, replay, study};
+use crate::{forecast, policies, replay, study};
 
 /// Decide which jobs a shared cluster should promise to finish, by when and at what price.
 #[derive(Debug, Parser)]
@@ -18,6 +18,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Replay(Box<replay::Args>),
     Policies(policies::Args),
+    Forecast(Box<forecast::Args>),
     Study(study::Args),
 }
 
@@ -28,7 +29,7 @@ pub(crate) enum Format {
     Table,
     /// One object.
     Json,
-    /// One line a policy, or a claim.
+    /// One line a policy, a claim, or a class.
     Csv,
 }
 

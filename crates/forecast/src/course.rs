@@ -23,6 +23,7 @@ pub enum Setting {
 pub struct Course {
     forecaster: Forecaster,
     setting: Setting,
+    timed: bool,
     running: BinaryHeap<Reverse<(Instant, u64)>>,
     said: BTreeMap<u64, (Record, Forecast)>,
     due: BinaryHeap<Reverse<(Instant, u64, Promise, bool)>>,
@@ -46,11 +47,20 @@ impl Course {
         Self {
             forecaster,
             setting,
+            timed: true,
             running: BinaryHeap::new(),
             said: BTreeMap::new(),
             due: BinaryHeap::new(),
             submitted: 0,
         }
+    }
+
+    /// The same course for a resource other than time, which stands where the run time would:
+    /// what was promised of it is judged when the job ends.
+    #[must_use]
+    pub fn of_resource(mut self) -> Self {
+        self.timed = false;
+        self
     }
 
     /// What is said of a job when it is handed in, after everything that happened before was
@@ -105,7 +115,12 @@ impl Course {
         for (level_idx, bound) in said.distribution().quantiles().iter().enumerate() {
             let promise = said.promise(record.job.class, level_idx);
             let kept = record.runtime <= *bound;
-            self.due.push(Reverse((start + *bound, nth, promise, kept)));
+            let due = if self.timed {
+                start + *bound
+            } else {
+                record.finish
+            };
+            self.due.push(Reverse((due, nth, promise, kept)));
         }
     }
 

@@ -24,6 +24,17 @@ pub struct OtherVersion {
     pub found: u32,
 }
 
+/// Whether this program reads that version.
+///
+/// # Errors
+/// [`OtherVersion`] if it does not.
+pub const fn readable(version: u32) -> Result<(), OtherVersion> {
+    match version {
+        VERSION => Ok(()),
+        found => Err(OtherVersion { found }),
+    }
+}
+
 impl From<Forecaster> for Saved {
     fn from(forecaster: Forecaster) -> Self {
         Self {
@@ -37,9 +48,7 @@ impl TryFrom<Saved> for Forecaster {
     type Error = OtherVersion;
 
     fn try_from(saved: Saved) -> Result<Self, OtherVersion> {
-        match saved.version {
-            VERSION => Ok(saved.forecaster),
-            found => Err(OtherVersion { found }),
-        }
+        readable(saved.version)?;
+        Ok(saved.forecaster)
     }
 }

@@ -102,6 +102,11 @@ impl Held {
         self.actual_secs += actual.as_secs_f64();
     }
 
+    /// How many jobs were promised something.
+    pub const fn jobs(&self) -> usize {
+        self.jobs
+    }
+
     /// The part of the jobs that ran at most as long as their bound; none without jobs.
     pub fn coverage(&self) -> Option<f64> {
         (self.jobs > 0).then(|| self.kept as f64 / self.jobs as f64)
