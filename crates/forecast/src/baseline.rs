@@ -10,7 +10,7 @@ mod kpss;
 use std::collections::BTreeMap;
 
 pub use auto_arima::AutoArima;
-pub use auto_ets::{AutoEts, Ets, States};
+pub use auto_ets::{AutoEts, Ets, Form, States};
 pub use kpss::kpss;
 use tollgate_model::Span;
 

@@ -37,6 +37,12 @@ pub struct States {
 }
 
 impl Ets {
+    /// The model of this form with the least sum of squared one-step errors over `values` that a
+    /// search from the best point of a coarse grid comes to; none for fewer than 10.
+    pub fn fit(values: &[f64], form: Form) -> Option<Self> {
+        (values.len() >= FEWEST).then(|| form.fit(values).1)
+    }
+
     /// The sum of squared one-step errors over `values`, and the states after them.
     pub fn smooth(&self, values: &[f64]) -> (f64, States) {
         let start = States {
@@ -107,9 +113,12 @@ impl Ets {
 
 /// The components, simplest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+pub enum Form {
+    /// ETS(A,N,N).
     Level,
+    /// ETS(A,A,N).
     Trend,
+    /// ETS(A,Ad,N).
     Damped,
 }
 

@@ -8,7 +8,7 @@ use tollgate_model::Span;
 /// How many series are drawn.
 const DRAWN: usize = 12;
 /// How many of the last jobs of each.
-const LAST: usize = 400;
+pub(super) const LAST: usize = 400;
 
 /// A job of a series.
 #[derive(Clone, Copy, Debug)]
