@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use tollgate_forecast::{ClassId, Context, Job, Record};
 use tollgate_model::{Instant, Span};
 use tollgate_workload::labels::Labels;
-use tollgate_workload::{Columns, Finding, Metadata, ReadOptions, Trace, TraceJob, open};
+use tollgate_workload::{
+    Columns, Diagnostics, Finding, Metadata, ReadOptions, Trace, TraceJob, open,
+};
 
 use super::naming::{Naming, Numbered};
 use super::words::Key;
@@ -67,8 +69,7 @@ pub(super) fn read(
     let mut all = 0;
     for file in files {
         let trace = open_all(file)?;
-        for finding in trace.diagnostics.to_string().lines() {
-            // That an estimate is missing changes nothing here: none is made up.
+        for finding in found(&trace).to_string().lines() {
             voice.note(format_args!("{}: {finding}", trace.source));
         }
         all += trace.jobs.len();
@@ -87,6 +88,13 @@ pub(super) fn read(
         jobs.say(&sources, naming, voice);
     }
     Ok(jobs)
+}
+
+/// What was wrong with the records, but that estimates are missing: none is made up here.
+fn found(trace: &Trace) -> Diagnostics {
+    let mut found = trace.diagnostics.clone();
+    found.forget(Finding::RunTimeAsEstimate);
+    found
 }
 
 fn open_all(file: &Path) -> Result<Trace, Failure> {
