@@ -132,7 +132,7 @@ impl Class {
 
     fn watch(&self, triggers: &Triggers, said: &Said, ln_run: f64) -> Event {
         let past = self.champion.history().runs().arrived();
-        let usual = self.champion.usual_error();
+        let usual = || self.champion.usual_error();
         if triggers.alarm(past, said.point, ln_run, usual) {
             Event::Alarm
         } else {
