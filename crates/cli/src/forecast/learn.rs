@@ -77,7 +77,9 @@ fn learn(state: &mut State, jobs: &Jobs) {
         progress.clear();
     }
     state.jobs += jobs.entries.len() as u64;
-    state.dated = jobs.dated;
+    if !jobs.entries.is_empty() {
+        state.dated = jobs.dated;
+    }
     state.runtime = runtime.finish(|_| ());
     state.cpu_time = cpu_time.finish(|_| ());
     state.memory = memory.finish(|_| ());
