@@ -76,7 +76,7 @@ impl fmt::Display for Level {
 const EXPECTED: &str =
     "expected a time above zero, such as 90 (seconds), 30m, 2h, 1d, 12:30:00 or 1-12:00:00";
 
-/// Reads a span: seconds, a number with a unit, or [days-]hours:minutes[:seconds].
+/// Reads a span: seconds, a number with a unit, or `[days-]hours:minutes[:seconds]`.
 pub(super) fn span(word: &str) -> Result<Span, &'static str> {
     let word = word.trim();
     let secs = clock(word).or_else(|| measured(word)).ok_or(EXPECTED)?;
