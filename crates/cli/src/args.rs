@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::{live, policies, replay, study, trace};
+use crate::{forecast, live, policies, replay, study, trace};
 
 /// Decide which jobs a shared cluster should promise to finish, by when and at what price.
 #[derive(Debug, Parser)]
@@ -18,6 +18,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Replay(Box<replay::Args>),
     Policies(policies::Args),
+    Forecast(Box<forecast::Args>),
     Study(study::Args),
     Serve(live::serve::Args),
     Submit(Box<live::submit::Args>),

@@ -28,6 +28,7 @@ use tollgate_study::StudyError;
 use tollgate_study::batch::BatchError;
 use tollgate_workload::{OpenError, ReadError, SettingsError};
 
+use crate::forecast::StateError;
 use crate::voice::{self, counted};
 
 /// Why the program could not do what it was asked.
@@ -48,6 +49,15 @@ pub(crate) enum Failure {
     /// The workload can be read, but no job of it ever ran.
     #[error("{file}: expected at least one job that ran, found {jobs} that never did")]
     NothingRan { file: String, jobs: usize },
+    /// Records from which no run time can be learned.
+    #[error("{file}: expected at least one job that ran, found {jobs} that never did")]
+    NothingToLearn { file: String, jobs: usize },
+    /// Neither records nor a state to answer from.
+    #[error("RECORDS: expected at least one file with records of jobs")]
+    NoRecords,
+    /// What was learned before cannot be used.
+    #[error("--state: {0}")]
+    State(#[from] StateError),
     /// More nodes than any machine has.
     #[error("{machine}: expected at most {most} nodes")]
     HugeMachine { machine: String, most: u32 },
@@ -199,6 +209,8 @@ impl Failure {
             | Self::WrongMarket { .. }
             | Self::Settings(_)
             | Self::NothingRan { .. }
+            | Self::NothingToLearn { .. }
+            | Self::NoRecords
             | Self::HugeMachine { .. }
             | Self::JobsOutToStdout
             | Self::NoParquet { .. }
@@ -209,6 +221,13 @@ impl Failure {
             | Self::GanttOfSeveral { .. } => Exit::Usage,
             Self::Input(error) => exit_of_input(&error.cause),
             Self::Study(error) => exit_of_study(error),
+            Self::State(error) => match error {
+                StateError::Write { .. } => Exit::Failed,
+                StateError::Open { .. }
+                | StateError::Damaged { .. }
+                | StateError::Version { .. }
+                | StateError::Keys { .. } => Exit::Usage,
+            },
             Self::Finished(_) => Exit::Usage,
             Self::Flag { .. } | Self::NoData | Self::Config(_) | Self::NoCsv => Exit::Usage,
             Self::Client(ClientError::Refused { status, .. })
@@ -242,6 +261,8 @@ impl Failure {
             Self::Policy(_) => Some("`tollgate policies` lists the policies and their parameters"),
             Self::WrongMarket { .. } => Some("add `--market bid` or `--market commodity`"),
             Self::Input(error) => error.hint(),
+            Self::NoRecords => Some("`-` reads standard input"),
+            Self::State(error) => error.hint(),
             Self::NothingRan { .. } => Some("`--never-ran one` runs such jobs for one second"),
             Self::HugeMachine { .. } => Some("give the size of the machine with `--nodes`"),
             Self::Violation { .. } => {
@@ -278,6 +299,7 @@ impl Failure {
             | Self::Report(_)
             | Self::Findings { .. }
             | Self::Key { .. }
+            | Self::NothingToLearn { .. }
             | Self::Settings(_)
             | Self::Claims { .. }
             | Self::Write { .. }

@@ -85,7 +85,6 @@ impl Anonymiser {
         // Only what is named here comes through.
         Trace {
             jobs: batch.jobs.clone(),
-            assumed: batch.assumed.clone(),
             slas: batch.slas.clone(),
             metadata: batch.metadata.as_ref().map(|names| self.metadata(names)),
             extra: batch
@@ -108,6 +107,7 @@ impl Anonymiser {
             queue: self.labels("queue", &metadata.queue),
             usage: metadata.usage.clone(),
             attempts: metadata.attempts.clone(),
+            estimated: metadata.estimated.clone(),
         }
     }
 

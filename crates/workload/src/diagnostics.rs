@@ -420,6 +420,11 @@ impl Diagnostics {
         }
     }
 
+    /// Leaves out what makes no difference to a reader.
+    pub fn forget(&mut self, finding: Finding) {
+        self.tallies.remove(&finding);
+    }
+
     /// Whether nothing was found.
     pub fn is_empty(&self) -> bool {
         self.tallies.is_empty()

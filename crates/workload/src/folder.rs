@@ -111,10 +111,6 @@ impl Trace {
             merged.slas = Some(order.iter().map(sla).collect());
         }
         merged.metadata = metadata(&traces, &order);
-        if merged.metadata.is_some() {
-            let assumed = |&(at, row): &(usize, usize)| !traces[at].has_estimate(row);
-            merged.assumed = order.iter().map(assumed).collect();
-        }
         merged.extra = extra(&traces, &order);
         merged
     }
@@ -170,7 +166,7 @@ fn metadata(traces: &[Trace], order: &[(usize, usize)]) -> Option<Metadata> {
             executable: name(&part.executable),
             queue: name(&part.queue),
         };
-        merged.push(names, part.usage[row]);
+        merged.push(names, part.usage[row], part.estimated[row]);
         if tells_attempts {
             let attempts: &[Attempt] = part.attempts.as_ref().map_or(&[], |all| all.of(row));
             merged.push_attempts(attempts);

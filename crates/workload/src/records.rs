@@ -171,7 +171,8 @@ pub(crate) fn push(trace: &mut Trace, mut draft: Draft<'_>, line: u64, latest: &
     let job = job(trace, &draft, line);
     if let Some(metadata) = &mut trace.metadata {
         let usage = field::settle_usage(draft.usage, job.procs, &mut draft.notes);
-        if metadata.push(draft.names, usage) {
+        let estimated = draft.estimate.is_some_and(|estimate| estimate > Span::ZERO);
+        if metadata.push(draft.names, usage, estimated) {
             draft.notes.push(Finding::NameNotUtf8);
         }
         if let Some(attempts) = &draft.attempts {

@@ -181,7 +181,8 @@ impl Reader<'_, '_> {
         };
         let mut notes = Vec::new();
         let usage = record.usage(procs, &mut notes);
-        if metadata.push(record.names(), usage) {
+        let estimated = field::is_positive_span(record.estimate, Field::Estimate);
+        if metadata.push(record.names(), usage, estimated) {
             notes.push(Finding::NameNotUtf8);
         }
         for note in notes {

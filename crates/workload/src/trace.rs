@@ -57,12 +57,15 @@ pub struct Metadata {
     pub usage: Vec<Usage>,
     /// The tries at running it, if the format tells of them.
     pub attempts: Option<Attempts>,
+    /// Whether its user said how long it would run. Where not, the estimate of the job is its run
+    /// time, which nobody knew when it was handed in.
+    pub estimated: Vec<bool>,
 }
 
 impl Metadata {
     /// Appends the row of the next job. A name that is empty is not known; whether one was no
     /// UTF-8 is returned.
-    pub(crate) fn push(&mut self, names: Names<'_>, usage: Usage) -> bool {
+    pub(crate) fn push(&mut self, names: Names<'_>, usage: Usage, estimated: bool) -> bool {
         let mut lossy = false;
         for (column, text) in [
             (&mut self.user, names.user),
@@ -75,6 +78,7 @@ impl Metadata {
             column.push(known.as_deref());
         }
         self.usage.push(usage);
+        self.estimated.push(estimated);
         lossy
     }
 
@@ -92,11 +96,13 @@ impl Metadata {
             queue,
             usage,
             attempts,
+            estimated,
         } = self;
         for column in [user, group, account, executable, queue] {
             column.drop_first(n);
         }
         usage.drain(..n);
+        estimated.drain(..n);
         if let Some(attempts) = attempts {
             attempts.drop_first(n);
         }
@@ -122,9 +128,6 @@ pub struct Trace {
     pub format: Option<Format>,
     /// The jobs in file order, which is nearly always the order of submission.
     pub jobs: Vec<TraceJob>,
-    /// Which jobs have no estimate, so that their run time stands in for it; empty unless names
-    /// were asked for.
-    pub assumed: AssumedEstimates,
     /// Their SLAs, if the file has any column for them; a row a job.
     pub slas: Option<Vec<TraceSla>>,
     /// Names and how the jobs went, if they were asked for.
@@ -184,8 +187,9 @@ impl Trace {
     /// Whether the record has an estimate of the job in `row`. If it has none the run time stands
     /// in for it; that is known only where names were asked for.
     pub fn has_estimate(&self, row: usize) -> bool {
-        let assumed = self.assumed.by_row.get(row);
-        !assumed.is_some_and(|&assumed| assumed)
+        let metadata = self.metadata.as_ref();
+        let estimated = metadata.and_then(|metadata| metadata.estimated.get(row));
+        estimated.is_none_or(|&estimated| estimated)
     }
 
     /// How the job in `row` went, as far as that is known.
@@ -198,8 +202,6 @@ impl Trace {
     /// Forgets the first `n` jobs.
     pub(crate) fn drop_first(&mut self, n: usize) {
         self.jobs.drain(..n);
-        let assumed = &mut self.assumed.by_row;
-        assumed.drain(..n.min(assumed.len()));
         if let Some(slas) = &mut self.slas {
             slas.drain(..n);
         }
@@ -247,30 +249,7 @@ impl Trace {
             self.diagnostics.record(Finding::OutOfOrder, line);
         }
         *latest = job.submit.max(*latest);
-        if self.metadata.is_some() {
-            let tally = self.diagnostics.count(Finding::RunTimeAsEstimate);
-            self.assumed.by_row.push(tally > self.assumed.tally);
-            self.assumed.tally = tally;
-        }
         self.jobs.push(job);
-    }
-}
-
-/// Which jobs have no estimate: see [`Trace::has_estimate`].
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct AssumedEstimates {
-    by_row: Vec<bool>,
-    /// How often that was found, jobs that are not in the trace any more included.
-    tally: u64,
-}
-
-impl FromIterator<bool> for AssumedEstimates {
-    /// Whether each job has no estimate, a row a job.
-    fn from_iter<I: IntoIterator<Item = bool>>(assumed: I) -> Self {
-        Self {
-            by_row: assumed.into_iter().collect(),
-            tally: 0,
-        }
     }
 }
 
@@ -332,7 +311,7 @@ mod tests {
                 wait: Some(Span::from_secs(number as i64)),
                 ..Usage::default()
             };
-            metadata.push(names, usage);
+            metadata.push(names, usage, number % 2 == 0);
             extra.push(&name);
             slas.push(TraceSla {
                 deadline: Some(Span::from_secs(number as i64 + 1)),

@@ -5,6 +5,7 @@
 //! | [`help`] | what it says about itself |
 //! | [`policies`] | `tollgate policies` |
 //! | [`replay`] | `tollgate replay` on the embedded workload and on small files |
+//! | [`forecast`] | `tollgate forecast` |
 //! | [`gantt`] | the picture of a schedule |
 //! | [`records`] | records of every format, from a file, a folder or standard input |
 //! | [`bad_input`] | one message and an exit code for everything that is wrong |
@@ -20,6 +21,7 @@
 mod bad_input;
 mod checked;
 mod documents;
+mod forecast;
 mod gantt;
 mod help;
 mod pipes;

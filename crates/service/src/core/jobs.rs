@@ -70,6 +70,7 @@ impl Live {
             class: self.class,
             procs: self.spec.procs,
             request: self.request,
+            context: tollgate_forecast::Context::default(),
         }
     }
 

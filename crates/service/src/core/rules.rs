@@ -68,6 +68,7 @@ pub(super) fn asked(class: ClassId, submission: &Submission) -> tollgate_forecas
         class,
         procs: submission.procs,
         request: submission.estimate,
+        context: tollgate_forecast::Context::default(),
     }
 }
 

@@ -212,7 +212,9 @@ impl Reader {
             executable: name(Column::Executable),
             queue: name(Column::Queue),
         };
-        *lossy |= metadata.push(names, usage);
+        let estimated =
+            field::is_positive_span(header.cell(record, Column::Estimate), Field::Estimate);
+        *lossy |= metadata.push(names, usage, estimated);
     }
 
     fn extra(&mut self, record: &ByteRecord, lossy: &mut bool) {
