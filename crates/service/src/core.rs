@@ -7,6 +7,7 @@
 
 mod answer;
 mod command;
+mod expected;
 mod hold;
 mod jobs;
 mod offer;
@@ -23,6 +24,7 @@ use tollgate_model::{Instant, JobId, NodeId, Span};
 use tollgate_policy::{Discipline, Phase};
 
 use answer::Candidate;
+pub use expected::Basis;
 pub use command::{AttemptKey, Command, ExitStatus, Fate, Killed, Submission};
 use jobs::Jobs;
 pub use jobs::Live;
@@ -225,11 +227,7 @@ impl Core {
         let class = self.class_of(submission);
         let asked = rules::asked(class, submission);
         let forecast = self.forecaster.forecast(&asked);
-        let candidate = Candidate {
-            submission: submission.clone(),
-            spec: answer.spec,
-            distribution: forecast.distribution(),
-        };
+        let candidate = Candidate::new(submission, answer.spec, &forecast);
         let mut live = Live::new(submission, asked, forecast, answer.spec);
         live.held = answer.held_until;
         let input = Input::Submitted {

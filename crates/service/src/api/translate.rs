@@ -186,7 +186,7 @@ pub(super) fn answer(id: Option<u64>, answer: &core::Answer) -> Answer {
         deadline_at: answer.spec.due().map(iso),
         estimate_s: answer.spec.estimate.as_secs_f64(),
         estimate_source: answer.source.key().to_owned(),
-        forecast_from: answer.stage.to_string(),
+        forecast_from: answer.basis.to_string(),
         expected: answer.prospect.as_ref().map(expected),
         offers: answer
             .offers

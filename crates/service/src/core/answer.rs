@@ -6,6 +6,7 @@ use tollgate_model::{Distribution, Instant, JobSpec, Reason, Sla, Span};
 
 use super::Core;
 use super::command::Submission;
+use super::expected::{self, Basis};
 use super::outcome::{Answer, Floor, Refusal, Standing};
 use super::rules;
 
@@ -14,6 +15,7 @@ pub(super) struct Candidate {
     pub(super) submission: Submission,
     pub(super) spec: JobSpec,
     pub(super) distribution: Distribution,
+    basis: Basis,
 }
 
 impl Core {
@@ -38,17 +40,14 @@ impl Core {
         forecast: &Forecast,
     ) -> Answer {
         let (estimate, source) = self.rules.estimate(submission, forecast);
-        let candidate = Candidate {
-            submission: submission.clone(),
-            spec: rules::spec(submission, estimate, at),
-            distribution: forecast.distribution(),
-        };
+        let spec = rules::spec(submission, estimate, at);
+        let candidate = Candidate::new(submission, spec, forecast);
         let standing = self.standing(at, &candidate);
         let mut answer = Answer {
             standing,
             spec: candidate.spec,
             source,
-            stage: forecast.stage(),
+            basis: candidate.basis,
             prospect: None,
             offers: Vec::new(),
             held_until: None,
@@ -136,6 +135,16 @@ impl Core {
 }
 
 impl Candidate {
+    pub(super) fn new(submission: &Submission, spec: JobSpec, forecast: &Forecast) -> Self {
+        let (distribution, basis) = expected::distribution(forecast, spec.estimate);
+        Self {
+            submission: submission.clone(),
+            spec,
+            distribution,
+            basis,
+        }
+    }
+
     /// The job as room is kept for it: a quote that is held may be taken up as late as it lapses, and
     /// must fit then too. With that much more work it does, where the policy lets it in at all.
     pub(super) fn reserved(&self) -> JobSpec {

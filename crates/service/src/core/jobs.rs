@@ -7,6 +7,7 @@ use tollgate_forecast::{ClassId, Forecast};
 use tollgate_model::{Distribution, Instant, JobId, JobSpec, Span};
 
 use super::command::{AttemptKey, Submission};
+use super::expected;
 
 /// What the service knows of a job that is not over, beside what the gate knows.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -67,7 +68,7 @@ impl Live {
 
     /// How long it takes, with probabilities, given how long it has run.
     pub fn distribution(&self, now: Instant) -> Distribution {
-        let whole = self.forecast.distribution();
+        let (whole, _) = expected::distribution(&self.forecast, self.spec.estimate);
         match self.started {
             Some(started) if self.runs() => whole.given_survived(now.since(started)),
             Some(_) | None => whole,

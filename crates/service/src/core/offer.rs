@@ -154,11 +154,8 @@ impl Search<'_> {
     fn suits(&mut self, submission: &Submission) -> bool {
         self.probes += 1;
         let (estimate, _) = self.core.rules.estimate(submission, self.forecast);
-        let candidate = Candidate {
-            submission: submission.clone(),
-            spec: rules::spec(submission, estimate, self.at),
-            distribution: self.forecast.distribution(),
-        };
+        let spec = rules::spec(submission, estimate, self.at);
+        let candidate = Candidate::new(submission, spec, self.forecast);
         let asked = self.core.rules.for_policy(&candidate.reserved());
         let promised = match self.core.gate.quote(self.at, &asked, &mut self.core.scratch) {
             Verdict::Reject(_) => return false,

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use tollgate_forecast::Stage;
 use tollgate_gate::{Ending, Entry};
 use tollgate_model::{Credits, Instant, JobSpec, NodeId, Probability, Reason, Span};
 
 use super::command::{AttemptKey, Fate, Submission};
+use super::expected::Basis;
 
 /// All that follows from one step: to be stored in one transaction, and only then said and done.
 #[derive(Clone, Debug, Default)]
@@ -63,8 +63,8 @@ pub struct Answer {
     pub spec: JobSpec,
     /// Where its estimate comes from.
     pub source: Source,
-    /// How well such jobs are known: what is expected, and how surely, is forecast from that.
-    pub stage: Stage,
+    /// What the expectation is known from.
+    pub basis: Basis,
     /// What is to be expected of it, if the policy would let it in and it could be found out.
     pub prospect: Option<Prospect>,
     /// If it is rejected: what would be let in now, at most one an axis.

@@ -6,6 +6,7 @@ use tollgate_model::{Credits, CreditsPerSecond, Instant, JobSpec, Market, Probab
 use tollgate_policy::Choice;
 
 use super::command::Submission;
+use super::expected;
 use super::outcome::Source;
 
 /// Seconds of one core that the price is given for.
@@ -111,7 +112,9 @@ impl Rules {
             (Some(estimate), _) => (estimate, Source::User),
             (None, Stage::Unseen) => (self.default_estimate, Source::Default),
             (None, Stage::Cold | Stage::Young | Stage::Changing | Stage::Settled) => {
-                (forecast.distribution().quantile(self.level), Source::Class)
+                // Without an estimate nothing is spread up to it.
+                let (distribution, _) = expected::distribution(forecast, self.default_estimate);
+                (distribution.quantile(self.level), Source::Class)
             }
         }
     }

@@ -46,6 +46,8 @@ pub struct Keeper<E> {
     orders: Vec<Order>,
     /// When to try again what failed.
     retry: Option<Instant>,
+    /// Until when the engine is left alone: it could not be reached.
+    engine_off: Option<Instant>,
     /// The disk is full: nothing new is taken in, until there is room for a reserve again.
     full: bool,
     saboteur: Saboteur,
@@ -99,6 +101,7 @@ impl<E: Engine> Keeper<E> {
             reports: Vec::new(),
             orders: Vec::new(),
             retry: None,
+            engine_off: None,
             full: false,
             saboteur: fault::from_environment(),
         })
@@ -185,9 +188,8 @@ impl<E: Engine> Keeper<E> {
     /// Handles what came in, commits what follows, and then answers and acts.
     pub fn turn(&mut self, asks: Vec<Ask>) {
         let now = self.now();
-        if self.retry.is_some_and(|at| at <= now) {
-            self.retry = None;
-        }
+        self.retry = self.retry.filter(|&at| at > now);
+        self.engine_off = self.engine_off.filter(|&at| at > now);
         self.poll();
         self.full = self.full && !self.store.keep_reserve();
         let mut commands = Vec::new();
@@ -259,7 +261,7 @@ impl<E: Engine> Keeper<E> {
         if !commands.is_empty() {
             self.act(&commands, programs, askers);
         }
-        if self.retry.is_none() {
+        if self.engine_off.is_none() {
             self.carry_out();
             self.moment(Moment::Ordered);
         }
@@ -498,6 +500,7 @@ impl<E: Engine> Keeper<E> {
             });
         if let Err(error) = done {
             self.complain(&error);
+            self.engine_off = self.retry;
             self.orders = orders;
         }
     }
