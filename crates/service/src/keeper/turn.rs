@@ -505,14 +505,17 @@ impl<E: Engine> Keeper<E> {
         }
     }
 
-    /// None if the job is over meanwhile.
+    /// None if that attempt is over meanwhile: an order that the engine could not be told at once may
+    /// have been carried out all the same.
     fn launch(
         &self,
         attempt: AttemptKey,
         nodes: &[NodeId],
     ) -> Result<Option<Launch>, StoreError> {
         let program = self.store.program(attempt.job)?;
-        let (Some(program), Some(live)) = (program, self.core.job(attempt.job)) else {
+        let live = self.core.job(attempt.job);
+        let live = live.filter(|live| live.runs() && live.attempt == attempt.attempt);
+        let (Some(program), Some(live)) = (program, live) else {
             return Ok(None);
         };
         let user = engine_words::user(live.user);

@@ -270,6 +270,11 @@ impl Run {
             double_reports: self.random.one_in(2),
             late: Span::from_secs(late),
         });
+        if self.random.one_in(2) {
+            // What goes wrong at once, one after the other.
+            self.submit();
+            self.lose();
+        }
     }
 
     fn crash(&mut self) {
