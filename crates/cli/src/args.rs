@@ -23,7 +23,7 @@ pub(crate) enum Command {
     Serve(live::serve::Args),
     Submit(Box<live::submit::Args>),
     /// Show what a job would be told if it was handed in; binds nothing and changes nothing.
-    Quote(Box<live::submit::Args>),
+    Quote(Box<live::submit::QuoteArgs>),
     Status(live::list::StatusArgs),
     Jobs(live::list::JobsArgs),
     Explain(live::list::ExplainArgs),

@@ -322,7 +322,15 @@ impl Gate {
         let cancelling = self.state.job(id).cancelling;
         match self.retries[id.index()] {
             _ if cancelling => self.close(id, Ending::Cancelled, effects),
-            Retry::Never => self.close(id, Ending::Lost, effects),
+            Retry::Never => {
+                let booked = ledger::loss(self.market, self.state.job(id), now);
+                effects.extend(booked.map(|(entry, amount)| Effect::Book {
+                    job: id,
+                    entry,
+                    amount,
+                }));
+                self.close(id, Ending::Lost, effects);
+            }
             Retry::Requeue => {
                 self.state.restart(id);
                 effects.push(Effect::Verdict {

@@ -85,7 +85,9 @@ impl LookAhead {
     fn advance(&mut self, work: &impl Fn(JobId) -> Span) -> bool {
         let end = self.next_end(work);
         let wake = self.gate.next_wake();
-        let Some(at) = end.map(|(at, _)| at).into_iter().chain(wake).min() else {
+        let next = end.map(|(at, _)| at).into_iter().chain(wake).min();
+        // What is further away than time can tell does not happen.
+        let Some(at) = next.filter(|&at| at < Instant::MAX) else {
             return false;
         };
         self.now = self.now.max(at);

@@ -129,7 +129,7 @@ impl Share {
     }
 
     /// Fills `scratch.nodes` with the nodes for a job: those that suit and, if prices are asked
-    /// for, where the price is below the limit; in the order of the fit.
+    /// for, where the price is below the limit; in the order of the fit; for a job without a deadline the emptiest first.
     fn choose(
         &self,
         request: &Request<'_>,
@@ -150,12 +150,14 @@ impl Share {
                 continue;
             }
             // The fullest first, by totals rounded to 1e-9; ties by lowest index.
+            let promised = request.deadline.is_finite();
             let rank = match self.settings.fit {
+                _ if !promised => emptiness(request.view, node, total),
                 Fit::First => 0,
                 Fit::Best => -((total * 1e9 + 0.5) as i64),
             };
             fills.push((rank, node));
-            let in_order = self.settings.fit == Fit::First;
+            let in_order = promised && self.settings.fit == Fit::First;
             if in_order && price_limit.is_none() && fills.len() == wanted {
                 break;
             }
@@ -227,6 +229,18 @@ impl Share {
         promises.push((request.deadline, request.share));
         risk::is_zero(promises)
     }
+}
+
+/// The rank of a node for a job without a deadline, which has no share of its own and runs on what
+/// promises leave: the least promised node first, then the one with the fewest tasks, then the
+/// last one, where promised work comes last.
+fn emptiness(view: View<'_>, id: NodeId, total: f64) -> i64 {
+    const TASKS_BITS: u32 = 12;
+    const NODE_BITS: u32 = 24;
+    let promised = ((total * 1e6 + 0.5) as i64).min(1 << 24);
+    let tasks = (view.node(id).tasks().len() as i64).min((1 << TASKS_BITS) - 1);
+    let from_the_end = i64::from(view.n_nodes() - 1 - id.0).min((1 << NODE_BITS) - 1);
+    (((promised << TASKS_BITS) | tasks) << NODE_BITS) | from_the_end
 }
 
 /// Appends to `nodes` the first `wanted` of `ranked`, in order, that are `allowed`. Only as much

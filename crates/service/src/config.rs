@@ -24,6 +24,8 @@ pub struct Config {
     /// With what probability a job without an estimate ends within the one that it is given, by
     /// the forecast. Between 0 and 1.
     pub estimate_level: f64,
+    /// The least probability at which a deadline is promised. Between 0 and 1.
+    pub confidence: f64,
 }
 
 impl Default for Config {
@@ -34,6 +36,7 @@ impl Default for Config {
             price_per_core_hour: 1.0,
             default_estimate_s: 600.0,
             estimate_level: 0.9,
+            confidence: 0.5,
         }
     }
 }
@@ -129,6 +132,18 @@ impl Config {
                 self.default_estimate_s,
             )?),
             level: self.level()?,
+            confidence: self.least()?,
+        })
+    }
+
+    fn least(&self) -> Result<u32, ConfigError> {
+        if (0.0..=1.0).contains(&self.confidence) {
+            return Ok((self.confidence * 1e6).round() as u32);
+        }
+        Err(ConfigError::Range {
+            key: "confidence",
+            expected: "a probability, between 0 and 1",
+            found: self.confidence.to_string(),
         })
     }
 

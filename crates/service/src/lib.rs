@@ -9,6 +9,7 @@
 //! | [`client`] | the other end of it |
 //! | [`serve`](mod@serve) | a service from its start to its end |
 //! | [`config`] | its settings |
+//! | [`fault`] | where tests have it fail |
 //! | [`folder`] | its data folder |
 //!
 //! A request takes this way: `api` puts an [`keeper::Ask`] before the keeper; the keeper handles all
@@ -20,6 +21,7 @@ pub mod client;
 pub mod config;
 pub mod core;
 mod engine_words;
+pub mod fault;
 pub mod folder;
 pub mod keeper;
 pub mod serve;

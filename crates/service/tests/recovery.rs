@@ -79,6 +79,7 @@ fn rules(policy: &str, market: Market) -> Rules {
         price: 3600.0,
         default_estimate: Span::from_secs(10),
         level: Probability::new(0.9).unwrap(),
+        confidence: 0,
     }
 }
 
@@ -141,6 +142,7 @@ impl Service {
                 } else {
                     Retry::Never
                 },
+                hold: None,
             })],
             Doing::End(n, secs) => pick(n)
                 .map(|attempt| {
@@ -200,7 +202,7 @@ impl Service {
                 at: self.now,
                 commands: &commands,
                 changes: &step.changes,
-                programs: &vec![program; commands.len()],
+                programs: &(0..100).map(|job| (job, program.clone())).collect(),
             })
             .unwrap();
         self.core.check().unwrap();

@@ -91,6 +91,7 @@ impl JobArgs {
             penalty_per_s: self.penalty.unwrap_or(0.0),
             confidence: self.confidence,
             requeue: self.requeue,
+            hold_s: None,
             env: self.environment()?,
             dir: self.folder()?,
             output: (self.output != "none").then(|| self.output.clone()),

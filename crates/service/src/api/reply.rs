@@ -55,6 +55,7 @@ impl From<Failed> for Refused {
     fn from(failed: Failed) -> Self {
         let status = match &failed {
             Failed::Ignored(Ignored::UnknownJob) => return Self::unknown_job(),
+            Failed::Ignored(Ignored::NoQuote) => StatusCode::NOT_FOUND,
             Failed::Ignored(Ignored::Gate(_)) => StatusCode::CONFLICT,
             Failed::Full => StatusCode::INSUFFICIENT_STORAGE,
             Failed::Store(_) => StatusCode::SERVICE_UNAVAILABLE,

@@ -81,6 +81,7 @@ pub fn router(service: Service) -> Router {
         .route("/v1/jobs/{id}/hold", post(hold))
         .route("/v1/jobs/{id}/release", post(release))
         .route("/v1/quotes", post(quote))
+        .route("/v1/quotes/{id}/claim", post(claim))
         .route("/v1/ledger", get(ledger))
         .fallback(nowhere)
         .layer(DefaultBodyLimit::max(MOST_BODY))
@@ -101,10 +102,9 @@ async fn submit(
     request: Result<Json<JobRequest>, JsonRejection>,
 ) -> Result<(StatusCode, Json<Answer>), Refused> {
     let Json(request) = request?;
-    if !peer.may_submit {
-        let error = "only the service's own user may hand in jobs here";
-        let hint = "start a service of your own with `tollgate serve`";
-        return Err(Refused::new(StatusCode::FORBIDDEN, error).hint(hint));
+    may_submit(peer)?;
+    if request.hold_s.is_some() {
+        return Err(Refused::field("hold_s", "nothing: only a quote is held"));
     }
     let submission = translate::submission(&request, peer.user, (service.clock)())?;
     let program = Box::new(translate::program(request)?);
@@ -129,8 +129,44 @@ async fn quote(
 ) -> Answered<Answer> {
     let Json(request) = request?;
     let submission = translate::submission(&request, peer.user, (service.clock)())?;
-    let answer = ask(&service, |reply| Ask::Quote { submission, reply }).await?;
-    Ok(Json(translate::answer(None, &answer)))
+    if submission.hold.is_none() {
+        let answer = ask(&service, |reply| Ask::Quote { submission, reply }).await?;
+        return Ok(Json(translate::answer(None, &answer)));
+    }
+    may_submit(peer)?;
+    let (id, answer) = ask(&service, |reply| Ask::Hold { submission, reply }).await?;
+    Ok(Json(translate::answer(id, &answer)))
+}
+
+/// A quote that is held becomes a job: of the request only counts what it runs.
+async fn claim(
+    State(service): State<Service>,
+    Extension(peer): Extension<Peer>,
+    Path(id): Path<String>,
+    request: Result<Json<JobRequest>, JsonRejection>,
+) -> Answered<Done> {
+    let Json(request) = request?;
+    may_submit(peer)?;
+    let job = number(&id)?;
+    let program = Box::new(translate::program(request)?);
+    let user = peer.user;
+    ask(&service, |reply| Ask::Claim {
+        user,
+        job,
+        program,
+        reply,
+    })
+    .await?;
+    Ok(Json(Done { id: job }))
+}
+
+fn may_submit(peer: Peer) -> Result<(), Refused> {
+    if peer.may_submit {
+        return Ok(());
+    }
+    let error = "only the service's own user may hand in jobs here";
+    let hint = "start a service of your own with `tollgate serve`";
+    Err(Refused::new(StatusCode::FORBIDDEN, error).hint(hint))
 }
 
 async fn status(State(service): State<Service>) -> Answered<Status> {
@@ -224,6 +260,7 @@ fn words(job: &Job, story: Option<&Story>) -> Vec<String> {
                 ));
             }
         }
+        ("quoted", _) => words.push("it is a quote that is held, and waits to be taken up".to_owned()),
         ("held", _) => words.push("its user holds it back".to_owned()),
         ("running", _) => words.push("it runs".to_owned()),
         ("rejected", _) => words.push(format!("it was rejected: {}", job.reasons.join(", "))),

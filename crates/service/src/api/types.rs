@@ -44,6 +44,10 @@ pub struct JobRequest {
     /// Whether it may be run again from its start after it was lost.
     #[serde(default)]
     pub requeue: bool,
+    /// Of a quote: for how long it is to be kept, if the job would be let in. Positive, at most an
+    /// hour. Then it lapses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hold_s: Option<f64>,
     /// The environment that it gets.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
@@ -95,7 +99,7 @@ pub struct Reason {
 /// What a job is told, or would be told.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
-    /// Its number; none for a quote.
+    /// Its number; none for a quote, unless that is held.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<u64>,
     /// Whether it is let in.
@@ -113,9 +117,41 @@ pub struct Answer {
     pub estimate_s: f64,
     /// Where that comes from: `user`, `class` (jobs like it) or `default` (the site's setting).
     pub estimate_source: String,
+    /// What the expectation is forecast from, in words: `few jobs of this class`.
+    pub forecast_from: String,
     /// What is to be expected of it.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub expected: Option<Expected>,
+    /// If it is rejected: what would be let in now instead.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub offers: Vec<Offer>,
+    /// If it is a quote that is held: until when it can be taken up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held_until_at: Option<String>,
+}
+
+/// A job that would be let in now: the one that was asked for, with one thing changed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Offer {
+    /// What has changed: `deadline`, `budget` or `procs`.
+    pub change: String,
+    /// By when it would have to finish.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline_at: Option<String>,
+    /// The same as a span after submission.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline_s: Option<f64>,
+    /// The most its user would pay, in credits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget: Option<f64>,
+    /// Processors it would get.
+    pub procs: u32,
+    /// The most it would cost, in credits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub price: Option<f64>,
+    /// The probability that it would keep its deadline, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probability: Option<f64>,
 }
 
 /// What is to be expected of a job.
@@ -143,7 +179,8 @@ pub struct Job {
     pub user_id: u32,
     /// What it is called.
     pub name: String,
-    /// `queued`, `held`, `running`, `finished`, `cancelled`, `lost` or `rejected`.
+    /// `queued`, `held`, `running`, `finished`, `cancelled`, `lost` or `rejected`; of a quote that was
+    /// held, `quoted` or `lapsed`.
     pub state: String,
     /// What it runs.
     pub command: Vec<String>,

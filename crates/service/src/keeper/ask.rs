@@ -21,6 +21,24 @@ pub enum Ask {
         /// Its number and what it is told.
         reply: Reply<Verdict>,
     },
+    /// A quote that is held is taken up.
+    Claim {
+        /// Whose it must be.
+        user: u32,
+        /// Its number.
+        job: u64,
+        /// What it runs.
+        program: Box<Program>,
+        /// That it is a job now.
+        reply: Reply<()>,
+    },
+    /// What would a job be told, and for how long will that be kept?
+    Hold {
+        /// What decisions depend on; it says for how long.
+        submission: Submission,
+        /// Its number, if it is held, and what it is told.
+        reply: Reply<(Option<u64>, Answer)>,
+    },
     /// What would a job be told?
     Quote {
         /// What decisions depend on.
