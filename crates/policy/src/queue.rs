@@ -13,7 +13,7 @@ mod slack;
 mod waiting;
 
 use tollgate_model::{
-    Credits, CreditsPerSecond, Instant, JobId, JobSpec, Market, NodeId, Reason, Span,
+    Credits, CreditsPerSecond, Distribution, Instant, JobId, JobSpec, Market, NodeId, Reason, Span,
 };
 
 use crate::blocks::{Blocks, Cursor, Entry};
@@ -308,7 +308,13 @@ fn shadow_stays(view: View<'_>, head_procs: u32, at: Instant) -> Result<(), Viol
 }
 
 impl Policy for Queue {
-    fn probe(&self, view: View<'_>, spec: &JobSpec, _: &mut Scratch) -> Verdict {
+    fn probe(
+        &self,
+        view: View<'_>,
+        spec: &JobSpec,
+        _: Option<&Distribution>,
+        _: &mut Scratch,
+    ) -> Verdict {
         self.admit(view, spec).unwrap_or_else(Verdict::Reject)
     }
 

@@ -9,6 +9,7 @@ use crate::policy::Policy;
 use crate::queue::{self, Queue};
 use crate::settings::{self, Parameter};
 use crate::share::{self, Share};
+use crate::tail::{self, Tail};
 
 /// A policy that was chosen, with its settings.
 #[derive(Clone, Debug, PartialEq)]
@@ -138,6 +139,7 @@ impl Choice {
         match &mut self.settings {
             Family::Queue(s) => settings::set(queue::PARAMETERS, s, policy, key, value),
             Family::Share(s) => settings::set(share::PARAMETERS, s, policy, key, value),
+            Family::Tail(s) => settings::set(tail::PARAMETERS, s, policy, key, value),
         }
     }
 
@@ -151,7 +153,8 @@ impl Choice {
     pub fn runs_in(&self, market: Market) -> bool {
         match (&self.settings, market) {
             (Family::Queue(settings), Market::None) => !settings.rewards(),
-            (Family::Queue(_), Market::Commodity | Market::Bid) | (Family::Share(_), _) => true,
+            (Family::Queue(_), Market::Commodity | Market::Bid)
+            | (Family::Share(_) | Family::Tail(_), _) => true,
         }
     }
 
@@ -160,6 +163,7 @@ impl Choice {
         match &self.settings {
             Family::Queue(settings) => list(queue::PARAMETERS, settings),
             Family::Share(settings) => list(share::PARAMETERS, settings),
+            Family::Tail(settings) => list(tail::PARAMETERS, settings),
         }
     }
 
@@ -168,6 +172,7 @@ impl Choice {
         match &self.settings {
             Family::Queue(settings) => settings::value(queue::PARAMETERS, settings, key),
             Family::Share(settings) => settings::value(share::PARAMETERS, settings, key),
+            Family::Tail(settings) => settings::value(tail::PARAMETERS, settings, key),
         }
     }
 
@@ -176,6 +181,7 @@ impl Choice {
         match self.settings {
             Family::Queue(settings) => Box::new(Queue::new(settings, market)),
             Family::Share(settings) => Box::new(Share::new(settings, market)),
+            Family::Tail(settings) => Box::new(Tail::new(settings, market)),
         }
     }
 }

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tollgate_workload::{Drawn, Generator, NodesFrom, ReadOptions, Workload, open};
+use tollgate_sim::ClassId;
+use tollgate_workload::{Columns, Drawn, Generator, NodesFrom, ReadOptions, Workload, open};
 
 use super::plan::Plan;
 use crate::exit::Failure;
@@ -16,6 +17,8 @@ const MAX_NODES: u32 = 10_000_000;
 pub(super) struct Input {
     pub(super) workload: Workload,
     pub(super) machine: Machine,
+    /// Whose each job is, in order of arrival, if anything is forecast.
+    pub(super) classes: Vec<ClassId>,
 }
 
 /// How large the machine is, and who says so.
@@ -33,9 +36,14 @@ pub(super) enum SizeFrom {
 
 impl Input {
     pub(super) fn read(plan: &Plan) -> Result<Self, Failure> {
+        let columns = if plan.estimates.are_forecast() {
+            Columns::All
+        } else {
+            Columns::Core
+        };
         let trace = match &plan.file {
-            Some(path) => open(path, ReadOptions::default())?,
-            None => Generator::default().trace(),
+            Some(path) => open(path, ReadOptions { columns })?,
+            None => generator(columns).trace(),
         };
         let trace = match plan.last {
             Some(last) => trace.last(last.get()),
@@ -55,7 +63,16 @@ impl Input {
                 most: MAX_NODES,
             });
         }
-        Ok(Self { workload, machine })
+        let classes = if plan.estimates.are_forecast() {
+            classes(&workload)
+        } else {
+            Vec::new()
+        };
+        Ok(Self {
+            workload,
+            machine,
+            classes,
+        })
     }
 
     /// Says once what the answer rests on that was not asked for in so many words.
@@ -101,6 +118,22 @@ impl Input {
             procs(&first)
         ))
     }
+}
+
+fn generator(columns: Columns) -> Generator {
+    Generator {
+        columns,
+        ..Generator::default()
+    }
+}
+
+/// The users of the jobs, in order of arrival: a user's jobs are a class, and those of unknown
+/// users are one together.
+fn classes(workload: &Workload) -> Vec<ClassId> {
+    let metadata = workload.trace().metadata.as_ref();
+    let user = |i| metadata?.user.label(workload.row(i));
+    let class = |i| user(i).map_or(0, |label| label.index() as u32 + 1);
+    (0..workload.len()).map(|i| ClassId(class(i))).collect()
 }
 
 /// Which parts of how many SLAs were drawn, if any.
