@@ -65,7 +65,7 @@ impl Gate {
             self.settled = false;
         }
         self.tick(now, effects);
-        let answer = self.dispatch(now, input, effects);
+        let answer = self.dispatch(now, &input, effects);
         self.verify(now);
         answer
     }
@@ -153,10 +153,10 @@ impl Gate {
     fn dispatch(
         &mut self,
         now: Instant,
-        input: Input,
+        input: &Input,
         effects: &mut Effects,
     ) -> Result<Answer, Ignored> {
-        match input {
+        match *input {
             Input::Submitted {
                 spec,
                 retry,

@@ -119,20 +119,12 @@ impl Distribution {
     /// The distribution of the whole run time of a job that has run for `elapsed` already.
     #[must_use]
     pub fn given_survived(&self, elapsed: Span) -> Self {
-        let gone = self.probability_within(elapsed);
-        Self::new(LEVELS.map(|level| self.quantile_beyond(elapsed, gone, level)))
-    }
-
-    /// One quantile of [`Self::given_survived`], for less than all of them cost.
-    pub fn quantile_given_survived(&self, elapsed: Span, level: Probability) -> Span {
-        self.quantile_beyond(elapsed, self.probability_within(elapsed), level)
-    }
-
-    /// `gone` is the probability of not having survived `elapsed`.
-    fn quantile_beyond(&self, elapsed: Span, gone: Probability, level: Probability) -> Span {
-        let p = gone.0 + (1.0 - gone.0) * level.0;
+        let gone = self.probability_within(elapsed).as_f64();
         let beyond = elapsed.max(Span::ZERO) + Span::TICK;
-        self.quantile(Probability(p.min(1.0))).max(beyond)
+        Self::new(LEVELS.map(|level| {
+            let p = gone + (1.0 - gone) * level.as_f64();
+            self.quantile(Probability(p.min(1.0))).max(beyond)
+        }))
     }
 
     /// The distribution whose every quantile is the larger of the two: that of the longer of two
@@ -211,8 +203,6 @@ mod tests {
         ) {
             let d = Distribution::new(micros.map(Span::from_micros));
             let survived = d.given_survived(Span::from_micros(elapsed));
-            let alone = d.quantile_given_survived(Span::from_micros(elapsed), p(0.95));
-            prop_assert_eq!(alone, survived.quantile(p(0.95)));
             prop_assert_eq!(d.larger_of(&survived), survived.larger_of(&d));
             for d in [d, survived] {
                 prop_assert!(d.quantiles().is_sorted());

@@ -12,6 +12,7 @@ mod libra_dollar;
 mod libra_risk;
 mod sjf_bf;
 mod tail_risk;
+mod tail_risk_bf;
 
 use tollgate_model::Market;
 
@@ -57,4 +58,5 @@ pub const REGISTRY: &[Named] = &[
     libra_risk::LIBRA_RISK,
     first_reward::FIRST_REWARD,
     tail_risk::TAIL_RISK,
+    tail_risk_bf::TAIL_RISK_BF,
 ];

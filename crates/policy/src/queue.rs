@@ -21,6 +21,7 @@ use crate::cx::{Cx, Violation};
 use crate::policy::{Discipline, Policy, Scratch, Verdict};
 use crate::price;
 use crate::state::{Job, Phase, View};
+use crate::tail::belief::Belief;
 use order::Key;
 use profile::Profile;
 use shadow::Shadow;
@@ -28,7 +29,7 @@ use waiting::Waiting;
 
 pub use order::Order;
 pub(crate) use settings::PARAMETERS;
-pub use settings::{Admission, Depth, Settings};
+pub use settings::{Admission, Depth, Plan, Settings};
 pub use slack::{Count, Slack};
 pub use waiting::Test;
 
@@ -99,8 +100,13 @@ impl Queue {
         }
     }
 
-    fn entry(&self, id: JobId, job: &Job) -> Waiting {
-        Waiting::new(id, job, self.key(job))
+    fn entry(&self, view: View<'_>, id: JobId) -> Waiting {
+        let job = view.job(id);
+        let estimate = match self.settings.plan {
+            Plan::Estimate => job.spec.estimate,
+            Plan::Quantile(level) => Belief::of(&job.spec, view.forecast(id)).quantile(level),
+        };
+        Waiting::new(id, job, self.key(job), estimate)
     }
 
     fn key(&self, job: &Job) -> Key {
@@ -320,7 +326,7 @@ impl Policy for Queue {
 
     fn queued(&mut self, view: View<'_>, id: JobId) {
         let job = view.job(id);
-        let entry = self.entry(id, job);
+        let entry = self.entry(view, id);
         self.waiting.insert(entry);
         if job.accepted.is_some() {
             self.penalties.waiting = self.penalties.waiting + job.spec.sla.penalty;
@@ -370,7 +376,7 @@ impl Policy for Queue {
             };
             match job.phase {
                 Phase::Queued => {
-                    fresh.waiting.insert(fresh.entry(id, job));
+                    fresh.waiting.insert(fresh.entry(view, id));
                     fresh.penalties.waiting = fresh.penalties.waiting + penalty;
                 }
                 Phase::Running => fresh.penalties.running = fresh.penalties.running + penalty,

@@ -11,7 +11,7 @@
 //!
 //! A task past its deadline has no promise left to keep: it runs when nobody else wants the node.
 
-mod belief;
+pub(crate) mod belief;
 mod demand;
 mod settings;
 
@@ -75,7 +75,8 @@ impl Tail {
             if view.is_up(id)
                 && let Some(load_s) = demand.with(due, need_s, view.now)
             {
-                fills.push(((load_s * 1e6) as i64, id));
+                // Loads that differ by less than a millisecond are the same.
+                fills.push(((load_s * 1e3 + 0.5) as i64, id));
             }
         }
         let wanted = spec.procs as usize;
@@ -134,7 +135,8 @@ impl Policy for Tail {
             |task| f64::from(first.is_some_and(|(job, _)| job == task.job)),
             |_| first.map_or(f64::INFINITY, |(_, mark_s)| mark_s),
         );
-        self.demands[id.index()] = self.demand(cx.view(), id);
+        let view = cx.view();
+        self.demands[id.index()].set(view, view.node(id), &self.settings);
     }
 
     fn pass(&mut self, cx: &mut Cx<'_>) {

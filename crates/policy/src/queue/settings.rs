@@ -1,5 +1,7 @@
 //! The axes of the queue family.
 
+use tollgate_model::Probability;
+
 use super::order::Order;
 use super::slack::Slack;
 use super::waiting::Test;
@@ -49,6 +51,35 @@ pub enum Admission {
     Slack,
 }
 
+/// How long a waiting job is taken to run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Plan {
+    /// As long as its estimate.
+    Estimate,
+    /// The quantile of its predictive distribution at this level. A job is hopeless, then, once it
+    /// would meet its deadline with a lower probability.
+    Quantile(Probability),
+}
+
+impl Plan {
+    fn word(self) -> String {
+        match self {
+            Self::Estimate => "estimate".to_owned(),
+            Self::Quantile(level) => level.as_f64().to_string(),
+        }
+    }
+
+    fn read(place: &mut Self, word: &str) -> bool {
+        let level = word.parse().ok().and_then(Probability::new);
+        let level = level.filter(|level| 0.0 < level.as_f64() && level.as_f64() < 1.0);
+        let plan = match word {
+            "estimate" => Some(Self::Estimate),
+            _ => level.map(Self::Quantile),
+        };
+        plan.map(|plan| *place = plan).is_some()
+    }
+}
+
 /// A space-shared policy, by its axes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
@@ -64,6 +95,9 @@ pub struct Settings {
     pub pass: Discipline,
     /// Whether reservations are made anew at every pass (with depth above 1).
     pub compress: bool,
+    /// How long a waiting job is taken to run: when it is hopeless, and whether it fits before a
+    /// reservation.
+    pub plan: Plan,
     /// What is asked at the door.
     pub admission: Admission,
     /// The slack test's settings, by which `order=reward` orders too.
@@ -79,6 +113,7 @@ impl Settings {
         test: Test::None,
         pass: Discipline::Instant,
         compress: true,
+        plan: Plan::Estimate,
         admission: Admission::None,
         slack: Slack::DEFAULT,
     };
@@ -161,6 +196,14 @@ pub(crate) const PARAMETERS: &[Parameter<Settings>] = &[
         applies: Settings::keeps_a_profile,
         get: |s| s.compress.word(),
         set: |s, word| Word::read(&mut s.compress, word),
+    },
+    Parameter {
+        key: "plan",
+        values: "`estimate`, or a level above 0 and below 1",
+        meaning: "how long a waiting job is taken to run: a quantile of its distribution",
+        applies: |_| true,
+        get: |s| s.plan.word(),
+        set: |s, word| Plan::read(&mut s.plan, word),
     },
     Parameter {
         key: "admission",

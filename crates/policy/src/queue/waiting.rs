@@ -35,6 +35,7 @@ pub(super) struct Waiting {
     key: Key,
     pub(super) id: JobId,
     pub(super) procs: u32,
+    /// How long it is taken to run.
     pub(super) estimate: Span,
     /// When it must have finished not to be dropped.
     due: Instant,
@@ -118,14 +119,14 @@ impl Least {
 }
 
 impl Waiting {
-    pub(super) fn new(id: JobId, job: &Job, key: Key) -> Self {
+    pub(super) fn new(id: JobId, job: &Job, key: Key, estimate: Span) -> Self {
         // A promise is kept as late as it may be: only who was not let in yet can be dropped.
         let droppable = job.spec.due().filter(|_| job.accepted.is_none());
         Self {
             key,
             id,
             procs: job.spec.procs,
-            estimate: job.spec.estimate,
+            estimate,
             due: droppable.unwrap_or(Instant::MAX),
         }
     }

@@ -1,7 +1,7 @@
 //! How long a job is believed to run.
 
 use tollgate_model::distribution::N_LEVELS;
-use tollgate_model::{Distribution, JobSpec, Span};
+use tollgate_model::{Distribution, JobSpec, Probability, Span};
 
 use super::settings::{Deadlines, Settings};
 use crate::state::TOLERANCE_S;
@@ -14,30 +14,45 @@ const PARTS: [f64; N_LEVELS] = [
 
 /// The distribution of a job's run time.
 #[derive(Clone, Debug)]
-pub(super) struct Belief(Distribution);
+pub(crate) struct Belief(Distribution);
 
 impl Belief {
     /// At each level the larger of what was forecast and what estimates are generally worth: one
     /// who errs upward keeps out a job that would have fitted, one who errs downward breaks
     /// promises. Without a forecast it is the estimate alone.
-    pub(super) fn of(spec: &JobSpec, forecast: Option<&Distribution>) -> Self {
+    pub(crate) fn of(spec: &JobSpec, forecast: Option<&Distribution>) -> Self {
         let estimate_s = spec.estimate.as_secs_f64();
         let assumed = Distribution::new(PARTS.map(|part| Span::from_secs_f64(part * estimate_s)));
         Self(forecast.map_or(assumed, |forecast| assumed.larger_of(forecast)))
     }
 
+    /// How long the job runs at most with the probability `level`.
+    pub(crate) fn quantile(&self, level: Probability) -> Span {
+        self.0.quantile(level)
+    }
+
     /// Seconds of work that suffice for a task that has done `work_s` of them, with the
-    /// probability that is asked for. Where deadlines are trusted it is at most `deadline`, the
-    /// span from its start to when it is due: whoever needs longer is late whatever is done, and
-    /// until then costs the others no more than that.
+    /// probability that is asked for. Where deadlines are trusted, given that they suffice within
+    /// `deadline`, the span from its start to when it is due: whoever needs longer is late whatever
+    /// is done, and until then costs the others no more than that.
     pub(super) fn need_s(&self, work_s: f64, deadline: Option<Span>, settings: &Settings) -> f64 {
-        let survived = Span::from_secs_f64(work_s + TOLERANCE_S);
-        let need = self.0.quantile_given_survived(survived, settings.level());
+        let gone = if work_s > 0.0 {
+            let survived = Span::from_secs_f64(work_s + TOLERANCE_S);
+            self.0.probability_within(survived).as_f64()
+        } else {
+            0.0
+        };
         let most = match settings.deadlines {
             Deadlines::Trusted => deadline,
             Deadlines::Tested => None,
         };
-        most.map_or(need, |most| need.min(most)).as_secs_f64()
+        let possible = most.map_or(1.0, |most| self.0.probability_within(most).as_f64());
+        let quantile = Probability::new(gone + (possible - gone) * settings.level());
+        let need = match (quantile.filter(|_| possible > gone), most) {
+            (Some(quantile), _) => self.0.quantile(quantile),
+            (None, most) => most.unwrap_or(Span::MAX),
+        };
+        need.as_secs_f64()
     }
 
     /// The seconds of work at which a task that has done `work_s` of them outlives its next
@@ -71,12 +86,15 @@ mod tests {
         let belief = Belief::of(&spec(1000), None);
         assert_eq!(belief.need_s(0.0, None, &SETTINGS), 1200.0);
         let deadline = Some(Span::from_secs(900));
-        assert_eq!(belief.need_s(0.0, deadline, &SETTINGS), 900.0);
+        let need_s = belief.need_s(0.0, deadline, &SETTINGS);
+        assert!((880.0..900.0).contains(&need_s), "{need_s}");
         let tested = Settings {
             deadlines: Deadlines::Tested,
             ..SETTINGS
         };
         assert_eq!(belief.need_s(0.0, deadline, &tested), 1200.0);
+        // Whoever has outlived what was possible may need all there is.
+        assert_eq!(belief.need_s(1500.0, deadline, &SETTINGS), 900.0);
     }
 
     #[test]

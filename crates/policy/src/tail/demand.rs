@@ -1,6 +1,6 @@
 //! What is promised on a node.
 
-use tollgate_model::{Instant, Span};
+use tollgate_model::{Instant, JobId, Span};
 
 use super::belief::Belief;
 use super::settings::Settings;
@@ -17,7 +17,10 @@ pub(super) struct Demand {
 /// A task whose deadline has not passed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Row {
+    job: JobId,
     due: Instant,
+    /// Seconds of work done.
+    work_s: f64,
     /// Seconds of work that it is believed to need still.
     left_s: f64,
 }
@@ -37,16 +40,30 @@ pub(super) fn first(node: &Node, now: Instant) -> Option<&Task> {
 impl Demand {
     /// What is promised on `node`, whose shares were just set.
     pub(super) fn of(view: View<'_>, node: &Node, settings: &Settings) -> Self {
-        let since = node.since();
-        let kept = node.tasks().iter().filter(|task| !passed(task.due, since));
-        let mut rows: Vec<Row> = kept
-            .map(|task| Row {
+        let mut demand = Self::default();
+        demand.set(view, node, settings);
+        demand
+    }
+
+    /// Brings it up to date with `node`, whose shares were just set. Of a task that has not run
+    /// since, as all but one have not, nothing new is known.
+    pub(super) fn set(&mut self, view: View<'_>, node: &Node, settings: &Settings) {
+        let old = std::mem::take(&mut self.rows);
+        self.since = node.since();
+        for task in node.tasks() {
+            if passed(task.due, self.since) {
+                continue;
+            }
+            let same = |row: &&Row| row.job == task.job && row.work_s == task.work;
+            let known = old.iter().find(same).copied();
+            self.rows.push(known.unwrap_or_else(|| Row {
+                job: task.job,
                 due: task.due,
+                work_s: task.work,
                 left_s: left_s(view, task, settings),
-            })
-            .collect();
-        rows.sort_by_key(|row| row.due);
-        Self { since, rows }
+            }));
+        }
+        self.rows.sort_by_key(|row| row.due);
     }
 
     /// Seconds of work promised at `now`, if a task that needs `need_s` of them until `due` keeps
@@ -113,8 +130,10 @@ mod tests {
 
     /// A node with tasks given as (due, left), in seconds.
     fn node(rows: &[(i64, f64)]) -> Demand {
-        let rows = rows.iter().map(|&(due, left_s)| Row {
+        let rows = (0..).zip(rows).map(|(job, &(due, left_s))| Row {
+            job: JobId(job),
             due: at(due),
+            work_s: 0.0,
             left_s,
         });
         Demand {

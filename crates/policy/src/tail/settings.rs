@@ -1,7 +1,5 @@
 //! The settings of the tail family.
 
-use tollgate_model::Probability;
-
 use crate::settings::{Parameter, Word};
 
 /// What a deadline says about its job.
@@ -29,9 +27,9 @@ impl Settings {
         deadlines: Deadlines::Trusted,
     };
 
-    /// The level of the quantile that a task is taken to need.
-    pub(super) fn level(&self) -> Probability {
-        Probability::new(1.0 - self.bound).expect("the bound is a probability")
+    /// The probability with which a task needs no longer than it is taken to need.
+    pub(super) fn level(&self) -> f64 {
+        1.0 - self.bound
     }
 }
 

@@ -29,7 +29,7 @@ impl Cluster<'_> {
                 return;
             }
             let spec = &self.jobs[job].spec;
-            let in_time = self.now + spec.estimate <= shadow + Span::TICK;
+            let in_time = self.now + self.planned(job) <= shadow + Span::TICK;
             let could_start = self.fits(job) && (in_time || spec.procs <= spare);
             if let Some(reason) = self.hopeless(job, could_start) {
                 self.reject(job, reason);
@@ -38,6 +38,15 @@ impl Cluster<'_> {
                 self.start(job);
             }
         }
+    }
+
+    /// How long a waiting job is taken to run.
+    fn planned(&self, job: usize) -> Span {
+        let estimate = self.jobs[job].spec.estimate;
+        if self.settings.part == 1.0 {
+            return estimate;
+        }
+        Span::from_secs_f64(self.settings.part * estimate.as_secs_f64()).max(Span::TICK)
     }
 
     /// The shadow time of `head`, the earliest instant at which estimated ends leave it enough
@@ -65,7 +74,7 @@ impl Cluster<'_> {
         let spec = &self.jobs[job].spec;
         let due = spec.due()? + Span::TICK;
         let lapsed = self.now > due;
-        let unreachable = self.now + spec.estimate > due;
+        let unreachable = self.now + self.planned(job) > due;
         let drop = match self.settings.test {
             DeadlineTest::Never => false,
             DeadlineTest::Start => unreachable && could_start,
