@@ -29,7 +29,7 @@ use waiting::Waiting;
 
 pub use order::Order;
 pub(crate) use settings::PARAMETERS;
-pub use settings::{Admission, Depth, Plan, Settings};
+pub use settings::{Admission, Depth, Hope, Settings};
 pub use slack::{Count, Slack};
 pub use waiting::Test;
 
@@ -102,11 +102,11 @@ impl Queue {
 
     fn entry(&self, view: View<'_>, id: JobId) -> Waiting {
         let job = view.job(id);
-        let estimate = match self.settings.plan {
-            Plan::Estimate => job.spec.estimate,
-            Plan::Quantile(level) => Belief::of(&job.spec, view.forecast(id)).quantile(level),
+        let least = match self.settings.hope {
+            Hope::Estimate => job.spec.estimate,
+            Hope::Chance(level) => Belief::of(&job.spec, view.forecast(id)).quantile(level),
         };
-        Waiting::new(id, job, self.key(job), estimate)
+        Waiting::new(id, job, self.key(job), least)
     }
 
     fn key(&self, job: &Job) -> Key {

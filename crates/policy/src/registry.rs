@@ -227,7 +227,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_words_panic_and_what_is_read_is_written_back(
-            words in "((easy|edf|libra|conservative|first-reward|x)?[:,=]?(order|depth|extra|test|slack|fit|overrun)?=?(sjf|all|2|true|keep|-1)?,?){0,4}",
+            words in "((easy|edf|libra|conservative|first-reward|tail-risk|x)?[:,=]?(order|depth|extra|test|slack|fit|overrun|hope|bound)?=?(sjf|all|2|true|keep|-1|0.25)?,?){0,4}",
         ) {
             if let Ok(choices) = Choice::parse_list(&words) {
                 let written: Vec<String> = choices.iter().map(Choice::to_string).collect();
@@ -295,11 +295,11 @@ mod tests {
     #[test]
     fn wrong_words_are_answered_with_those_that_exist() {
         let answer = |words| Choice::parse_list(words).unwrap_err().to_string();
-        insta::assert_snapshot!(answer("easy,fifo"), @"there is no policy `fifo`: fcfs, easy, conservative, edf, fcfs-bf, sjf-bf, edf-bf, libra, libra-dollar, libra-risk, first-reward");
+        insta::assert_snapshot!(answer("easy,fifo"), @"there is no policy `fifo`: fcfs, easy, conservative, edf, fcfs-bf, sjf-bf, edf-bf, libra, libra-dollar, libra-risk, first-reward, tail-risk, tail-risk-bf");
         insta::assert_snapshot!(answer("libra:order=sjf"), @"policy `libra` has no parameter `order`: it has fit, admission, pricing, overrun, expired");
         insta::assert_snapshot!(answer("easy:order=size"), @"policy `easy`: order is fcfs, sjf, edf or reward, not `size`");
         insta::assert_snapshot!(answer("easy:extra"), @"policy `easy`: expected KEY=VALUE, got `extra`");
         insta::assert_snapshot!(answer("first-reward:slack=-1"), @"policy `first-reward`: slack is a number of seconds, not negative, not `-1`");
-        insta::assert_snapshot!(answer(""), @"there is no policy ``: fcfs, easy, conservative, edf, fcfs-bf, sjf-bf, edf-bf, libra, libra-dollar, libra-risk, first-reward");
+        insta::assert_snapshot!(answer(""), @"there is no policy ``: fcfs, easy, conservative, edf, fcfs-bf, sjf-bf, edf-bf, libra, libra-dollar, libra-risk, first-reward, tail-risk, tail-risk-bf");
     }
 }

@@ -2,12 +2,11 @@
 //!
 //! Two things make promises hold although run times are guesses. **Who runs**: on each node the
 //! task that is due first runs alone. No other order of one node's tasks keeps a set of deadlines
-//! that this one breaks (Dertouzos 1974), and it needs no run times at all, so a
-//! wrong guess costs nobody his share. **Who gets in**: a node takes a job if all that is promised
-//! there is kept although every task needs as much as it needs with probability 1 - bound, given
-//! how long it has run already. Tasks that are long together are the worst that can happen, and
-//! what does happen where the jobs of a user change all at once; then the probability that any
-//! promise on the node breaks is at most the bound.
+//! that this one breaks (Dertouzos 1974), and it needs no run times at all, so a wrong guess costs
+//! nobody his share. **Who gets in**: a node takes a job if all that is promised there is kept
+//! although every task needs as much as it needs with probability 1 - bound, given how long it has
+//! run already. Where tasks are long together, as when the jobs of a user change all at once, the
+//! probability that any promise on the node breaks is then at most the bound.
 //!
 //! A task past its deadline has no promise left to keep: it runs when nobody else wants the node.
 

@@ -209,7 +209,11 @@ mod tests {
             );
         }
         let after = teller.tell(51, &arrival(10_000, 50));
-        assert!(after.spec.estimate.as_secs_f64() < before.as_secs_f64() / 10.0, "{}", after.spec.estimate);
+        assert!(
+            after.spec.estimate.as_secs_f64() < before.as_secs_f64() / 10.0,
+            "{}",
+            after.spec.estimate
+        );
         assert_eq!(after.forecast.unwrap().quantile(level), after.spec.estimate);
     }
 

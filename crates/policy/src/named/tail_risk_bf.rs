@@ -1,14 +1,14 @@
 //! The space-shared form of `tail-risk`.
 
-use tollgate_model::Market;
 use tollgate_model::distribution::LEVELS;
+use tollgate_model::{Market, Probability};
 
 use super::{Family, Named};
-use crate::queue::{Depth, Order, Plan, Settings, Test};
+use crate::queue::{Depth, Hope, Order, Settings, Test};
 
 /// The least probability of meeting its deadline at which a job is still started. Chosen on KTH
 /// SP2, LANL CM-5 and SDSC Blue Horizon.
-const LEAST: usize = 1;
+const LEAST: Probability = LEVELS[0];
 
 pub(super) const TAIL_RISK_BF: Named = Named {
     name: "tail-risk-bf",
@@ -18,9 +18,9 @@ pub(super) const TAIL_RISK_BF: Named = Named {
     settings: Family::Queue(Settings {
         order: Order::Edf,
         depth: Depth::AtMost(1),
-        extra: true,
+        extra: false,
         test: Test::Start,
-        plan: Plan::Quantile(LEVELS[LEAST]),
+        hope: Hope::Chance(LEAST),
         ..Settings::DEFAULT
     }),
 };

@@ -51,32 +51,31 @@ pub enum Admission {
     Slack,
 }
 
-/// How long a waiting job is taken to run.
+/// When a job that has not started is hopeless.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Plan {
-    /// As long as its estimate.
+pub enum Hope {
+    /// If its estimate says that it would miss its deadline.
     Estimate,
-    /// The quantile of its predictive distribution at this level. A job is hopeless, then, once it
-    /// would meet its deadline with a lower probability.
-    Quantile(Probability),
+    /// If by its predictive distribution it would meet its deadline with a lower probability.
+    Chance(Probability),
 }
 
-impl Plan {
+impl Hope {
     fn word(self) -> String {
         match self {
             Self::Estimate => "estimate".to_owned(),
-            Self::Quantile(level) => level.as_f64().to_string(),
+            Self::Chance(least) => least.as_f64().to_string(),
         }
     }
 
     fn read(place: &mut Self, word: &str) -> bool {
-        let level = word.parse().ok().and_then(Probability::new);
-        let level = level.filter(|level| 0.0 < level.as_f64() && level.as_f64() < 1.0);
-        let plan = match word {
+        let least = word.parse().ok().and_then(Probability::new);
+        let least = least.filter(|least| 0.0 < least.as_f64() && least.as_f64() < 1.0);
+        let hope = match word {
             "estimate" => Some(Self::Estimate),
-            _ => level.map(Self::Quantile),
+            _ => least.map(Self::Chance),
         };
-        plan.map(|plan| *place = plan).is_some()
+        hope.map(|hope| *place = hope).is_some()
     }
 }
 
@@ -95,9 +94,8 @@ pub struct Settings {
     pub pass: Discipline,
     /// Whether reservations are made anew at every pass (with depth above 1).
     pub compress: bool,
-    /// How long a waiting job is taken to run: when it is hopeless, and whether it fits before a
-    /// reservation.
-    pub plan: Plan,
+    /// When a job is hopeless.
+    pub hope: Hope,
     /// What is asked at the door.
     pub admission: Admission,
     /// The slack test's settings, by which `order=reward` orders too.
@@ -113,7 +111,7 @@ impl Settings {
         test: Test::None,
         pass: Discipline::Instant,
         compress: true,
-        plan: Plan::Estimate,
+        hope: Hope::Estimate,
         admission: Admission::None,
         slack: Slack::DEFAULT,
     };
@@ -198,12 +196,12 @@ pub(crate) const PARAMETERS: &[Parameter<Settings>] = &[
         set: |s, word| Word::read(&mut s.compress, word),
     },
     Parameter {
-        key: "plan",
-        values: "`estimate`, or a level above 0 and below 1",
-        meaning: "how long a waiting job is taken to run: a quantile of its distribution",
-        applies: |_| true,
-        get: |s| s.plan.word(),
-        set: |s, word| Plan::read(&mut s.plan, word),
+        key: "hope",
+        values: "`estimate`, or a probability above 0 and below 1",
+        meaning: "when a job is hopeless: by its estimate, or by the chance to meet its deadline",
+        applies: |s| s.test != Test::None,
+        get: |s| s.hope.word(),
+        set: |s, word| Hope::read(&mut s.hope, word),
     },
     Parameter {
         key: "admission",

@@ -29,7 +29,7 @@ impl Cluster<'_> {
                 return;
             }
             let spec = &self.jobs[job].spec;
-            let in_time = self.now + self.planned(job) <= shadow + Span::TICK;
+            let in_time = self.now + spec.estimate <= shadow + Span::TICK;
             let could_start = self.fits(job) && (in_time || spec.procs <= spare);
             if let Some(reason) = self.hopeless(job, could_start) {
                 self.reject(job, reason);
@@ -40,8 +40,8 @@ impl Cluster<'_> {
         }
     }
 
-    /// How long a waiting job is taken to run.
-    fn planned(&self, job: usize) -> Span {
+    /// The least that `job` may run.
+    fn least(&self, job: usize) -> Span {
         let estimate = self.jobs[job].spec.estimate;
         if self.settings.part == 1.0 {
             return estimate;
@@ -74,7 +74,7 @@ impl Cluster<'_> {
         let spec = &self.jobs[job].spec;
         let due = spec.due()? + Span::TICK;
         let lapsed = self.now > due;
-        let unreachable = self.now + self.planned(job) > due;
+        let unreachable = self.now + self.least(job) > due;
         let drop = match self.settings.test {
             DeadlineTest::Never => false,
             DeadlineTest::Start => unreachable && could_start,

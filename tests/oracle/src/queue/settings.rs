@@ -9,7 +9,7 @@ pub struct QueueSettings {
     pub order: Order,
     /// Who may run before the head.
     pub fill: Fill,
-    /// What part of its estimate a waiting job is taken to need.
+    /// A job is hopeless if even this part of its estimate would be too long.
     pub part: f64,
     /// When a job that cannot make its deadline is dropped.
     pub test: DeadlineTest,
@@ -156,10 +156,9 @@ impl QueueSettings {
             "fcfs-bf" => backfilling(Order::Fcfs),
             "sjf-bf" => backfilling(Order::Sjf),
             "edf-bf" => backfilling(Order::Edf),
-            // The level 0.1 of what estimates are generally worth.
+            // The level 0.05 of what estimates are generally worth.
             "tail-risk-bf" => Self {
-                part: 0.01,
-                fill: Fill::Backfill { extra: true },
+                part: 0.004,
                 ..backfilling(Order::Edf)
             },
             "first-reward" => Self {
