@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::{policies, replay, study};
+use crate::{live, policies, replay, study, trace};
 
 /// Decide which jobs a shared cluster should promise to finish, by when and at what price.
 #[derive(Debug, Parser)]
@@ -19,6 +19,24 @@ pub(crate) enum Command {
     Replay(Box<replay::Args>),
     Policies(policies::Args),
     Study(study::Args),
+    Serve(live::serve::Args),
+    Submit(Box<live::submit::Args>),
+    /// Show what a job would be told if it was handed in; binds nothing and changes nothing.
+    Quote(Box<live::submit::Args>),
+    Status(live::list::StatusArgs),
+    Jobs(live::list::JobsArgs),
+    Explain(live::list::ExplainArgs),
+    Wait(live::act::WaitArgs),
+    /// Take a job back: it leaves the queue, or is ended.
+    Cancel(live::act::Args),
+    /// Hold a queued job back.
+    Hold(live::act::Args),
+    /// Let a held job queue again.
+    Release(live::act::Args),
+    /// Print the output of a job.
+    Logs(live::act::Args),
+    Ledger(live::list::LedgerArgs),
+    Trace(trace::Args),
 }
 
 /// How an answer is written.
@@ -28,8 +46,14 @@ pub(crate) enum Format {
     Table,
     /// One object.
     Json,
-    /// One line a policy, or a claim.
+    /// One line each.
     Csv,
+}
+
+/// Reads a number that may be 0.
+pub(crate) fn whole<N: FromStr>(word: &str) -> Result<N, &'static str> {
+    word.parse()
+        .map_err(|_| "expected a whole number, at least 0")
 }
 
 /// Reads a count.

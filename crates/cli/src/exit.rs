@@ -5,6 +5,10 @@
 //! | 0 | done; bad lines of an input were counted and skipped |
 //! | 1 | failed |
 //! | 2 | wrong usage, or an input with no usable line |
+//! | 3 | rejected, from `submit` and `quote` |
+//!
+//! `wait` ends as the job did: its exit code, 128 + n after signal n, 1 if it was rejected, cancelled or
+//! lost.
 //!
 //! The command-line parser itself answers unknown words with code 2.
 
@@ -12,16 +16,19 @@ use std::borrow::Cow;
 use std::io::{self, ErrorKind};
 use std::process::ExitCode;
 
+use tollgate_engine::EngineError;
 use tollgate_gate::Violation;
 use tollgate_model::Market;
 use tollgate_policy::PolicyError;
 use tollgate_report::folder::WriteError;
 use tollgate_report::study::FinishedError;
+use tollgate_service::keeper::StartError;
+use tollgate_service::{ClientError, ConfigError, FolderError, ServeError};
 use tollgate_study::StudyError;
 use tollgate_study::batch::BatchError;
 use tollgate_workload::{OpenError, ReadError, SettingsError};
 
-use crate::voice;
+use crate::voice::{self, counted};
 
 /// Why the program could not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -69,6 +76,28 @@ pub(crate) enum Failure {
     /// A format that this build does not write.
     #[error("{file}: this program writes no Parquet")]
     NoParquet { file: String },
+    /// Nothing says in which format jobs are to be written.
+    #[error("--to: expected a format, for lack of an OUT whose name ends in one")]
+    NoOutputFormat,
+    /// Records whose clocks begin at different instants do not fit into one file.
+    #[error("{other}: its clock does not begin when that of {first} does")]
+    TwoClocks { first: String, other: String },
+    /// Something is wrong with a record, and that was the question.
+    #[error("{}", counted(*findings, "finding"))]
+    Findings { findings: usize },
+    /// The file of a key cannot be read.
+    #[error("--key: {file}: cannot be read: {error}")]
+    Key { file: String, error: io::Error },
+    /// A key that could be guessed.
+    #[error("--key: {file}: expected at least {least} bytes, found {bytes}")]
+    ShortKey {
+        file: String,
+        bytes: usize,
+        least: usize,
+    },
+    /// The system gives no random bytes.
+    #[error("no key can be drawn: {0}")]
+    NoRandomness(String),
     /// A chart shows one schedule.
     #[error("--gantt: expected one policy, got {policies}")]
     GanttOfSeveral { policies: usize },
@@ -81,20 +110,87 @@ pub(crate) enum Failure {
     /// A file cannot be written.
     #[error("{file}: cannot be written: {error}")]
     Write { file: String, error: io::Error },
+    /// A flag's words that mean nothing.
+    #[error("--{flag}: {message}")]
+    Flag { flag: &'static str, message: String },
+    /// Nobody said where the service keeps its data.
+    #[error("there is no folder to find the service by")]
+    NoData,
+    /// The service's folder cannot be used.
+    #[error("{0}")]
+    Folder(#[from] FolderError),
+    /// The service's settings cannot be used.
+    #[error("{0}")]
+    Config(#[from] ConfigError),
+    /// The engine cannot be used.
+    #[error("{0}")]
+    Engine(#[from] EngineError),
+    /// The service cannot run.
+    #[error("{0}")]
+    Serve(#[from] ServeError),
+    /// The service did not do what it was asked.
+    #[error("{0}")]
+    Client(#[from] ClientError),
+    /// An answer that is no list.
+    #[error("--format: this answer is no list: expected table or json")]
+    NoCsv,
+    /// A job whose output was thrown away.
+    #[error("job {id} has no output: it was thrown away")]
+    NoOutput { id: u64 },
+    /// A file cannot be read.
+    #[error("{file}: cannot be read: {error}")]
+    Read { file: String, error: io::Error },
+    /// The job is not let in, as the answer says.
+    #[error("rejected")]
+    Rejected,
+    /// The job that was waited for has ended like this.
+    #[error("the job ended with {0}")]
+    JobStatus(u8),
     /// The answer cannot be written.
     #[error("standard output: cannot be written: {0}")]
     Print(#[from] io::Error),
 }
 
+/// What the service answers to a request with a field that means nothing.
+const UNPROCESSABLE: u16 = 422;
+
 /// How the program ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Exit {
-    Done = 0,
-    Failed = 1,
-    Usage = 2,
+    Done,
+    Failed,
+    Usage,
+    Rejected,
+    /// As a job that was waited for.
+    Job(u8),
+}
+
+impl Exit {
+    const fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::Rejected => 3,
+            Self::Job(code) => code,
+        }
+    }
 }
 
 impl Failure {
+    /// A flag's words that mean nothing.
+    pub(crate) fn flag(flag: &'static str, message: impl Into<String>) -> Self {
+        Self::Flag {
+            flag,
+            message: message.into(),
+        }
+    }
+
+    /// Whether the answer has said it already.
+    fn is_said(&self) -> bool {
+        matches!(self, Self::Rejected | Self::JobStatus(_))
+    }
+
     fn exit(&self) -> Exit {
         match self {
             // Whoever reads the answer has seen enough of it, as in `tollgate .. | head`.
@@ -106,14 +202,34 @@ impl Failure {
             | Self::HugeMachine { .. }
             | Self::JobsOutToStdout
             | Self::NoParquet { .. }
+            | Self::NoOutputFormat
+            | Self::TwoClocks { .. }
+            | Self::Key { .. }
+            | Self::ShortKey { .. }
             | Self::GanttOfSeveral { .. } => Exit::Usage,
             Self::Input(error) => exit_of_input(&error.cause),
             Self::Study(error) => exit_of_study(error),
             Self::Finished(_) => Exit::Usage,
+            Self::Flag { .. } | Self::NoData | Self::Config(_) | Self::NoCsv => Exit::Usage,
+            Self::Client(ClientError::Refused { status, .. })
+                if status.as_u16() == UNPROCESSABLE =>
+            {
+                Exit::Usage
+            }
+            Self::Rejected => Exit::Rejected,
+            Self::JobStatus(code) => Exit::Job(*code),
             Self::Violation { .. }
+            | Self::Folder(_)
+            | Self::Engine(_)
+            | Self::Serve(_)
+            | Self::Client(_)
+            | Self::NoOutput { .. }
+            | Self::Read { .. }
             | Self::Batch(_)
             | Self::Claims { .. }
             | Self::Report(_)
+            | Self::Findings { .. }
+            | Self::NoRandomness(_)
             | Self::Write { .. }
             | Self::Print(_) => Exit::Failed,
         }
@@ -136,7 +252,32 @@ impl Failure {
             Self::GanttOfSeveral { .. } => Some("choose the one to be drawn with `--policy`"),
             Self::Finished(error) => error.hint(),
             Self::Batch(error) => Some(error.hint()),
-            Self::Report(_)
+            Self::NoOutputFormat => Some("`--to swf` or `--to csv`, or `--out jobs.csv`"),
+            Self::TwoClocks { .. } => Some("convert each on its own"),
+            Self::ShortKey { .. } => Some("`head -c 32 /dev/urandom > KEY` makes a good one"),
+            Self::NoRandomness(_) => Some("give a file of secret bytes with `--key`"),
+            Self::NoData => Some("say which with `--data DIR` or TOLLGATE_DATA"),
+            Self::Folder(error) => error.hint(),
+            Self::Serve(ServeError::Start(StartError::Store(error))) => error.hint(),
+            Self::Client(ClientError::NoService { .. }) => {
+                Some("start one with `tollgate serve`, or name its folder with `--data`")
+            }
+            Self::Client(ClientError::Refused { problem, .. }) => {
+                return problem.hint.clone().map(Cow::Owned);
+            }
+            Self::Flag { .. }
+            | Self::Config(_)
+            | Self::Engine(_)
+            | Self::Serve(_)
+            | Self::Client(_)
+            | Self::NoCsv
+            | Self::NoOutput { .. }
+            | Self::Read { .. }
+            | Self::Rejected
+            | Self::JobStatus(_)
+            | Self::Report(_)
+            | Self::Findings { .. }
+            | Self::Key { .. }
             | Self::Settings(_)
             | Self::Claims { .. }
             | Self::Write { .. }
@@ -154,6 +295,11 @@ fn exit_of_input(cause: &ReadError) -> Exit {
         | ReadError::Binary { .. }
         | ReadError::Empty
         | ReadError::UnknownFormat { .. }
+        | ReadError::NotJobs { .. }
+        | ReadError::MixedFormats { .. }
+        | ReadError::UnknownLogins { .. }
+        | ReadError::NoLogins { .. }
+        | ReadError::Rrd(_)
         | ReadError::MissingColumn { .. }
         | ReadError::DuplicateColumn { .. }
         | ReadError::NoUsableLine { .. } => Exit::Usage,
@@ -179,13 +325,13 @@ fn exit_of_study(error: &StudyError) -> Exit {
 /// Says what went wrong, if anything did, and ends.
 pub(crate) fn conclude(done: Result<(), Failure>) -> ExitCode {
     let Err(failure) = done else {
-        return ExitCode::from(Exit::Done as u8);
+        return ExitCode::from(Exit::Done.code());
     };
     let exit = failure.exit();
-    if exit != Exit::Done {
+    if exit != Exit::Done && !failure.is_said() {
         voice::error(&failure, failure.hint().as_deref());
     }
-    ExitCode::from(exit as u8)
+    ExitCode::from(exit.code())
 }
 
 #[cfg(test)]

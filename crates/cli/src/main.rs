@@ -7,6 +7,8 @@
 //! | [`policies`] | `tollgate policies` |
 //! | [`replay`] | `tollgate replay` |
 //! | [`study`] | `tollgate study` |
+//! | [`live`] | `tollgate serve` and its clients: `submit`, `status`, .. |
+//! | [`trace`] | `tollgate trace` |
 //! | [`in_order`] | work in parallel, results in order |
 //! | [`progress`] | a bar for long runs on a terminal |
 //! | [`voice`] | what is said on standard error |
@@ -16,12 +18,15 @@
 mod args;
 mod exit;
 mod in_order;
+mod live;
 mod policies;
 mod progress;
 mod replay;
 mod study;
+mod trace;
 mod voice;
 
+use std::env;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -29,10 +34,27 @@ use clap::Parser;
 use crate::args::{Cli, Command};
 
 fn main() -> ExitCode {
+    let mut words = env::args_os().skip(1);
+    if words.next().is_some_and(|word| word == live::serve::RUNNER) {
+        return tollgate_engine::runner::main(words);
+    }
     let done = match Cli::parse().command {
         Command::Replay(args) => replay::run(&args),
         Command::Policies(args) => policies::run(&args),
         Command::Study(args) => study::run(&args),
+        Command::Serve(args) => live::serve::run(&args),
+        Command::Submit(args) => live::submit::submit(&args),
+        Command::Quote(args) => live::submit::quote(&args),
+        Command::Status(args) => live::list::status(&args),
+        Command::Jobs(args) => live::list::jobs(&args),
+        Command::Explain(args) => live::list::explain(&args),
+        Command::Wait(args) => live::act::wait(&args),
+        Command::Cancel(args) => live::act::act(&args, "cancel"),
+        Command::Hold(args) => live::act::act(&args, "hold"),
+        Command::Release(args) => live::act::act(&args, "release"),
+        Command::Logs(args) => live::act::logs(&args),
+        Command::Ledger(args) => live::list::ledger(&args),
+        Command::Trace(args) => trace::run(&args),
     };
     exit::conclude(done)
 }

@@ -23,7 +23,7 @@ use crate::history::{Asked, History};
 pub const N_EXPERTS: usize = 16;
 
 /// A method that forecasts the next job of a class.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Expert {
     /// The last run time.
     Last,

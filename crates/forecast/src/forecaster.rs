@@ -26,7 +26,7 @@ pub struct Forecaster {
 }
 
 /// What was said of a job when it was handed in.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Forecast {
     said: Said,
     stage: Stage,

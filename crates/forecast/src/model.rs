@@ -34,7 +34,7 @@ pub(crate) struct Model {
 }
 
 /// Everything that was said of one job, to be compared with what came.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Said {
     pub(crate) opinions: Opinions,
     pub(crate) point: f64,

@@ -8,7 +8,8 @@ use tollgate_policy::{
 
 use crate::input::{Answer, Ignored, Input, Retry, WorkerId};
 use crate::ledger;
-use crate::workers::{Worker, Workers};
+use crate::saved::Saved;
+use crate::workers::{Life, Workers};
 
 /// Who gets in, when, where, at what price; what was promised, and what it earned.
 #[derive(Debug)]
@@ -104,6 +105,11 @@ impl Gate {
         View::new(&self.state, now)
     }
 
+    /// The latest life of a worker and its nodes, and whether it is there at present.
+    pub fn worker(&self, worker: WorkerId) -> Option<Life> {
+        self.workers.get(worker)
+    }
+
     /// When passes happen under this policy.
     pub fn discipline(&self) -> Discipline {
         self.policy.discipline()
@@ -124,6 +130,48 @@ impl Gate {
     /// Derives the policy's index anew from the state, as after a restart.
     pub fn rebuild(&mut self, now: Instant) {
         self.policy.rebuild(View::new(&self.state, now));
+    }
+
+    /// All that this gate knows, to be stored. Slots of jobs that are over are recycled, and the
+    /// policy's index is derived anew, so that this gate and one that is [`Gate::restore`]d from
+    /// what is returned decide alike from here on, to the last bit.
+    pub fn save(&mut self, now: Instant) -> Saved {
+        self.state.recycle();
+        self.settled = false;
+        self.rebuild(now);
+        self.saved()
+    }
+
+    /// The gate that was saved at `now`. The policy must have been built as that gate's was.
+    pub fn restore(saved: Saved, policy: Box<dyn Policy>, market: Market, now: Instant) -> Self {
+        let mut gate = Self {
+            state: saved.state,
+            workers: saved.workers,
+            retries: saved.retries,
+            ..Self::new(policy, market)
+        };
+        gate.clock.nodes = saved.alarms;
+        gate.clock.pass = saved.pass;
+        gate.rebuild(now);
+        gate
+    }
+
+    /// A gate that goes its own way from here, to look ahead with; this one stays as it is. The
+    /// policy must be built as this gate's was.
+    pub fn fork(&self, policy: Box<dyn Policy>, now: Instant) -> Self {
+        let mut fork = Self::restore(self.saved(), policy, self.market, now);
+        fork.settled = self.settled;
+        fork
+    }
+
+    fn saved(&self) -> Saved {
+        Saved {
+            state: self.state.clone(),
+            alarms: self.clock.nodes.clone(),
+            pass: self.clock.pass,
+            workers: self.workers.clone(),
+            retries: self.retries.clone(),
+        }
     }
 
     fn verify(&mut self, now: Instant) {
@@ -339,7 +387,7 @@ impl Gate {
         self.clock.nodes.grow(self.state.n_nodes() as usize);
         self.workers.set(
             id,
-            Worker {
+            Life {
                 epoch,
                 nodes,
                 up: true,
@@ -369,7 +417,7 @@ impl Gate {
             .for_each(|node| self.state.set_down(node));
         self.workers.set(
             id,
-            Worker {
+            Life {
                 up: false,
                 ..worker
             },

@@ -1,13 +1,14 @@
 //! What happens outside, and what the gate makes of it.
 
+use serde::{Deserialize, Serialize};
 use tollgate_model::{Distribution, JobId, JobSpec, NodeId, NodeRange};
 
 /// A process that offers nodes, for as long as one of its lives lasts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct WorkerId(pub u32);
 
 /// Whether a job may be run again from its start after it was taken off its nodes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Retry {
     /// It queues again.
     Requeue,

@@ -1,10 +1,12 @@
 //! What a user hands in.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{Credits, CreditsPerSecond, Instant, Span};
 
 /// The slot of a job that is queued or runs. Dense and recycled once a job is over, so it is
 /// no name for users and no order: drivers keep a public number beside it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct JobId(pub u32);
 
 impl JobId {
@@ -15,7 +17,7 @@ impl JobId {
 }
 
 /// A job as a policy sees it: everything a real scheduler knows at submission, and no more.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JobSpec {
     /// When it was handed in.
     pub submit: Instant,
@@ -35,7 +37,7 @@ impl JobSpec {
 }
 
 /// A service level agreement: by when, for how much, and what lateness costs.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sla {
     /// Span after submission by which the job must have finished; without one nothing is
     /// promised. Positive.

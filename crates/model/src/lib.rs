@@ -3,6 +3,7 @@
 //! | module | words |
 //! |---|---|
 //! | [`time`] | [`Instant`], [`Span`]: integer microseconds |
+//! | [`memory`] | [`Bytes`]: whole bytes |
 //! | [`money`] | [`Credits`], [`CreditsPerSecond`]: fixed-point |
 //! | [`job`] | [`JobId`], [`JobSpec`], [`Sla`]: what a user hands in |
 //! | [`node`] | [`NodeId`], [`NodeRange`]: where jobs run |
@@ -18,6 +19,7 @@ pub mod decision;
 pub mod distribution;
 pub mod job;
 pub mod market;
+pub mod memory;
 pub mod money;
 pub mod node;
 pub mod outcome;
@@ -27,6 +29,7 @@ pub use decision::{Decision, Reason};
 pub use distribution::{Distribution, Probability};
 pub use job::{JobId, JobSpec, Sla};
 pub use market::Market;
+pub use memory::Bytes;
 pub use money::{Credits, CreditsPerSecond};
 pub use node::{NodeId, NodeRange};
 pub use outcome::Outcome;

@@ -6,16 +6,22 @@ use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Neg, Sub};
 
+use serde::{Deserialize, Serialize};
+
 use crate::time::{Span, fmt_fixed};
 
 const MICROS_PER_CREDIT: f64 = 1e6;
 
 /// An amount of money; negative where the provider pays.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct Credits(i64);
 
 /// A rate of money over time: what a second of delay costs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct CreditsPerSecond(i64);
 
 impl Credits {

@@ -6,14 +6,20 @@
 use std::fmt;
 use std::ops::{Add, AddAssign, Neg, Sub};
 
+use serde::{Deserialize, Serialize};
+
 const MICROS_PER_SECOND: i64 = 1_000_000;
 
 /// A point in time: microseconds since the origin of the workload (or of the Unix epoch, live).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct Instant(i64);
 
 /// A length of time in microseconds; may be negative where a difference is meant.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct Span(i64);
 
 impl Instant {

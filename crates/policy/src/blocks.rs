@@ -7,6 +7,8 @@
 
 use std::fmt::Debug;
 
+use serde::{Deserialize, Serialize};
+
 /// How many entries a block holds at most: where looking at a block in vain costs as much as
 /// passing over the summaries of a queue of 15,000 (measured with 32, 64 and 128).
 const CAPACITY: usize = 64;
@@ -33,7 +35,11 @@ pub(crate) trait Entry: Copy + Debug {
 }
 
 /// A sequence ordered by key. No block is ever empty.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(bound(
+    serialize = "E: Serialize, E::Summary: Serialize",
+    deserialize = "E: Deserialize<'de>, E::Summary: Deserialize<'de>"
+))]
 pub(crate) struct Blocks<E: Entry> {
     blocks: Vec<Vec<E>>,
     /// One a block, side by side so that a scan runs over them without a detour.

@@ -9,6 +9,7 @@ mod node;
 
 use std::ops::Deref;
 
+use serde::{Deserialize, Serialize};
 use tollgate_model::{Credits, Distribution, Instant, JobId, JobSpec, NodeId, NodeRange};
 
 use crate::blocks::{Blocks, Entry};
@@ -17,7 +18,7 @@ pub(crate) use node::requested_share;
 pub use node::{Node, TOLERANCE_S, Task};
 
 /// Where a job stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Phase {
     /// The slot holds no job.
     Vacant,
@@ -32,7 +33,7 @@ pub enum Phase {
 }
 
 /// What a job was promised.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Acceptance {
     /// When it was let in.
     pub at: Instant,
@@ -41,7 +42,7 @@ pub struct Acceptance {
 }
 
 /// A job in its slot.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Job {
     /// What the user handed in.
     pub spec: JobSpec,
@@ -78,7 +79,7 @@ impl Job {
 }
 
 /// A space-shared job that runs, in order of estimated end.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Runner {
     pub(crate) end: Instant,
     sequence: u64,
@@ -107,7 +108,7 @@ impl Entry for Runner {
 }
 
 /// Jobs, nodes, and who runs where.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct State {
     jobs: Vec<Job>,
     /// By slot, only as far as any job was ever forecast: without forecasts there is nothing here.

@@ -1,10 +1,11 @@
 //! One alarm a slot, and always the earliest at hand.
 
+use serde::{Deserialize, Serialize};
 use tollgate_model::Instant;
 
 /// A tournament tree of alarms: setting one takes log2(slots) comparisons, and the earliest is
 /// read at once.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Timers {
     /// A binary tree in an array: the children of `i` are `2i` and `2i + 1`, the root is 1, and
     /// the leaves are the last half. A slot without an alarm stands at [`Instant::MAX`].

@@ -20,6 +20,41 @@ pub(crate) fn instant(text: &[u8], field: Field) -> Result<Instant, Finding> {
     since_epoch(Span::from_secs(seconds), field)
 }
 
+/// Whether the zone of a time was said or assumed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Zone {
+    /// It is UTC.
+    Said,
+    /// It was taken as UTC.
+    Assumed,
+}
+
+/// An instant as `YYYY-MM-DD HH:MM:SS`, perhaps with a `T` instead of the blank, a fraction, and
+/// a `Z` behind it for UTC; or as Unix seconds.
+///
+/// # Errors
+/// If `text` is neither, or before 1970.
+pub(crate) fn stamp(text: &[u8], field: Field) -> Result<(Instant, Zone), Finding> {
+    if let Ok(instant) = unix(text, field) {
+        return Ok((instant, Zone::Said));
+    }
+    let (text, zone) = match text.strip_suffix(b"Z") {
+        Some(text) => (text, Zone::Said),
+        None => (text, Zone::Assumed),
+    };
+    let point = memchr::memchr(b'.', text).unwrap_or(text.len());
+    let (whole, fraction) = text.split_at(point);
+    let fraction = match fraction {
+        b"" => 0,
+        fraction => millionths(fraction).map_err(|_| Finding::NotATime(field))?,
+    };
+    let whole: Vec<u8> = whole
+        .iter()
+        .map(|&byte| if byte == b' ' { b'T' } else { byte })
+        .collect();
+    Ok((instant(&whole, field)? + Span::from_micros(fraction), zone))
+}
+
 /// An instant in Unix seconds.
 ///
 /// # Errors

@@ -57,6 +57,24 @@ pub enum Field {
     Budget,
     /// What each second of delay costs.
     Penalty,
+    /// How long it waited for its start.
+    Wait,
+    /// The processor time that it used.
+    CpuTime,
+    /// The most memory that it had.
+    PeakMemory,
+    /// The memory that it asked for.
+    RequestedMemory,
+    /// How it ended.
+    Status,
+    /// When something happened to it.
+    Event,
+    /// The computer or room of a log-in.
+    Computer,
+    /// When somebody logged in.
+    Login,
+    /// When somebody logged out.
+    Logout,
 }
 
 impl Field {
@@ -73,6 +91,15 @@ impl Field {
             Self::Deadline => "deadline",
             Self::Budget => "budget",
             Self::Penalty => "penalty rate",
+            Self::Wait => "wait",
+            Self::CpuTime => "processor time",
+            Self::PeakMemory => "peak memory",
+            Self::RequestedMemory => "requested memory",
+            Self::Status => "status",
+            Self::Event => "time of the event",
+            Self::Computer => "computer",
+            Self::Login => "log-in time",
+            Self::Logout => "log-out time",
         }
     }
 
@@ -80,11 +107,19 @@ impl Field {
     pub const fn range(self) -> &'static str {
         match self {
             Self::JobNumber => "a whole number, 0 or more",
-            Self::Submit | Self::Start | Self::End => "0 to 1e11 seconds",
+            Self::Submit | Self::Start | Self::End | Self::Event | Self::Login => {
+                "0 to 1e11 seconds"
+            }
             Self::RunTime | Self::Estimate => "at most 1e11 seconds",
             Self::Procs => "1 to 10 million",
             Self::Deadline => "more than 0 and at most 1e11 seconds",
             Self::Budget | Self::Penalty => "0 to 1e12 credits",
+            Self::Wait => "0 to 1e11 seconds",
+            Self::CpuTime => "0 to 1e11 seconds a processor, at most 1e12",
+            Self::PeakMemory | Self::RequestedMemory => "0 to 16 TiB a processor",
+            Self::Logout => "a time not before the log-in",
+            Self::Computer => "a name",
+            Self::Status => "a word or code of the format",
         }
     }
 }
@@ -118,6 +153,12 @@ pub enum Finding {
     NotEnded,
     /// A state that the batch system is not known to have: skipped.
     UnknownState,
+    /// A record that is not in the notation of its format, such as JSON that is cut off: skipped.
+    Malformed,
+    /// An event of a job whose submission is not in the file: skipped.
+    NotSubmitted,
+    /// A file of a folder that is of no known format, or has no job: skipped.
+    UselessFile,
     /// A step of a job, or a task of a parallel one: folded into the job's own record.
     PartOfJob,
     /// A submit time before that of an earlier line: the job takes its place by submit time
@@ -125,6 +166,8 @@ pub enum Finding {
     OutOfOrder,
     /// A negative run time other than the -1 of the unknown: taken as unknown.
     NegativeRunTime,
+    /// An event that is dated before the one that it follows: taken as at the same time.
+    TimeWentBack,
     /// A name that is not UTF-8: the bytes that are not were replaced.
     NameNotUtf8,
     /// Requested processors stand in for allocated ones.
@@ -141,8 +184,15 @@ pub enum Finding {
     AssumedUtc,
     /// No run time is given: the job is taken as one that never ran.
     NoRunTime,
-    /// A deadline, budget or penalty rate that is no number or out of range: taken as missing.
-    UnusableSla(Field),
+    /// A value that a job can do without and that makes no sense: taken as missing.
+    Unusable(Field),
+    /// An expression where only its value could be used: taken as missing.
+    Expression(Field),
+    /// Dates without a year, noted for the first: 2000, and one more whenever the months begin
+    /// anew.
+    AssumedYear,
+    /// A record without a number: the job is numbered by its place in the file.
+    AssumedNumber,
     /// A known header directive without a whole number after it.
     DirectiveNotANumber,
     /// A header directive that contradicts an earlier one: the first counts.
@@ -165,9 +215,14 @@ impl Finding {
             | Self::Missing(_)
             | Self::NotATime(_)
             | Self::NotEnded
-            | Self::UnknownState => Action::Skipped,
+            | Self::UnknownState
+            | Self::Malformed
+            | Self::NotSubmitted
+            | Self::UselessFile => Action::Skipped,
             Self::PartOfJob => Action::Folded,
-            Self::OutOfOrder | Self::NegativeRunTime | Self::NameNotUtf8 => Action::Repaired,
+            Self::OutOfOrder | Self::NegativeRunTime | Self::TimeWentBack | Self::NameNotUtf8 => {
+                Action::Repaired
+            }
             Self::RequestedProcs
             | Self::OneProc
             | Self::RunTimeAsEstimate
@@ -175,8 +230,50 @@ impl Finding {
             | Self::AssumedOrder
             | Self::AssumedUtc
             | Self::NoRunTime
-            | Self::UnusableSla(_) => Action::Defaulted,
+            | Self::Unusable(_)
+            | Self::Expression(_)
+            | Self::AssumedYear
+            | Self::AssumedNumber => Action::Defaulted,
             Self::DirectiveNotANumber | Self::DirectiveAgain => Action::Ignored,
+        }
+    }
+}
+
+impl Finding {
+    /// The field that it is about, if it is about one.
+    pub const fn field(self) -> Option<Field> {
+        match self {
+            Self::NotANumber(field)
+            | Self::NotWhole(field)
+            | Self::OutOfRange(field)
+            | Self::Missing(field)
+            | Self::NotATime(field)
+            | Self::Unusable(field)
+            | Self::Expression(field) => Some(field),
+            Self::OutOfOrder => Some(Field::Submit),
+            Self::NegativeRunTime | Self::NoRunTime => Some(Field::RunTime),
+            Self::RequestedProcs | Self::OneProc => Some(Field::Procs),
+            Self::RunTimeAsEstimate => Some(Field::Estimate),
+            Self::SharedNumber | Self::AssumedNumber => Some(Field::JobNumber),
+            Self::TooFewFields
+            | Self::FieldCount
+            | Self::OpenQuote
+            | Self::LineTooLong
+            | Self::HeaderAgain
+            | Self::ShortRecord
+            | Self::NotEnded
+            | Self::UnknownState
+            | Self::Malformed
+            | Self::NotSubmitted
+            | Self::UselessFile
+            | Self::TimeWentBack
+            | Self::AssumedYear
+            | Self::PartOfJob
+            | Self::NameNotUtf8
+            | Self::AssumedOrder
+            | Self::AssumedUtc
+            | Self::DirectiveNotANumber
+            | Self::DirectiveAgain => None,
         }
     }
 }
@@ -207,9 +304,13 @@ impl fmt::Display for Finding {
             Self::NotATime(field) => write!(f, "{} is not a time", field.name()),
             Self::NotEnded => f.write_str("the job has not ended"),
             Self::UnknownState => f.write_str("unknown state"),
+            Self::Malformed => f.write_str("not in the notation of the format"),
+            Self::NotSubmitted => f.write_str("an event of a job that was not submitted before"),
+            Self::UselessFile => f.write_str("a file of no known format, or without a job"),
             Self::PartOfJob => f.write_str("a part of a job with a record of its own"),
             Self::OutOfOrder => f.write_str("submit times out of order, jobs sorted by them"),
             Self::NegativeRunTime => f.write_str("negative run time, taken as never run"),
+            Self::TimeWentBack => f.write_str("an event dated before the one it follows"),
             Self::NameNotUtf8 => f.write_str("a name that is not UTF-8"),
             Self::RequestedProcs => f.write_str("requested processors for lack of allocated ones"),
             Self::OneProc => f.write_str("1 processor for lack of any number of them"),
@@ -218,12 +319,17 @@ impl fmt::Display for Finding {
             Self::AssumedOrder => f.write_str("a known order of columns for lack of a header"),
             Self::AssumedUtc => f.write_str("UTC for lack of a zone"),
             Self::NoRunTime => f.write_str("no run time, taken as never run"),
-            Self::UnusableSla(field) => write!(
+            Self::Unusable(field) => write!(
                 f,
                 "{} taken as missing, expected {}",
                 field.name(),
                 field.range()
             ),
+            Self::Expression(field) => {
+                write!(f, "{} is an expression, taken as missing", field.name())
+            }
+            Self::AssumedYear => f.write_str("the year 2000 and those after it for lack of one"),
+            Self::AssumedNumber => f.write_str("the place in the file for lack of a job number"),
             Self::DirectiveNotANumber => f.write_str("no number in a header directive"),
             Self::DirectiveAgain => f.write_str("a header directive contradicts an earlier one"),
         }
@@ -237,12 +343,36 @@ pub struct Tally {
     pub count: u64,
     /// The numbers of the first few of them, from 1.
     pub lines: Vec<u64>,
+    /// The file of each of these lines, if they are not of one file.
+    pub files: Vec<String>,
+}
+
+impl Tally {
+    fn add(&mut self, count: u64, lines: &[u64], file: &str) {
+        self.count += count;
+        let room = LINES_KEPT.saturating_sub(self.lines.len());
+        for &line in lines.iter().take(room) {
+            self.lines.push(line);
+            self.files.push(file.to_owned());
+        }
+    }
+}
+
+/// Something that was found, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Occurrence {
+    /// The number of the line, from 1.
+    pub line: u64,
+    /// What is wrong with it.
+    pub finding: Finding,
 }
 
 /// Everything that was found while a trace was read. Empty for a clean file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diagnostics {
     tallies: BTreeMap<Finding, Tally>,
+    /// None unless somebody wants each of them.
+    each: Option<Vec<Occurrence>>,
 }
 
 impl Diagnostics {
@@ -252,6 +382,41 @@ impl Diagnostics {
         tally.count += 1;
         if tally.lines.len() < LINES_KEPT {
             tally.lines.push(line);
+        }
+        if let Some(each) = &mut self.each {
+            each.push(Occurrence { line, finding });
+        }
+    }
+
+    /// Each finding, in the order in which they were made, where a trace is read in batches:
+    /// those since the batch before. None otherwise.
+    pub fn each(&self) -> &[Occurrence] {
+        self.each.as_deref().unwrap_or_default()
+    }
+
+    /// From now on each finding is kept.
+    pub(crate) fn keep_each(&mut self) {
+        self.each.get_or_insert_default();
+    }
+
+    /// Forgets each finding; the tallies stay.
+    pub(crate) fn forget_each(&mut self) {
+        if let Some(each) = &mut self.each {
+            each.clear();
+        }
+    }
+
+    /// Counts `finding` at `line` of one of several files.
+    pub(crate) fn record_in(&mut self, finding: Finding, line: u64, file: &str) {
+        let tally = self.tallies.entry(finding).or_default();
+        tally.add(1, &[line], file);
+    }
+
+    /// Adds what was found in one of several files.
+    pub(crate) fn absorb(&mut self, other: &Self, file: &str) {
+        for (finding, tally) in other.iter() {
+            let whole = self.tallies.entry(finding).or_default();
+            whole.add(tally.count, &tally.lines, file);
         }
     }
 
@@ -298,14 +463,22 @@ impl fmt::Display for Diagnostics {
 fn write_tally(f: &mut fmt::Formatter<'_>, finding: Finding, tally: &Tally) -> fmt::Result {
     let plural = if tally.count == 1 { "" } else { "s" };
     let action = finding.action().word();
+    let word = if tally.files.is_empty() {
+        format!("line{plural} ")
+    } else {
+        String::new()
+    };
     write!(
         f,
-        "{} line{plural} {action}: {finding} (line{plural} ",
+        "{} line{plural} {action}: {finding} ({word}",
         tally.count
     )?;
     for (at, line) in tally.lines.iter().enumerate() {
         let comma = if at > 0 { ", " } else { "" };
-        write!(f, "{comma}{line}")?;
+        match tally.files.get(at) {
+            Some(file) => write!(f, "{comma}{file}:{line}")?,
+            None => write!(f, "{comma}{line}")?,
+        }
     }
     let more = tally.count > tally.lines.len() as u64;
     f.write_str(if more { ", ..)" } else { ")" })

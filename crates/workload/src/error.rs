@@ -3,6 +3,7 @@
 use std::io;
 
 use crate::diagnostics::Diagnostics;
+use crate::rrd::RrdError;
 
 /// A trace that could not be opened or read: which file, and why.
 #[derive(Debug, thiserror::Error)]
@@ -56,13 +57,27 @@ pub enum ReadError {
         /// What the first bytes look like.
         found: BinaryKind,
     },
+    /// Records of something else than jobs.
+    #[error("expected records of jobs, found {found}")]
+    NotJobs {
+        /// What they are.
+        found: OtherRecords,
+    },
+    /// A folder with files of different formats.
+    #[error("expected files of one format, found {first} and {second}")]
+    MixedFormats {
+        /// A file and its format.
+        first: String,
+        /// A file of another.
+        second: String,
+    },
     /// Not one byte, or only blanks.
     #[error("is empty; expected a trace with at least one job")]
     Empty,
     /// Text, but no format that is known.
     #[error(
-        "line {line}: expected an SWF record (18 numbers separated by blanks), an accounting \
-         record of Grid Engine, Slurm (`sacct -P`) or PBS, or the header of a job table \
+        "line {line}: expected a record of SWF or GWF, an accounting record of Grid Engine, Slurm, \
+         PBS or LSF, HTCondor's history or event log, or the header of a job table \
          (`job_id,submit_s,runtime_s,procs,..`), found `{found}`"
     )]
     UnknownFormat {
@@ -71,6 +86,26 @@ pub enum ReadError {
         /// Its beginning.
         found: String,
     },
+    /// Text, but no log-ins of a format that is known.
+    #[error(
+        "line {line}: expected the header of a table of log-ins (`computer,login,logout`) or of an \
+         event trace of the Failure Trace Archive, found `{found}`"
+    )]
+    UnknownLogins {
+        /// The first line that says something.
+        line: u64,
+        /// Its beginning.
+        found: String,
+    },
+    /// No log-in could be used.
+    #[error("no usable line; expected at least one log-in{}", list(.diagnostics))]
+    NoLogins {
+        /// Why each line was left out.
+        diagnostics: Diagnostics,
+    },
+    /// A round-robin database that cannot be read.
+    #[error(transparent)]
+    Rrd(#[from] RrdError),
     /// A job table without a column that it must have.
     #[error("line {line}: expected a column `{column}` in the header of the job table")]
     MissingColumn {
@@ -103,16 +138,80 @@ impl ReadError {
                 Some("fetch or copy the file again; `gzip -t` checks it")
             }
             Self::Binary { found } => found.hint(),
+            Self::NotJobs { found } => Some(found.hint()),
+            Self::MixedFormats { .. } => {
+                Some("name one file at a time, or keep the files of each format in a folder")
+            }
             Self::UnknownFormat { .. } => Some(
-                "job tables and `sacct -P` need their header line; other accounting formats must be \
-                 converted",
+                "job tables and `sacct -P` need their header line; docs/formats.md has every format \
+                 and how to export it",
             ),
             Self::MissingColumn { .. } => {
                 Some("job_id, submit_s, runtime_s and procs are required, in any order")
             }
             Self::DuplicateColumn { .. } => Some("rename or remove one of the two columns"),
-            Self::Empty | Self::NoUsableLine { .. } | Self::Io { .. } | Self::Open(_) => None,
+            Self::UnknownLogins { .. } => {
+                Some("docs/formats.md says what the columns may be called")
+            }
+            Self::Empty
+            | Self::NoUsableLine { .. }
+            | Self::NoLogins { .. }
+            | Self::Rrd(_)
+            | Self::Io { .. }
+            | Self::Open(_) => None,
         }
+    }
+}
+
+impl ReadError {
+    /// Whether what is wrong is what the stream holds, not that it could not be read whole.
+    pub const fn is_of_content(&self) -> bool {
+        match self {
+            Self::Io { .. }
+            | Self::Open(_)
+            | Self::TruncatedGzip { .. }
+            | Self::DamagedGzip { .. }
+            | Self::MixedFormats { .. }
+            | Self::MissingColumn { .. }
+            | Self::DuplicateColumn { .. } => false,
+            Self::Binary { .. }
+            | Self::NotJobs { .. }
+            | Self::Empty
+            | Self::UnknownFormat { .. }
+            | Self::UnknownLogins { .. }
+            | Self::NoLogins { .. }
+            | Self::Rrd(_)
+            | Self::NoUsableLine { .. } => true,
+        }
+    }
+}
+
+/// Records that tollgate knows, and that are no records of jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OtherRecords {
+    /// A round-robin database, or a dump of one.
+    Rrd,
+    /// Log-ins at computers, or their availability.
+    Logins,
+}
+
+impl OtherRecords {
+    const fn hint(self) -> &'static str {
+        match self {
+            Self::Rrd => "`tollgate trace info FILE` says what is in it",
+            Self::Logins => {
+                "they tell when computers are taken: `tollgate replay --world campus --logins FILE`"
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for OtherRecords {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Rrd => "a round-robin database",
+            Self::Logins => "log-ins or availability of computers",
+        })
     }
 }
 

@@ -2,19 +2,26 @@
 
 use std::borrow::Cow;
 
-use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
+use tollgate_model::{Bytes, Credits, CreditsPerSecond, Instant, Span};
 
 use crate::diagnostics::{Diagnostics, Field, Finding};
 use crate::number::{NumberError, millionths, whole};
+use crate::usage::Usage;
 
 /// Times beyond this many microseconds (1e11 seconds, 3,000 years) are no times.
 const MAX_MICROS: i64 = 100_000_000_000_000_000;
+
+/// More processor time in microseconds than this (1e12 seconds) no job uses.
+const MAX_CPU_MICROS: i64 = 1_000_000_000_000_000_000;
 
 /// More processors than this no job can have.
 const MAX_PROCS: u64 = 10_000_000;
 
 /// More millionths of a credit than this (1e12 credits) nobody has.
 const MAX_MONEY: i64 = 1_000_000_000_000_000_000;
+
+/// More bytes a processor than this (16 TiB) no job can have: the unit must be another.
+const MAX_MEMORY: u64 = 1 << 44;
 
 /// How traces write an unknown time: -1 second. Kept as the run time of jobs that never ran,
 /// because the published mean run times count it.
@@ -92,6 +99,68 @@ pub(crate) fn settle_times(
             notes.record(Finding::RunTimeAsEstimate, line);
             (runtime, runtime)
         }
+    }
+}
+
+/// A span that a job can do without, however long; none if it is unknown, so negative.
+pub(crate) fn known_span(text: &[u8], field: Field) -> Result<Option<Span>, Finding> {
+    let micros = millionths(text).map_err(|error| in_field(error, field))?;
+    Ok((micros >= 0).then(|| Span::from_micros(micros)))
+}
+
+/// So many times `unit` bytes, saturating; none if that is unknown, so negative.
+pub(crate) fn bytes(text: &[u8], unit: u64, field: Field) -> Result<Option<Bytes>, Finding> {
+    if let Ok(Some(count)) = whole(text) {
+        return Ok(Some(Bytes::new(count).times(unit)));
+    }
+    let count: f64 = std::str::from_utf8(text)
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .filter(|count: &f64| !count.is_nan())
+        .ok_or(Finding::NotANumber(field))?;
+    Ok((count >= 0.0).then(|| Bytes::new((count * unit as f64).round() as u64)))
+}
+
+/// The value that was read, if it makes sense; that it does not is noted.
+pub(crate) fn usable<T>(
+    read: Result<Option<T>, Finding>,
+    field: Field,
+    notes: &mut Vec<Finding>,
+) -> Option<T> {
+    read.unwrap_or_else(|_| {
+        notes.push(Finding::Unusable(field));
+        None
+    })
+}
+
+/// What of `usage` a job on `procs` processors can have; notes what is left out.
+pub(crate) fn settle_usage(usage: Usage, procs: u32, notes: &mut Vec<Finding>) -> Usage {
+    let procs = u64::from(procs);
+    let most_cpu = MAX_MICROS.saturating_mul(procs as i64).min(MAX_CPU_MICROS);
+    let most_cpu = Span::from_micros(most_cpu);
+    let most_memory = Bytes::new(MAX_MEMORY).times(procs);
+    let mut span = |value: Option<Span>, most, field| {
+        let sound = value.filter(|&span| span >= Span::ZERO && span <= most);
+        if sound != value {
+            notes.push(Finding::Unusable(field));
+        }
+        sound
+    };
+    let wait = span(usage.wait, Span::from_micros(MAX_MICROS), Field::Wait);
+    let cpu_time = span(usage.cpu_time, most_cpu, Field::CpuTime);
+    let mut memory = |value: Option<Bytes>, field| {
+        let sound = value.filter(|&bytes| bytes <= most_memory);
+        if sound != value {
+            notes.push(Finding::Unusable(field));
+        }
+        sound
+    };
+    Usage {
+        wait,
+        cpu_time,
+        peak_memory: memory(usage.peak_memory, Field::PeakMemory),
+        requested_memory: memory(usage.requested_memory, Field::RequestedMemory),
+        status: usage.status,
     }
 }
 

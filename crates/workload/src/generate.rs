@@ -19,7 +19,8 @@ use self::calendar::Calendar;
 use self::user::{Draft, Session, Users};
 use crate::open::Columns;
 use crate::stream::{Family, Purpose};
-use crate::trace::{Metadata, Trace, TraceJob};
+use crate::trace::{Metadata, Names, Trace, TraceJob};
+use crate::usage::Usage;
 
 /// Mean time between two submissions, from Yeo & Buyya 2008, §5.3.
 const MEAN_INTERARRIVAL_S: f64 = 1969.0;
@@ -114,13 +115,16 @@ fn record(number: u64, draft: &Draft) -> TraceJob {
 fn names(drafts: &[Draft]) -> Metadata {
     let mut metadata = Metadata::default();
     for draft in drafts {
-        let (user, program) = (draft.user, draft.program);
-        metadata.user.push(Some(&format!("user{user}")));
-        metadata.group.push(Some(&format!("group{}", user / 2)));
-        metadata
-            .executable
-            .push(Some(&format!("user{user}/program{program}")));
-        metadata.queue.push(None);
+        let user = format!("user{}", draft.user);
+        let group = format!("group{}", draft.user / 2);
+        let executable = format!("{user}/program{}", draft.program);
+        let names = Names {
+            user: user.as_bytes(),
+            group: group.as_bytes(),
+            executable: executable.as_bytes(),
+            ..Names::default()
+        };
+        metadata.push(names, Usage::default());
     }
     metadata
 }

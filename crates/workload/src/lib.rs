@@ -2,14 +2,24 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`mod@open`] | a path or standard input, gzip or not: the format is found by content |
+//! | [`mod@open`] | a file, a folder or standard input, gzip or not |
+//! | [`batches`] | the same for traces of any length, in little memory |
+//! | [`folder`] | the files of a folder as one trace |
+//! | [`mod@format`] | the formats, which are found by content |
 //! | [`swf`] | the Standard Workload Format of the Parallel Workloads Archive |
+//! | [`gwf`] | the Grid Workloads Format of the Grid Workloads Archive |
 //! | [`sge`] | Grid Engine's `accounting` file (SGE, OGE, Univa) |
-//! | [`slurm`] | Slurm's records as `sacct -P` prints them |
+//! | [`slurm`] | Slurm's records as `sacct -P` and `sacct --json` print them; its simulator's events |
 //! | [`pbs`] | accounting records of PBS and Torque |
+//! | [`lsf`] | LSF's `lsb.acct` |
+//! | [`condor`] | HTCondor's history, as ads or in JSON, and job event logs |
 //! | [`table`] | tollgate's own job table, CSV with a header: reader and writer |
+//! | [`rrd`] | round-robin databases, which hold no jobs: binary, or dumped as XML |
+//! | [`logins`] | log-ins and availability of computers, which are no jobs either |
 //! | [`trace`] | what a reader returns: [`Trace`], [`TraceJob`] and optional columns |
-//! | [`labels`] | users, groups, executables and queues as interned names |
+//! | [`labels`] | users, groups, accounts, executables and queues as interned names |
+//! | [`attempts`] | the tries at running a job, where a format tells of more than the last |
+//! | [`usage`] | how a job went: wait, processor time, memory, how it ended |
 //! | [`extra`] | columns of a job table that tollgate does not know, passed through |
 //! | [`diagnostics`] | what was skipped, repaired or defaulted on the way, counted by kind |
 //! | [`error`] | why a file cannot be used at all |
@@ -17,44 +27,63 @@
 //! | [`sla`] | deadlines, budgets and penalty rates for traces that have none |
 //! | [`workload`] | the jobs of a run: a trace under settings and a market |
 //! | [`generate`] | the embedded default workload |
+//! | [`survey`] | what is in a trace, gathered a batch at a time |
+//! | [`anonymise`] | a token for every name |
 //! | [`summary`] | the figures by which workloads are compared |
 //! | [`stream`] | pinned random streams, one a seed, job and purpose |
 //!
 //! Readers stream: memory grows with the jobs kept, never with the bytes read. Nothing is
 //! repaired in silence: see [`Diagnostics`].
 
+pub mod anonymise;
+pub mod attempts;
+pub mod batches;
 mod clock;
+pub mod condor;
 pub mod diagnostics;
 pub mod error;
 pub mod extra;
 mod field;
+pub mod folder;
+pub mod format;
 #[doc(hidden)]
 pub mod fuzz;
 pub mod generate;
+pub mod gwf;
+mod json;
 pub mod labels;
 mod lines;
+pub mod logins;
+pub mod lsf;
 mod normal;
 mod number;
 pub mod open;
 pub mod pbs;
 mod records;
 mod rows;
+pub mod rrd;
 pub mod settings;
 pub mod sge;
+mod size;
 pub mod sla;
 pub mod slurm;
 pub mod stream;
 pub mod summary;
+pub mod survey;
 pub mod swf;
 pub mod table;
 pub mod trace;
+pub mod usage;
 pub mod workload;
 
+pub use attempts::{Attempt, Attempts, Ended};
 pub use diagnostics::{Action, Diagnostics, Field, Finding, Tally};
 pub use error::{OpenError, ReadError};
+pub use format::Format;
 pub use generate::Generator;
 pub use open::{Columns, ReadOptions, open, read};
 pub use settings::{Factor, NeverRan, Settings, SettingsError};
 pub use summary::Summary;
 pub use trace::{Metadata, NodesFrom, Trace, TraceJob, TraceSla};
+pub use usage::{Status, Usage};
 pub use workload::{Arrival, Drawn, Workload};

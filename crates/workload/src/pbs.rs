@@ -8,20 +8,24 @@
 //! - Submission is `ctime`, else `qtime`; run time is from `start` to `end`.
 //! - Processors: the slots in `exec_host`, or `resources_used.ncpus` if that is more; else, as
 //!   requested ones, `Resource_List.nodes`, or `Resource_List.ncpus` if that is more.
-//! - Estimate: `Resource_List.walltime`.
+//! - Estimate: `Resource_List.walltime`. Account: `account`, else `project`.
+//! - Usage: `resources_used.cput` and `.mem`, `Resource_List.mem`, `Exit_status`.
 //! - The tasks of an array share the number of the array.
 
 use std::io::BufRead;
 
 use tollgate_model::{Instant, Span};
 
+use crate::batches::Outlet;
 use crate::clock;
 use crate::diagnostics::{Field, Finding};
 use crate::error::ReadError;
 use crate::field;
-use crate::open::ReadOptions;
-use crate::records::{self, Draft, Format, NEVER_RAN, Names};
-use crate::trace::Trace;
+use crate::open::{Columns, ReadOptions};
+use crate::records::{self, Draft, Format, NEVER_RAN};
+use crate::size;
+use crate::trace::{Names, Trace};
+use crate::usage::{Status, Usage};
 
 /// What a record begins with, `0` for any digit.
 const DATE: &[u8] = b"00/00/0000 00:00:00;";
@@ -51,7 +55,17 @@ const ATTRIBUTES: [&[u8]; 16] = [
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no record was a job.
 pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<Trace, ReadError> {
-    records::read(Pbs, source, reader, options)
+    read_to(&mut Outlet::keep(), source, reader, options)
+}
+
+/// As [`read`], through `outlet`.
+pub(crate) fn read_to(
+    outlet: &mut Outlet<'_>,
+    source: &str,
+    reader: impl BufRead,
+    options: ReadOptions,
+) -> Result<Trace, ReadError> {
+    records::read(Pbs, outlet, source, reader, options)
 }
 
 /// Whether `line` begins with the date and time of a record.
@@ -77,7 +91,7 @@ impl Format for Pbs {
         record.extend_from_slice(line);
     }
 
-    fn draft<'a>(&mut self, text: &'a [u8]) -> Result<Option<Draft<'a>>, Finding> {
+    fn draft<'a>(&mut self, text: &'a [u8], keep: Columns) -> Result<Option<Draft<'a>>, Finding> {
         let mut parts = text.splitn(4, |&byte| byte == b';');
         let _time = parts.next();
         let mut part = || parts.next().ok_or(Finding::ShortRecord);
@@ -85,21 +99,23 @@ impl Format for Pbs {
             return Ok(None);
         }
         let (id, attributes) = (part()?, Attributes(part()?));
-        draft(id, attributes).map(Some)
+        draft(id, attributes, keep).map(Some)
     }
 }
 
-fn draft<'a>(id: &[u8], attributes: Attributes<'a>) -> Result<Draft<'a>, Finding> {
+fn draft<'a>(id: &[u8], attributes: Attributes<'a>, keep: Columns) -> Result<Draft<'a>, Finding> {
     let mut notes = Vec::new();
     let number = records::leading_number(id, &mut notes)?;
     let submit = attributes.get(b"ctime").or(attributes.get(b"qtime"));
     let submit = records::required(submit, Field::Submit)?;
     let limit = attributes.get(b"Resource_List.walltime");
     let name = |name| attributes.get(name).unwrap_or_default();
+    let submit = clock::unix(submit, Field::Submit)?;
+    let start = start(attributes)?;
     Ok(Draft {
         number,
-        submit: clock::unix(submit, Field::Submit)?,
-        runtime: runtime(attributes, &mut notes)?,
+        submit,
+        runtime: runtime(start, attributes, &mut notes)?,
         estimate: limit
             .map(|limit| clock::span(limit, Field::Estimate))
             .transpose()?,
@@ -108,25 +124,72 @@ fn draft<'a>(id: &[u8], attributes: Attributes<'a>) -> Result<Draft<'a>, Finding
         names: Names {
             user: name(b"user"),
             group: name(b"group"),
+            account: attributes
+                .get(b"account")
+                .unwrap_or_else(|| name(b"project")),
             executable: name(b"jobname"),
             queue: name(b"queue"),
         },
+        usage: keep.usage(|| usage(submit, start, attributes, &mut notes)),
+        attempts: None,
         notes,
     })
 }
 
 /// A job that was deleted while it waited has no start, or one of 0.
-fn runtime(attributes: Attributes<'_>, notes: &mut Vec<Finding>) -> Result<Span, Finding> {
-    let instant = |name, field| {
-        let text = attributes.get(name);
-        text.map(|text| clock::unix(text, field)).transpose()
-    };
-    let Some(start) = instant(b"start", Field::Start)?.filter(|&start| start > Instant::ZERO)
-    else {
+fn start(attributes: Attributes<'_>) -> Result<Option<Instant>, Finding> {
+    let text = attributes.get(b"start");
+    let start = text
+        .map(|text| clock::unix(text, Field::Start))
+        .transpose()?;
+    Ok(start.filter(|&start| start > Instant::ZERO))
+}
+
+fn runtime(
+    start: Option<Instant>,
+    attributes: Attributes<'_>,
+    notes: &mut Vec<Finding>,
+) -> Result<Span, Finding> {
+    let Some(start) = start else {
         return Ok(NEVER_RAN);
     };
-    let end = instant(b"end", Field::End)?.ok_or(Finding::Missing(Field::End))?;
-    Ok(records::ran(start, end, notes))
+    let end = records::required(attributes.get(b"end"), Field::End)?;
+    Ok(records::ran(start, clock::unix(end, Field::End)?, notes))
+}
+
+fn usage(
+    submit: Instant,
+    start: Option<Instant>,
+    attributes: Attributes<'_>,
+    notes: &mut Vec<Finding>,
+) -> Usage {
+    let cpu_time = attributes.get(b"resources_used.cput");
+    let cpu_time = cpu_time.map(|text| clock::span(text, Field::CpuTime));
+    let cpu_time = field::usable(cpu_time.transpose(), Field::CpuTime, notes);
+    let mut memory = |name, field| {
+        let read = attributes.get(name).map(|text| size::pbs(text, field));
+        field::usable(read.unwrap_or(Ok(None)), field, notes)
+    };
+    Usage {
+        peak_memory: memory(b"resources_used.mem".as_slice(), Field::PeakMemory),
+        requested_memory: memory(b"Resource_List.mem".as_slice(), Field::RequestedMemory),
+        wait: start.and_then(|start| records::waited(submit, start, notes)),
+        cpu_time,
+        status: status(attributes),
+    }
+}
+
+/// Torque and PBS number the reasons for which they kill a job differently, from -1 downwards;
+/// PBS is known by its `exec_vnode`.
+fn status(attributes: Attributes<'_>) -> Status {
+    let is_pbs = attributes.get(b"exec_vnode").is_some();
+    match (attributes.get(b"Exit_status"), is_pbs) {
+        (None, _) => Status::Unknown,
+        (Some(b"0"), _) => Status::Completed,
+        (Some(b"-29"), true) | (Some(b"-11"), false) => Status::TimedOut,
+        (Some(b"-26" | b"-27"), true) | (Some(b"-10"), false) => Status::OutOfMemory,
+        (Some(_), _) => Status::Failed,
+    }
 }
 
 fn allocated(attributes: Attributes<'_>) -> Result<Option<u32>, Finding> {
@@ -209,7 +272,7 @@ mod tests {
     }
 
     fn with(old: &str, new: &str) -> Result<Option<Draft<'static>>, Finding> {
-        Pbs.draft(RECORD.replace(old, new).leak().as_bytes())
+        Pbs.draft(RECORD.replace(old, new).leak().as_bytes(), Columns::All)
     }
 
     #[test]
@@ -277,7 +340,7 @@ mod tests {
             Err(Finding::NotANumber(Field::JobNumber))
         );
         assert_eq!(
-            Pbs.draft(b"12/21/2009 15:27:00;E"),
+            Pbs.draft(b"12/21/2009 15:27:00;E", Columns::All),
             Err(Finding::ShortRecord)
         );
     }

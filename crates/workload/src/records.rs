@@ -4,12 +4,15 @@ use std::io::BufRead;
 
 use tollgate_model::{Instant, Span};
 
+use crate::attempts::Attempt;
+use crate::batches::Outlet;
 use crate::diagnostics::{Field, Finding};
 use crate::error::ReadError;
 use crate::field;
 use crate::lines::{Line, MAX_LINE, for_each_line};
-use crate::open::ReadOptions;
-use crate::trace::{Trace, TraceJob};
+use crate::open::{Columns, ReadOptions};
+use crate::trace::{Names, Trace, TraceJob};
+use crate::usage::Usage;
 
 /// The run time of a job that never started, as SWF writes it.
 pub(crate) const NEVER_RAN: Span = Span::from_secs(-1);
@@ -31,21 +34,19 @@ pub(crate) struct Draft<'a> {
     pub(crate) requested: Option<u32>,
     /// Who it was and where it went.
     pub(crate) names: Names<'a>,
+    /// How it went, if that was asked for.
+    pub(crate) usage: Usage,
+    /// The tries at running it, if the format tells of them.
+    pub(crate) attempts: Option<Vec<Attempt>>,
     /// What had to be assumed already.
     pub(crate) notes: Vec<Finding>,
 }
 
-/// The names in a record; empty where it has none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Names<'a> {
-    pub(crate) user: &'a [u8],
-    pub(crate) group: &'a [u8],
-    pub(crate) executable: &'a [u8],
-    pub(crate) queue: &'a [u8],
-}
-
 /// A format in which records follow each other, each beginning on a line of its own.
 pub(crate) trait Format {
+    /// When the clock of the records begins, if they all say the same.
+    const ORIGIN: Option<Instant> = Some(Instant::ZERO);
+
     /// Whether `line` begins a record; one that does not belongs to the record before it.
     fn begins_record(&self, line: &[u8]) -> bool;
 
@@ -54,26 +55,37 @@ pub(crate) trait Format {
         record.extend_from_slice(line);
     }
 
-    /// The job in the record `text`; none if it is no record of a job, such as a comment.
+    /// The job in the record `text`, as much of it as is to be kept; none if it is no record of
+    /// a job, such as a comment.
     ///
     /// # Errors
     /// What makes the record useless.
-    fn draft<'a>(&mut self, text: &'a [u8]) -> Result<Option<Draft<'a>>, Finding>;
+    fn draft<'a>(&mut self, text: &'a [u8], keep: Columns) -> Result<Option<Draft<'a>>, Finding>;
+
+    /// What `text`, a part of a job, tells of how the job went whose draft came last.
+    fn part(&self, _text: &[u8]) -> Option<Usage> {
+        None
+    }
 }
 
 /// Reads every record of `reader`; those that are no jobs are counted and left out.
 ///
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no record was a job.
-pub(crate) fn read(
-    format: impl Format,
+pub(crate) fn read<F: Format>(
+    format: F,
+    outlet: &mut Outlet<'_>,
     source: &str,
     reader: impl BufRead,
     options: ReadOptions,
 ) -> Result<Trace, ReadError> {
+    let mut trace = outlet.trace(source, options);
+    trace.unix_start = F::ORIGIN;
     let mut log = Log {
         format,
-        trace: Trace::keeping(options.columns, source),
+        keep: options.columns,
+        trace,
+        outlet,
         latest: Instant::ZERO,
         pending: Vec::new(),
         begun: 1,
@@ -81,19 +93,21 @@ pub(crate) fn read(
     for_each_line(reader, |number, line| log.line(number, line))
         .map_err(|(line, error)| ReadError::Io { line, error })?;
     log.finish_record();
-    log.trace.not_empty()
+    log.outlet.finish(log.trace)
 }
 
-struct Log<F> {
+struct Log<'a, 'v, F> {
     format: F,
+    keep: Columns,
     trace: Trace,
+    outlet: &'a mut Outlet<'v>,
     latest: Instant,
     /// The record whose last line may not have come yet, and the line that it began on.
     pending: Vec<u8>,
     begun: u64,
 }
 
-impl<F: Format> Log<F> {
+impl<F: Format> Log<'_, '_, F> {
     fn line(&mut self, number: u64, line: Line<'_>) {
         let text = match line {
             Line::Text(text) => text.strip_suffix(b"\r").unwrap_or(text),
@@ -103,7 +117,11 @@ impl<F: Format> Log<F> {
             }
         };
         if !self.pending.is_empty() && !self.format.begins_record(text) {
-            return self.format.join(&mut self.pending, text);
+            // One that never ends is not held: it is too long already.
+            if self.pending.len() <= MAX_LINE {
+                self.format.join(&mut self.pending, text);
+            }
+            return;
         }
         self.finish_record();
         self.pending.extend_from_slice(text);
@@ -117,6 +135,7 @@ impl<F: Format> Log<F> {
         }
         self.pending = record;
         self.pending.clear();
+        self.outlet.after_line(&mut self.trace);
     }
 
     fn record(&mut self, text: &[u8]) -> Result<(), Finding> {
@@ -126,21 +145,47 @@ impl<F: Format> Log<F> {
         if text.trim_ascii().is_empty() {
             return Ok(());
         }
-        let Some(draft) = self.format.draft(text)? else {
-            return Ok(());
-        };
-        let job = job(&mut self.trace, &draft, self.begun);
-        names(&mut self.trace, draft.names, self.begun);
-        self.trace.push_job(job, self.begun, &mut self.latest);
+        let draft = self.format.draft(text, self.keep);
+        if draft == Err(Finding::PartOfJob) {
+            self.part(text);
+        }
+        if let Some(draft) = draft? {
+            // Not before: the parts of a job come behind it.
+            self.outlet.before_job(&mut self.trace);
+            push(&mut self.trace, draft, self.begun, &mut self.latest);
+        }
         Ok(())
     }
+
+    fn part(&mut self, text: &[u8]) {
+        let metadata = self.trace.metadata.as_mut();
+        let whole = metadata.and_then(|metadata| metadata.usage.last_mut());
+        if let Some((whole, part)) = whole.zip(self.format.part(text)) {
+            whole.take_part(part);
+        }
+    }
+}
+
+/// Appends the job of `draft`, which began on `line`, and notes what had to be assumed.
+pub(crate) fn push(trace: &mut Trace, mut draft: Draft<'_>, line: u64, latest: &mut Instant) {
+    let job = job(trace, &draft, line);
+    if let Some(metadata) = &mut trace.metadata {
+        let usage = field::settle_usage(draft.usage, job.procs, &mut draft.notes);
+        if metadata.push(draft.names, usage) {
+            draft.notes.push(Finding::NameNotUtf8);
+        }
+        if let Some(attempts) = &draft.attempts {
+            metadata.push_attempts(attempts);
+        }
+    }
+    for note in draft.notes {
+        trace.diagnostics.record(note, line);
+    }
+    trace.push_job(job, line, latest);
 }
 
 fn job(trace: &mut Trace, draft: &Draft<'_>, line: u64) -> TraceJob {
     let notes = &mut trace.diagnostics;
-    for &note in &draft.notes {
-        notes.record(note, line);
-    }
     let (runtime, estimate) = field::settle_times(Some(draft.runtime), draft.estimate, line, notes);
     let procs = draft.allocated.unwrap_or_else(|| {
         let assumed = match draft.requested {
@@ -159,25 +204,6 @@ fn job(trace: &mut Trace, draft: &Draft<'_>, line: u64) -> TraceJob {
     }
 }
 
-fn names(trace: &mut Trace, names: Names<'_>, line: u64) {
-    let Some(metadata) = &mut trace.metadata else {
-        return;
-    };
-    let mut lossy = false;
-    for (column, text) in [
-        (&mut metadata.user, names.user),
-        (&mut metadata.group, names.group),
-        (&mut metadata.executable, names.executable),
-        (&mut metadata.queue, names.queue),
-    ] {
-        let known = (!text.is_empty()).then(|| field::utf8(text, &mut lossy));
-        column.push(known.as_deref());
-    }
-    if lossy {
-        trace.diagnostics.record(Finding::NameNotUtf8, line);
-    }
-}
-
 /// How long a job ran from `start` to `end`; an end before the start is noted, and the job
 /// taken as one that never ran.
 pub(crate) fn ran(start: Instant, end: Instant, notes: &mut Vec<Finding>) -> Span {
@@ -186,6 +212,17 @@ pub(crate) fn ran(start: Instant, end: Instant, notes: &mut Vec<Finding>) -> Spa
         return NEVER_RAN;
     }
     end.since(start)
+}
+
+/// How long a job waited from `submit` to `start`; a start before the submission is noted.
+pub(crate) fn waited(submit: Instant, start: Instant, notes: &mut Vec<Finding>) -> Option<Span> {
+    let wait = start.since(submit);
+    let sound = (wait >= Span::ZERO).then_some(wait);
+    field::usable(
+        sound.ok_or(Finding::Unusable(Field::Wait)).map(Some),
+        Field::Wait,
+        notes,
+    )
 }
 
 /// The whole number that a job's identifier begins with (`123` of `123_4`, `123[4].host` and

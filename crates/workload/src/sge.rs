@@ -4,18 +4,26 @@
 //! milliseconds instead of seconds. Which it is, each instant says itself. The limit is `h_rt`,
 //! else `s_rt`, of the category. Records of the tasks of a parallel job (`pe_taskid`) are
 //! folded into that of the job. The tasks of an array share the number of the array.
+//!
+//! - Account: `account`, unless it is the default `sge`; then the project.
+//! - Processor time: `cpu`. Peak memory: Univa's `maxrss`, else `maxvmem`, which counts address space.
+//! - Requested memory: `h_vmem`, else `mem_free`, of the category, times the slots.
+//! - Status: `failed` and `exit_status`; `failed` is 37 where the limit was enforced.
 
 use std::io::BufRead;
 
-use tollgate_model::{Instant, Span};
+use tollgate_model::{Bytes, Instant, Span};
 
+use crate::batches::Outlet;
 use crate::clock;
 use crate::diagnostics::{Field, Finding};
 use crate::error::ReadError;
 use crate::field;
-use crate::open::ReadOptions;
-use crate::records::{self, Draft, Format, NEVER_RAN, Names};
-use crate::trace::Trace;
+use crate::open::{Columns, ReadOptions};
+use crate::records::{self, Draft, Format, NEVER_RAN};
+use crate::size;
+use crate::trace::{Names, Trace};
+use crate::usage::{Status, Usage};
 
 /// Fields that every version has: up to `pe_taskid`.
 const FIELDS: usize = 42;
@@ -29,15 +37,24 @@ const MILLISECONDS_FROM: i64 = 100_000_000_000;
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no record was a job.
 pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<Trace, ReadError> {
-    records::read(GridEngine, source, reader, options)
+    read_to(&mut Outlet::keep(), source, reader, options)
+}
+
+/// As [`read`], through `outlet`.
+pub(crate) fn read_to(
+    outlet: &mut Outlet<'_>,
+    source: &str,
+    reader: impl BufRead,
+    options: ReadOptions,
+) -> Result<Trace, ReadError> {
+    records::read(GridEngine, outlet, source, reader, options)
 }
 
 /// Whether `line` has the fields of a record, with numbers where these belong.
 pub(crate) fn is_record(line: &[u8]) -> bool {
     Record::split(line).is_ok_and(|record| {
-        let numbers = [record.submit, record.start, record.end];
-        let digits = |text: &[u8]| !text.is_empty() && text.iter().all(u8::is_ascii_digit);
-        digits(record.number) && numbers.into_iter().all(digits)
+        let numbers = [record.number, record.submit, record.start, record.end];
+        numbers.into_iter().all(is_number)
     })
 }
 
@@ -48,7 +65,7 @@ impl Format for GridEngine {
         true
     }
 
-    fn draft<'a>(&mut self, text: &'a [u8]) -> Result<Option<Draft<'a>>, Finding> {
+    fn draft<'a>(&mut self, text: &'a [u8], keep: Columns) -> Result<Option<Draft<'a>>, Finding> {
         if text.starts_with(b"#") {
             return Ok(None);
         }
@@ -59,14 +76,19 @@ impl Format for GridEngine {
         }
         let mut notes = Vec::new();
         let allocated = field::procs(record.slots)?;
+        let submit = instant(record.submit, Field::Submit)?;
+        let runtime = runtime(&record, &mut notes)?;
+        let usage = keep.usage(|| usage(&record, submit, allocated, &mut notes));
         Ok(Some(Draft {
             number,
-            submit: instant(record.submit, Field::Submit)?,
-            runtime: runtime(&record, &mut notes)?,
+            submit,
+            runtime,
             estimate: limit(record.category)?,
             allocated,
             requested: None,
             names: record.names,
+            usage,
+            attempts: None,
             notes,
         }))
     }
@@ -82,6 +104,48 @@ fn runtime(record: &Record<'_>, notes: &mut Vec<Finding>) -> Result<Span, Findin
     Ok(records::ran(start, end, notes))
 }
 
+fn usage(
+    record: &Record<'_>,
+    submit: Instant,
+    slots: Option<u32>,
+    notes: &mut Vec<Finding>,
+) -> Usage {
+    let start = instant(record.start, Field::Start).unwrap_or(Instant::ZERO);
+    let wait = (start > Instant::ZERO).then(|| records::waited(submit, start, notes));
+    let cpu_time = field::known_span(record.cpu, Field::CpuTime);
+    let peak = record.max_rss.unwrap_or(record.max_vmem);
+    let peak = field::bytes(peak, 1, Field::PeakMemory);
+    let requested = [&b"h_vmem="[..], b"mem_free="].map(|name| request(record.category, name));
+    let requested = requested.into_iter().flatten().next();
+    let requested = requested.map_or(Ok(None), |size| {
+        size::grid_engine(size, Field::RequestedMemory)
+    });
+    let requested = field::usable(requested, Field::RequestedMemory, notes);
+    Usage {
+        wait: wait.flatten(),
+        cpu_time: field::usable(cpu_time, Field::CpuTime, notes),
+        peak_memory: field::usable(peak, Field::PeakMemory, notes)
+            .filter(|&peak| peak > Bytes::ZERO),
+        requested_memory: requested.map(|size| size.times(u64::from(slots.unwrap_or(1)))),
+        status: status(record, start),
+    }
+}
+
+/// `failed` tells what Grid Engine could not do (`sge_status(5)`), `exit_status` what the job said.
+fn status(record: &Record<'_>, start: Instant) -> Status {
+    match (record.failed, record.exit_status) {
+        (b"37", _) => Status::TimedOut,
+        (b"0", _) if start == Instant::ZERO => Status::Unknown,
+        (b"0", b"0") => Status::Completed,
+        (failed, exit) if [failed, exit].iter().all(|text| is_number(text)) => Status::Failed,
+        _ => Status::Unknown,
+    }
+}
+
+fn is_number(text: &[u8]) -> bool {
+    !text.is_empty() && text.iter().all(u8::is_ascii_digit)
+}
+
 fn instant(text: &[u8], field: Field) -> Result<Instant, Finding> {
     let count = field::count(text, field)?;
     let unit = if count >= MILLISECONDS_FROM {
@@ -95,13 +159,18 @@ fn instant(text: &[u8], field: Field) -> Result<Instant, Finding> {
 
 /// The limit in a category such as `-u ann -l h_rt=36000,mem_free=1G -pe mpi 4`.
 fn limit(category: &[u8]) -> Result<Option<Span>, Finding> {
-    let requests = || category.split(|byte| b" ,".contains(byte));
     [b"h_rt=", b"s_rt="]
         .into_iter()
-        .find_map(|name| requests().find_map(|request| request.strip_prefix(name)))
+        .find_map(|name| request(category, name))
         .filter(|limit| !limit.eq_ignore_ascii_case(b"INFINITY"))
         .map(|limit| clock::span(limit, Field::Estimate))
         .transpose()
+}
+
+/// What stands behind `name` among the requests of a category.
+fn request<'a>(category: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    let mut requests = category.split(|byte| b" ,".contains(byte));
+    requests.find_map(|request| request.strip_prefix(name))
 }
 
 /// The fields of a record that are used, as text.
@@ -111,9 +180,16 @@ struct Record<'a> {
     submit: &'a [u8],
     start: &'a [u8],
     end: &'a [u8],
+    failed: &'a [u8],
+    exit_status: &'a [u8],
     slots: &'a [u8],
+    cpu: &'a [u8],
     category: &'a [u8],
     pe_task: &'a [u8],
+    /// In bytes.
+    max_vmem: &'a [u8],
+    /// In bytes; only Univa has it.
+    max_rss: Option<&'a [u8]>,
 }
 
 impl<'a> Record<'a> {
@@ -123,20 +199,34 @@ impl<'a> Record<'a> {
         for field in &mut fields {
             *field = pieces.next().ok_or(Finding::ShortRecord)?;
         }
+        let account = match (fields[6], fields[31]) {
+            (b"sge" | b"", b"NONE") => &[],
+            (b"sge" | b"", project) => project,
+            (account, _) => account,
+        };
+        let max_vmem = pieces.next().unwrap_or(b"-1");
+        // Behind it two fields of advance reservations, and two that only Univa has as well.
+        let max_rss = pieces.nth(4);
         Ok(Self {
             names: Names {
                 queue: fields[0],
                 group: fields[2],
                 user: fields[3],
+                account,
                 executable: fields[4],
             },
             number: fields[5],
             submit: fields[8],
             start: fields[9],
             end: fields[10],
+            failed: fields[11],
+            exit_status: fields[12],
             slots: fields[34],
+            cpu: fields[36],
             category: fields[39],
             pe_task: fields[41],
+            max_vmem,
+            max_rss,
         })
     }
 }
@@ -154,7 +244,7 @@ mod tests {
     }
 
     fn draft(text: &str) -> Result<Option<Draft<'_>>, Finding> {
-        GridEngine.draft(text.as_bytes())
+        GridEngine.draft(text.as_bytes(), Columns::All)
     }
 
     #[test]

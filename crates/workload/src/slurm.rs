@@ -9,59 +9,49 @@
 //! - Steps (`123.batch`) are folded into their job, whose own record has all that is kept.
 //! - Run time: `Elapsed`, which leaves suspensions out, else from `Start` to `End`.
 //! - Estimate: `Timelimit`, unless it is `UNLIMITED` or `Partition_Limit`.
+//! - Usage: `TotalCPU`, `ReqTRES` or `ReqMem`, `State`; the peak memory is that of the largest step
+//!   (`TRESUsageInTot`, else `MaxRSS` times `NTasks`).
 //! - Times of day have no zone and are taken as UTC: export with `TZ=UTC`.
 
 mod columns;
+pub mod events;
+pub mod json;
+mod state;
+mod usage;
 
 use std::io::BufRead;
 
-use tollgate_model::Span;
+use tollgate_model::{Instant, Span};
 
 use memchr::memchr;
 
+use crate::batches::Outlet;
 use crate::clock;
 use crate::diagnostics::{Field, Finding};
 use crate::error::ReadError;
 use crate::field;
-use crate::open::ReadOptions;
-use crate::records::{self, Draft, Format, NEVER_RAN, Names};
-use crate::trace::Trace;
+use crate::open::{Columns as Keep, ReadOptions};
+use crate::records::{self, Draft, Format, NEVER_RAN};
+use crate::trace::{Names, Trace};
+use crate::usage::Usage;
 use columns::{Column, Columns};
-
-/// States in which a job stays (`sacct(1)`, "JOB STATE CODES").
-const ENDED: [&[u8]; 11] = [
-    b"BOOT_FAIL",
-    b"CANCELLED",
-    b"COMPLETED",
-    b"DEADLINE",
-    b"FAILED",
-    b"LAUNCH_FAILED",
-    b"NODE_FAIL",
-    b"OUT_OF_MEMORY",
-    b"PREEMPTED",
-    b"REVOKED",
-    b"TIMEOUT",
-];
-
-/// States that a job leaves again.
-const GOING_ON: [&[u8]; 9] = [
-    b"COMPLETING",
-    b"CONFIGURING",
-    b"PENDING",
-    b"REQUEUED",
-    b"RESIZING",
-    b"RUNNING",
-    b"STAGE_OUT",
-    b"STOPPED",
-    b"SUSPENDED",
-];
 
 /// Reads every record of `reader`; records that are no jobs are counted and left out.
 ///
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no record was a job.
 pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<Trace, ReadError> {
-    records::read(Slurm::default(), source, reader, options)
+    read_to(&mut Outlet::keep(), source, reader, options)
+}
+
+/// As [`read`], through `outlet`.
+pub(crate) fn read_to(
+    outlet: &mut Outlet<'_>,
+    source: &str,
+    reader: impl BufRead,
+    options: ReadOptions,
+) -> Result<Trace, ReadError> {
+    records::read(Slurm::default(), outlet, source, reader, options)
 }
 
 /// Whether `line` is a header, or a record in a known order.
@@ -74,6 +64,8 @@ pub(crate) fn starts_like(line: &[u8]) -> bool {
 #[derive(Default)]
 struct Slurm {
     columns: Option<Columns>,
+    /// The identifier of the last job.
+    last: Vec<u8>,
     /// What is to be said of the whole file, with its first job.
     unsaid: Vec<Finding>,
     zone_noted: bool,
@@ -84,7 +76,7 @@ impl Format for Slurm {
         true
     }
 
-    fn draft<'a>(&mut self, text: &'a [u8]) -> Result<Option<Draft<'a>>, Finding> {
+    fn draft<'a>(&mut self, text: &'a [u8], keep: Keep) -> Result<Option<Draft<'a>>, Finding> {
         if let Some(header) = Columns::of_header(text) {
             return match self.columns.replace(header) {
                 Some(_) => Err(Finding::HeaderAgain),
@@ -97,7 +89,10 @@ impl Format for Slurm {
         }
         let columns = self.columns.as_ref().ok_or(Finding::FieldCount)?;
         let record = columns.split(text)?;
-        let mut draft = draft(&record)?;
+        let mut draft = draft(&record, keep)?;
+        self.last.clear();
+        self.last
+            .extend(record.get(Column::JobId).unwrap_or_default());
         if !self.zone_noted {
             self.zone_noted = true;
             draft.notes.push(Finding::AssumedUtc);
@@ -105,34 +100,46 @@ impl Format for Slurm {
         draft.notes.append(&mut self.unsaid);
         Ok(Some(draft))
     }
+
+    fn part(&self, text: &[u8]) -> Option<Usage> {
+        let step = self.columns.as_ref()?.split(text).ok()?;
+        let id = step.get(Column::JobId)?;
+        let of_last = id.strip_prefix(self.last.as_slice())?.starts_with(b".");
+        of_last.then(|| usage::of_step(&step))
+    }
 }
 
-fn draft<'a>(record: &columns::Record<'a>) -> Result<Draft<'a>, Finding> {
+fn draft<'a>(record: &columns::Record<'a>, keep: Keep) -> Result<Draft<'a>, Finding> {
     let mut notes = Vec::new();
     let number = number(record, &mut notes)?;
-    if let Some(state) = record.get(Column::State) {
-        check_state(state)?;
-    }
+    let status = record.get(Column::State).map(state::ended).transpose()?;
     let submit = records::required(record.get(Column::Submit), Field::Submit)?;
+    let submit = clock::instant(submit, Field::Submit)?;
+    let start = instant(record, Column::Start, Field::Start)?;
     let procs = |column| record.get(column).map(field::procs).transpose();
     let allocated = procs(Column::AllocCpus)?.flatten();
     let allocated = allocated.or(procs(Column::NCpus)?.flatten());
     let name = |column| record.get(column).unwrap_or_default();
     Ok(Draft {
         number,
-        submit: clock::instant(submit, Field::Submit)?,
-        runtime: runtime(record, &mut notes)?,
+        submit,
+        runtime: runtime(record, start, &mut notes)?,
         estimate: limit(record)?,
         allocated,
         requested: procs(Column::ReqCpus)?.flatten(),
         names: Names {
             user: name(Column::User),
-            group: record
-                .get(Column::Group)
-                .unwrap_or_else(|| name(Column::Account)),
+            group: name(Column::Group),
+            account: name(Column::Account),
             executable: name(Column::JobName),
             queue: name(Column::Partition),
         },
+        usage: keep.usage(|| Usage {
+            wait: start.and_then(|start| records::waited(submit, start, &mut notes)),
+            status: status.unwrap_or_default(),
+            ..usage::of_job(record, &mut notes)
+        }),
+        attempts: None,
         notes,
     })
 }
@@ -150,31 +157,27 @@ fn number(record: &columns::Record<'_>, notes: &mut Vec<Finding>) -> Result<u64,
     }
 }
 
-/// The state may be followed by who cancelled the job.
-fn check_state(state: &[u8]) -> Result<(), Finding> {
-    let word = state.split(|&byte| byte == b' ').next();
-    let word = word.unwrap_or_default();
-    if GOING_ON.contains(&word) {
-        return Err(Finding::NotEnded);
-    }
-    if ENDED.contains(&word) {
-        return Ok(());
-    }
-    Err(Finding::UnknownState)
+fn instant(
+    record: &columns::Record<'_>,
+    column: Column,
+    field: Field,
+) -> Result<Option<Instant>, Finding> {
+    let text = record.get(column).filter(|text| !is_unknown(text));
+    text.map(|text| clock::instant(text, field)).transpose()
 }
 
-fn runtime(record: &columns::Record<'_>, notes: &mut Vec<Finding>) -> Result<Span, Finding> {
-    let instant = |column, field| {
-        let text = record.get(column).filter(|text| !is_unknown(text));
-        text.map(|text| clock::instant(text, field)).transpose()
-    };
-    let Some(start) = instant(Column::Start, Field::Start)? else {
+fn runtime(
+    record: &columns::Record<'_>,
+    start: Option<Instant>,
+    notes: &mut Vec<Finding>,
+) -> Result<Span, Finding> {
+    let Some(start) = start else {
         return Ok(NEVER_RAN);
     };
     if let Some(elapsed) = record.get(Column::Elapsed) {
         return clock::span(elapsed, Field::RunTime);
     }
-    let end = instant(Column::End, Field::End)?.ok_or(Finding::NotEnded)?;
+    let end = instant(record, Column::End, Field::End)?.ok_or(Finding::NotEnded)?;
     Ok(records::ran(start, end, notes))
 }
 
@@ -194,7 +197,7 @@ fn limit(record: &columns::Record<'_>) -> Result<Option<Span>, Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Columns as Keep, Trace};
+    use crate::Trace;
 
     const HEADER: &str = "State|Timelimit|JobID|User|Submit|Start|End|AllocCPUS|ReqCPUS|JobName\n";
     const DAY: &str = "2016-12-22T";

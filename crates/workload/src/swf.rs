@@ -4,35 +4,60 @@
 //! Chapin et al., "Benchmarks and standards for the evaluation of parallel job schedulers",
 //! JSSPP 1999. Real files bend the format, so: blanks of any kind and number separate fields,
 //! fields may have fractions, fewer than 18 will do (fewer than 5 will not), and what comes
-//! after them is not looked at. Neither are fields that tollgate does not use.
+//! after them is not looked at, but for MetaCentrum's list of nodes. Neither are fields that
+//! tollgate does not use.
+
+mod numbers;
+mod record;
+mod write;
 
 use std::io::BufRead;
 
 use tollgate_model::Instant;
 
+pub use write::Writer;
+
+use crate::batches::Outlet;
 use crate::diagnostics::{Field, Finding};
 use crate::error::ReadError;
 use crate::field;
-use crate::lines::{Line, for_each_line};
+use crate::lines::{Line, MAX_LINE, for_each_line};
 use crate::number::millionths;
 use crate::open::ReadOptions;
 use crate::trace::{Trace, TraceJob};
 
+pub(crate) use record::{Fields, Record};
+
 /// Reads every record of `reader`; lines that are none are counted and left out.
 ///
 /// - processors: allocated (field 5) if positive, else requested (field 8), else 1;
-/// - estimate: requested time (field 9) if positive, else the run time.
+/// - estimate: requested time (field 9) if positive, else the run time;
+/// - usage: wait, processor time, memory, requested memory and status (fields 3, 6, 7, 10 and 11),
+///   times and memory multiplied by the processors. The format has only the mean memory, which
+///   stands in for the peak.
 ///
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no line was a job.
 pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<Trace, ReadError> {
+    read_to(&mut Outlet::keep(), source, reader, options)
+}
+
+/// As [`read`], through `outlet`.
+pub(crate) fn read_to(
+    outlet: &mut Outlet<'_>,
+    source: &str,
+    reader: impl BufRead,
+    options: ReadOptions,
+) -> Result<Trace, ReadError> {
     let mut swf = Reader {
-        trace: Trace::keeping(options.columns, source),
+        trace: outlet.trace(source, options),
+        outlet,
         latest: Instant::ZERO,
+        comments: MAX_LINE,
     };
     for_each_line(reader, |number, line| swf.line(number, line))
         .map_err(|(line, error)| ReadError::Io { line, error })?;
-    swf.trace.not_empty()
+    swf.outlet.finish(swf.trace)
 }
 
 /// Whether `line` may be the first of such a file: a comment, or a number and then perhaps
@@ -48,23 +73,38 @@ pub(crate) fn is_record(line: &[u8]) -> bool {
     numbers.take(5).count() == 5
 }
 
-struct Reader {
+struct Reader<'a, 'v> {
+    outlet: &'a mut Outlet<'v>,
     trace: Trace,
     latest: Instant,
+    /// So many bytes of comments may still be kept; none after the first job.
+    comments: usize,
 }
 
-impl Reader {
+impl Reader<'_, '_> {
     fn line(&mut self, number: u64, line: Line<'_>) {
         let found = match line {
             Line::TooLong => Err(Finding::LineTooLong),
             Line::Text(text) => match text.trim_ascii_start() {
                 [] => Ok(()),
-                [b';', comment @ ..] => self.directive(comment),
+                [b';', comment @ ..] => {
+                    self.comment(comment);
+                    self.directive(comment)
+                }
                 record => self.record(record, number),
             },
         };
         if let Err(finding) = found {
             self.trace.diagnostics.record(finding, number);
+        }
+        self.outlet.after_line(&mut self.trace);
+    }
+
+    fn comment(&mut self, text: &[u8]) {
+        if self.trace.metadata.is_some() && text.len() < self.comments {
+            self.comments -= text.len() + 1;
+            let text = String::from_utf8_lossy(text.trim_ascii_end());
+            self.trace.comments.push(text.into_owned());
         }
     }
 
@@ -93,8 +133,10 @@ impl Reader {
 
     fn record(&mut self, text: &[u8], line: u64) -> Result<(), Finding> {
         let record = Record::split(text)?;
+        self.comments = 0;
+        self.outlet.before_job(&mut self.trace);
         let job = self.job(&record, line)?;
-        self.names(&record, line);
+        self.metadata(&record, job.procs, line);
         self.trace.push_job(job, line, &mut self.latest);
         Ok(())
     }
@@ -133,90 +175,19 @@ impl Reader {
         })
     }
 
-    fn names(&mut self, record: &Record<'_>, line: u64) {
+    fn metadata(&mut self, record: &Record<'_>, procs: u32, line: u64) {
         let Some(metadata) = &mut self.trace.metadata else {
             return;
         };
-        let mut lossy = false;
-        for (column, text) in [
-            (&mut metadata.user, record.user),
-            (&mut metadata.group, record.group),
-            (&mut metadata.executable, record.executable),
-            (&mut metadata.queue, record.queue),
-        ] {
-            let known = text.filter(|&text| text != b"-1");
-            column.push(known.map(|text| field::utf8(text, &mut lossy)).as_deref());
+        let mut notes = Vec::new();
+        let usage = record.usage(procs, &mut notes);
+        if metadata.push(record.names(), usage) {
+            notes.push(Finding::NameNotUtf8);
         }
-        if lossy {
-            self.trace.diagnostics.record(Finding::NameNotUtf8, line);
+        for note in notes {
+            self.trace.diagnostics.record(note, line);
         }
     }
-}
-
-/// The fields of one line that are used, as text.
-#[derive(Default)]
-struct Record<'a> {
-    number: &'a [u8],
-    submit: &'a [u8],
-    runtime: &'a [u8],
-    allocated: &'a [u8],
-    requested: Option<&'a [u8]>,
-    estimate: Option<&'a [u8]>,
-    user: Option<&'a [u8]>,
-    group: Option<&'a [u8]>,
-    executable: Option<&'a [u8]>,
-    queue: Option<&'a [u8]>,
-}
-
-impl<'a> Record<'a> {
-    fn split(text: &'a [u8]) -> Result<Self, Finding> {
-        let mut fields = Fields(text);
-        let mut required = || fields.next().ok_or(Finding::TooFewFields);
-        let (number, submit) = (required()?, required()?);
-        let _wait = required()?;
-        let (runtime, allocated) = (required()?, required()?);
-        // Fields 8, 9 and 12 to 15; the average processor time and memory of 6 and 7, the
-        // memory and status of 10 and 11 are passed over.
-        let (requested, estimate) = (fields.nth(2), fields.next());
-        let (user, group) = (fields.nth(2), fields.next());
-        let (executable, queue) = (fields.next(), fields.next());
-        Ok(Self {
-            number,
-            submit,
-            runtime,
-            allocated,
-            requested,
-            estimate,
-            user,
-            group,
-            executable,
-            queue,
-        })
-    }
-}
-
-/// The pieces of a line between blanks.
-struct Fields<'a>(&'a [u8]);
-
-impl<'a> Iterator for Fields<'a> {
-    type Item = &'a [u8];
-
-    fn next(&mut self) -> Option<&'a [u8]> {
-        let start = self.0.iter().position(|&byte| !is_blank(byte))?;
-        let rest = &self.0[start..];
-        let end = rest
-            .iter()
-            .position(|&byte| is_blank(byte))
-            .unwrap_or(rest.len());
-        let (field, rest) = rest.split_at(end);
-        self.0 = rest;
-        Some(field)
-    }
-}
-
-/// Blanks, tabs and whatever else below them ends up in files, such as carriage returns.
-const fn is_blank(byte: u8) -> bool {
-    byte <= b' '
 }
 
 fn first_number(text: &[u8]) -> Option<i64> {

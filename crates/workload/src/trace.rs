@@ -4,11 +4,14 @@ use std::fmt;
 
 use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
 
+use crate::attempts::{Attempt, Attempts};
 use crate::diagnostics::{Diagnostics, Finding};
-use crate::error::ReadError;
 use crate::extra::ExtraColumns;
+use crate::field;
+use crate::format::Format;
 use crate::labels::Labels;
 use crate::open::Columns;
+use crate::usage::Usage;
 
 /// A job as a trace records it. The truth: a policy never sees this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,31 +40,77 @@ pub struct TraceSla {
     pub penalty: Option<CreditsPerSecond>,
 }
 
-/// Who handed the jobs in, and what they were: columns with a row a job.
+/// Who handed the jobs in, what they were and how they went: columns with a row a job.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Metadata {
     /// The user.
     pub user: Labels,
     /// The user's group.
     pub group: Labels,
-    /// What was run.
+    /// What the job was charged to: an account, or a project.
+    pub account: Labels,
+    /// What was run: the program, or the name of the job where that is all there is.
     pub executable: Labels,
     /// The queue that it was handed to.
     pub queue: Labels,
+    /// How it went.
+    pub usage: Vec<Usage>,
+    /// The tries at running it, if the format tells of them.
+    pub attempts: Option<Attempts>,
 }
 
 impl Metadata {
+    /// Appends the row of the next job. A name that is empty is not known; whether one was no
+    /// UTF-8 is returned.
+    pub(crate) fn push(&mut self, names: Names<'_>, usage: Usage) -> bool {
+        let mut lossy = false;
+        for (column, text) in [
+            (&mut self.user, names.user),
+            (&mut self.group, names.group),
+            (&mut self.account, names.account),
+            (&mut self.executable, names.executable),
+            (&mut self.queue, names.queue),
+        ] {
+            let known = (!text.is_empty()).then(|| field::utf8(text, &mut lossy));
+            column.push(known.as_deref());
+        }
+        self.usage.push(usage);
+        lossy
+    }
+
+    /// Appends the tries at running the job that was appended last.
+    pub(crate) fn push_attempts(&mut self, attempts: &[Attempt]) {
+        self.attempts.get_or_insert_default().push(attempts);
+    }
+
     fn drop_first(&mut self, n: usize) {
         let Self {
             user,
             group,
+            account,
             executable,
             queue,
+            usage,
+            attempts,
         } = self;
-        for column in [user, group, executable, queue] {
+        for column in [user, group, account, executable, queue] {
             column.drop_first(n);
         }
+        usage.drain(..n);
+        if let Some(attempts) = attempts {
+            attempts.drop_first(n);
+        }
     }
+}
+
+/// The names in a record; empty where it has none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Names<'a> {
+    pub(crate) user: &'a [u8],
+    pub(crate) group: &'a [u8],
+    pub(crate) account: &'a [u8],
+    pub(crate) executable: &'a [u8],
+    pub(crate) queue: &'a [u8],
 }
 
 /// The jobs of a file, and everything worth saying about them.
@@ -69,14 +118,22 @@ impl Metadata {
 pub struct Trace {
     /// Where they came from, for messages.
     pub source: String,
+    /// The format that they were read from; none for a trace that was made.
+    pub format: Option<Format>,
     /// The jobs in file order, which is nearly always the order of submission.
     pub jobs: Vec<TraceJob>,
+    /// Which jobs have no estimate, so that their run time stands in for it; empty unless names
+    /// were asked for.
+    pub assumed: AssumedEstimates,
     /// Their SLAs, if the file has any column for them; a row a job.
     pub slas: Option<Vec<TraceSla>>,
-    /// Users, groups, executables and queues, if they were asked for.
+    /// Names and how the jobs went, if they were asked for.
     pub metadata: Option<Metadata>,
     /// Columns that tollgate does not know, if there were any.
     pub extra: Option<ExtraColumns>,
+    /// The comments before the first job of an SWF file, without the semicolon, if names were
+    /// asked for; what goes beyond a mebibyte is left out.
+    pub comments: Vec<String>,
     /// Processors of the machine, from the header.
     pub max_procs: Option<u32>,
     /// Nodes of the machine, from the header.
@@ -119,19 +176,58 @@ impl Trace {
     /// filtered: the published subsets contain the jobs that never ran.
     #[must_use]
     pub fn last(mut self, n: usize) -> Self {
-        let before = self.jobs.len().saturating_sub(n);
-        self.jobs.drain(..before);
+        self.drop_first(self.jobs.len().saturating_sub(n));
         self.jobs.shrink_to_fit();
+        self
+    }
+
+    /// Whether the record has an estimate of the job in `row`. If it has none the run time stands
+    /// in for it; that is known only where names were asked for.
+    pub fn has_estimate(&self, row: usize) -> bool {
+        let assumed = self.assumed.by_row.get(row);
+        !assumed.is_some_and(|&assumed| assumed)
+    }
+
+    /// How the job in `row` went, as far as that is known.
+    pub fn usage(&self, row: usize) -> Usage {
+        let metadata = self.metadata.as_ref();
+        let usage = metadata.and_then(|metadata| metadata.usage.get(row));
+        usage.copied().unwrap_or_default()
+    }
+
+    /// Forgets the first `n` jobs.
+    pub(crate) fn drop_first(&mut self, n: usize) {
+        self.jobs.drain(..n);
+        let assumed = &mut self.assumed.by_row;
+        assumed.drain(..n.min(assumed.len()));
         if let Some(slas) = &mut self.slas {
-            slas.drain(..before);
+            slas.drain(..n);
         }
         if let Some(metadata) = &mut self.metadata {
-            metadata.drop_first(before);
+            metadata.drop_first(n);
         }
         if let Some(extra) = &mut self.extra {
-            extra.drop_first(before);
+            extra.drop_first(n);
         }
-        self
+    }
+
+    /// What is known of the file, with the same columns, without the jobs and the findings.
+    pub(crate) fn header(&self) -> Self {
+        Self {
+            source: self.source.clone(),
+            format: self.format,
+            slas: self.slas.as_ref().map(|_| Vec::new()),
+            metadata: self.metadata.as_ref().map(|_| Metadata::default()),
+            extra: self
+                .extra
+                .as_ref()
+                .map(|extra| ExtraColumns::new(extra.names().to_vec())),
+            comments: self.comments.clone(),
+            max_procs: self.max_procs,
+            max_nodes: self.max_nodes,
+            unix_start: self.unix_start,
+            ..Self::default()
+        }
     }
 
     /// A trace without jobs, ready for a reader that keeps `columns`.
@@ -144,16 +240,6 @@ impl Trace {
         trace
     }
 
-    /// The trace, if it has any job.
-    pub(crate) fn not_empty(self) -> Result<Self, ReadError> {
-        if self.jobs.is_empty() {
-            return Err(ReadError::NoUsableLine {
-                diagnostics: self.diagnostics,
-            });
-        }
-        Ok(self)
-    }
-
     /// Appends a job from `line`, and notes if it is out of order. `latest` is the latest
     /// submit time so far.
     pub(crate) fn push_job(&mut self, job: TraceJob, line: u64, latest: &mut Instant) {
@@ -161,7 +247,30 @@ impl Trace {
             self.diagnostics.record(Finding::OutOfOrder, line);
         }
         *latest = job.submit.max(*latest);
+        if self.metadata.is_some() {
+            let tally = self.diagnostics.count(Finding::RunTimeAsEstimate);
+            self.assumed.by_row.push(tally > self.assumed.tally);
+            self.assumed.tally = tally;
+        }
         self.jobs.push(job);
+    }
+}
+
+/// Which jobs have no estimate: see [`Trace::has_estimate`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AssumedEstimates {
+    by_row: Vec<bool>,
+    /// How often that was found, jobs that are not in the trace any more included.
+    tally: u64,
+}
+
+impl FromIterator<bool> for AssumedEstimates {
+    /// Whether each job has no estimate, a row a job.
+    fn from_iter<I: IntoIterator<Item = bool>>(assumed: I) -> Self {
+        Self {
+            by_row: assumed.into_iter().collect(),
+            tally: 0,
+        }
     }
 }
 
@@ -211,14 +320,19 @@ mod tests {
                 procs: 1,
             });
             let name = number.to_string();
-            for column in [
-                &mut metadata.user,
-                &mut metadata.group,
-                &mut metadata.executable,
-                &mut metadata.queue,
-            ] {
-                column.push(Some(&name));
-            }
+            let [user, group, account, executable, queue] = [name.as_bytes(); 5];
+            let names = Names {
+                user,
+                group,
+                account,
+                executable,
+                queue,
+            };
+            let usage = Usage {
+                wait: Some(Span::from_secs(number as i64)),
+                ..Usage::default()
+            };
+            metadata.push(names, usage);
             extra.push(&name);
             slas.push(TraceSla {
                 deadline: Some(Span::from_secs(number as i64 + 1)),
@@ -232,7 +346,9 @@ mod tests {
         let cut = trace.clone().last(2);
         assert_eq!(cut.jobs[0].number, 3);
         assert_eq!(cut.slas.unwrap()[0].deadline, Some(Span::from_secs(4)));
-        assert_eq!(cut.metadata.unwrap().queue.get(1), Some("4"));
+        let metadata = cut.metadata.unwrap();
+        assert_eq!(metadata.queue.get(1), Some("4"));
+        assert_eq!(metadata.usage[1].wait, Some(Span::from_secs(4)));
         assert_eq!(cut.extra.unwrap().row(0).next(), Some("3"));
         assert_eq!(trace.clone().last(9), trace);
         assert!(trace.last(0).jobs.is_empty());

@@ -125,8 +125,8 @@ fn text_of_no_known_format_is_shown() {
         outcome("\nDear colleague, please find attached the accounting of last year.").unwrap_err();
     assert_eq!(
         error.to_string(),
-        "jobs: line 2: expected an SWF record (18 numbers separated by blanks), an accounting \
-         record of Grid Engine, Slurm (`sacct -P`) or PBS, or the header of a job table \
+        "jobs: line 2: expected a record of SWF or GWF, an accounting record of Grid Engine, Slurm, \
+         PBS or LSF, HTCondor's history or event log, or the header of a job table \
          (`job_id,submit_s,runtime_s,procs,..`), found `Dear colleague, please find \
          attached the..`"
     );
@@ -175,6 +175,15 @@ fn no_jobs_is_an_error_that_says_why() {
          1 line skipped: fewer than 5 fields (line 2); \
          1 line skipped: submit time is not a number (line 3)"
     );
+}
+
+#[test]
+fn a_record_that_never_ends_is_not_held() {
+    let record = "12/21/2009 15:28:00;E;6;user=ann ctime=100 start=160 end=220\n";
+    let text = format!("{record}{record}{}{record}", "and so on\n".repeat(300_000));
+    let trace = outcome(text).unwrap();
+    assert_eq!(trace.jobs.len(), 2);
+    assert_eq!(trace.diagnostics.count(Finding::LineTooLong), 1);
 }
 
 #[test]
@@ -277,9 +286,7 @@ fn slas_that_cannot_be_count_as_missing() {
          2 lines defaulted: penalty rate taken as missing, expected 0 to 1e12 credits (lines 3, 4)"
     );
     assert_eq!(
-        trace
-            .diagnostics
-            .count(Finding::UnusableSla(Field::Deadline)),
+        trace.diagnostics.count(Finding::Unusable(Field::Deadline)),
         3
     );
     let deadlines: Vec<_> = trace.slas.unwrap().iter().map(|sla| sla.deadline).collect();

@@ -9,13 +9,14 @@ use tollgate_model::Market;
 use tollgate_sim::Estimates;
 use tollgate_workload::{Factor, NeverRan, Settings};
 
-use crate::args::{Format, count};
+use crate::args::{Format, count, whole};
 
 /// Learn what each policy would have promised, kept, delayed, refused and earned.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The record of jobs: Standard Workload Format or a job table (CSV with header), plain or
-    /// gzip; `-` reads standard input [default: a generated workload after SDSC SP2]
+    /// The record of jobs: a trace, accounting records of a batch system or a job table (CSV with
+    /// header), plain or gzip; a folder is all its files, `-` standard input [default: a generated
+    /// workload after SDSC SP2]
     pub(super) workload: Option<PathBuf>,
 
     /// The policies, as a list or repeated [default: all that belong to the market]
@@ -43,7 +44,7 @@ pub(crate) struct Args {
     /// What the drawn deadlines, budgets and penalty rates depend on
     #[arg(
         long, value_name = "N", default_value_t = Settings::default().seed,
-        value_parser = seed, allow_negative_numbers = true,
+        value_parser = whole::<u64>, allow_negative_numbers = true,
     )]
     pub(super) seed: u64,
 
@@ -218,11 +219,6 @@ impl SlaArgs {
 /// Any number: whether it is a legal one is known to the settings.
 fn number(word: &str) -> Result<f64, &'static str> {
     word.parse().map_err(|_| "expected a number")
-}
-
-fn seed(word: &str) -> Result<u64, &'static str> {
-    word.parse()
-        .map_err(|_| "expected a whole number, at least 0")
 }
 
 fn market_parser() -> impl TypedValueParser<Value = Market> {

@@ -49,6 +49,9 @@ struct FindingKeys<'a> {
     finding: String,
     count: u64,
     first_lines: &'a [u64],
+    /// The file of each line, if the record is a folder.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    first_files: &'a [String],
 }
 
 impl<'a> WorkloadKeys<'a> {
@@ -60,6 +63,7 @@ impl<'a> WorkloadKeys<'a> {
             finding: finding.to_string(),
             count: tally.count,
             first_lines: &tally.lines,
+            first_files: &tally.files,
         };
         Self {
             source: &workload.trace().source,

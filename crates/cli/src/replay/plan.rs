@@ -66,11 +66,7 @@ impl Plan {
             gantt: args.gantt.clone(),
             threads: args.threads,
             format: args.format,
-            voice: if args.quiet {
-                Voice::Errors
-            } else {
-                Voice::Notes
-            },
+            voice: Voice::unless(args.quiet),
         })
     }
 

@@ -6,9 +6,11 @@
 //! | [`policies`] | `tollgate policies` |
 //! | [`replay`] | `tollgate replay` on the embedded workload and on small files |
 //! | [`gantt`] | the picture of a schedule |
+//! | [`records`] | records of every format, from a file, a folder or standard input |
 //! | [`bad_input`] | one message and an exit code for everything that is wrong |
 //! | [`study`] | `tollgate study` |
 //! | [`study_report`] | `tollgate study report` |
+//! | [`trace`] | `tollgate trace` |
 //! | [`same_bytes`] | the same input gives the same bytes on any number of threads |
 //! | [`checked`] | every schedule passes its verification |
 //! | [`pipes`] | readers that stop reading |
@@ -24,7 +26,9 @@ mod pipes;
 mod policies;
 mod program;
 mod published;
+mod records;
 mod replay;
 mod same_bytes;
 mod study;
 mod study_report;
+mod trace;

@@ -1,11 +1,12 @@
 //! The nodes that hold no task.
 
+use serde::{Deserialize, Serialize};
 use tollgate_model::{NodeId, NodeRange};
 
 const BITS: usize = u64::BITS as usize;
 
 /// A set of nodes as a bitmap, lowest first.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct NodeSet {
     words: Vec<u64>,
     len: u32,

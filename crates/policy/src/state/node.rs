@@ -1,5 +1,6 @@
 //! What runs on a node whose tasks share it.
 
+use serde::{Deserialize, Serialize};
 use tollgate_model::{Instant, JobId, JobSpec, Span};
 
 /// Work and times within this many seconds of zero count as zero: the smallest step of the
@@ -10,7 +11,7 @@ pub const TOLERANCE_S: f64 = 1e-6 + 1e-9;
 ///
 /// Work is integrated lazily: [`Task::work`] is what was done until [`Node::since`], and from
 /// then on each task progresses at a constant rate until shares are set again.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Node {
     pub(super) tasks: Vec<Task>,
     pub(super) since: Instant,
@@ -18,7 +19,7 @@ pub struct Node {
 }
 
 /// One job's part of a node.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Task {
     /// Whose it is.
     pub job: JobId,

@@ -22,10 +22,17 @@ pub(super) enum Column {
     AllocCpus,
     NCpus,
     ReqCpus,
+    ReqMem,
+    ReqTres,
+    MaxRss,
+    TotalCpu,
+    UsageInTot,
+    NTasks,
+    NNodes,
 }
 
 impl Column {
-    const ALL: [Self; 16] = [
+    const ALL: [Self; 23] = [
         Self::JobId,
         Self::JobIdRaw,
         Self::JobName,
@@ -42,6 +49,13 @@ impl Column {
         Self::AllocCpus,
         Self::NCpus,
         Self::ReqCpus,
+        Self::ReqMem,
+        Self::ReqTres,
+        Self::MaxRss,
+        Self::TotalCpu,
+        Self::UsageInTot,
+        Self::NTasks,
+        Self::NNodes,
     ];
 
     const fn name(self) -> &'static str {
@@ -62,6 +76,13 @@ impl Column {
             Self::AllocCpus => "AllocCPUS",
             Self::NCpus => "NCPUS",
             Self::ReqCpus => "ReqCPUS",
+            Self::ReqMem => "ReqMem",
+            Self::ReqTres => "ReqTRES",
+            Self::MaxRss => "MaxRSS",
+            Self::TotalCpu => "TotalCPU",
+            Self::UsageInTot => "TRESUsageInTot",
+            Self::NTasks => "NTasks",
+            Self::NNodes => "NNodes",
         }
     }
 }

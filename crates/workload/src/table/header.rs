@@ -14,15 +14,21 @@ pub(super) enum Column {
     Estimate,
     User,
     Group,
+    Account,
     Executable,
     Queue,
     Deadline,
     Budget,
     Penalty,
+    Wait,
+    CpuTime,
+    PeakMemory,
+    RequestedMemory,
+    Status,
 }
 
 impl Column {
-    pub(super) const ALL: [Self; 12] = [
+    pub(super) const ALL: [Self; 18] = [
         Self::JobId,
         Self::Submit,
         Self::Runtime,
@@ -30,11 +36,17 @@ impl Column {
         Self::Estimate,
         Self::User,
         Self::Group,
+        Self::Account,
         Self::Executable,
         Self::Queue,
         Self::Deadline,
         Self::Budget,
         Self::Penalty,
+        Self::Wait,
+        Self::CpuTime,
+        Self::PeakMemory,
+        Self::RequestedMemory,
+        Self::Status,
     ];
     const REQUIRED: [Self; 4] = [Self::JobId, Self::Submit, Self::Runtime, Self::Procs];
 
@@ -47,11 +59,17 @@ impl Column {
             Self::Estimate => "estimate_s",
             Self::User => "user",
             Self::Group => "group",
+            Self::Account => "account",
             Self::Executable => "executable",
             Self::Queue => "queue",
             Self::Deadline => "deadline_s",
             Self::Budget => "budget",
             Self::Penalty => "penalty_per_s",
+            Self::Wait => "wait_s",
+            Self::CpuTime => "cpu_time_s",
+            Self::PeakMemory => "peak_memory_bytes",
+            Self::RequestedMemory => "requested_memory_bytes",
+            Self::Status => "status",
         }
     }
 }

@@ -6,12 +6,14 @@ use csv::{ByteRecord, ReaderBuilder};
 use tollgate_model::{Instant, Span};
 
 use super::header::{Column, Header};
+use crate::batches::Outlet;
 use crate::diagnostics::{Diagnostics, Field, Finding};
 use crate::error::ReadError;
 use crate::extra::ExtraColumns;
 use crate::field;
 use crate::open::ReadOptions;
-use crate::trace::{Trace, TraceJob, TraceSla};
+use crate::trace::{Names, Trace, TraceJob, TraceSla};
+use crate::usage::{Status, Usage};
 
 /// Reads every line of the job table in `reader`; lines that are no jobs are counted and left
 /// out. `reader` is buffered here.
@@ -21,6 +23,16 @@ use crate::trace::{Trace, TraceJob, TraceSla};
 /// [`ReadError::DuplicateColumn`] if the header will not do, [`ReadError::NoUsableLine`] if no
 /// line was a job.
 pub fn read(source: &str, reader: impl Read, options: ReadOptions) -> Result<Trace, ReadError> {
+    read_to(&mut Outlet::keep(), source, reader, options)
+}
+
+/// As [`read`], through `outlet`.
+pub(crate) fn read_to(
+    outlet: &mut Outlet<'_>,
+    source: &str,
+    reader: impl Read,
+    options: ReadOptions,
+) -> Result<Trace, ReadError> {
     let mut csv = ReaderBuilder::new()
         .has_headers(false)
         .flexible(true)
@@ -35,15 +47,18 @@ pub fn read(source: &str, reader: impl Read, options: ReadOptions) -> Result<Tra
         return Err(ReadError::Empty);
     }
     let header = Header::parse(&record, line_of(&record))?;
-    let mut table = Reader::new(source, header, record.len(), options);
+    let trace = outlet.trace(source, options);
+    let mut table = Reader::new(trace, header, record.len());
     while next(&mut record)? {
+        outlet.before_job(&mut table.trace);
         table.line(&record);
+        outlet.after_line(&mut table.trace);
     }
-    table.trace.not_empty()
+    outlet.finish(table.trace)
 }
 
 /// The reader's own error, unwrapped: its kind tells damaged compression apart.
-fn io_error(error: csv::Error, line: u64) -> ReadError {
+pub(crate) fn io_error(error: csv::Error, line: u64) -> ReadError {
     let text = error.to_string();
     let error = if let csv::ErrorKind::Io(error) = error.into_kind() {
         error
@@ -75,8 +90,7 @@ struct Reader {
 }
 
 impl Reader {
-    fn new(source: &str, header: Header, width: usize, options: ReadOptions) -> Self {
-        let mut trace = Trace::keeping(options.columns, source);
+    fn new(mut trace: Trace, header: Header, width: usize) -> Self {
         let any_sla = [Column::Deadline, Column::Budget, Column::Penalty]
             .into_iter()
             .any(|column| header.has(column));
@@ -110,7 +124,7 @@ impl Reader {
         let job = self.job(record, line)?;
         self.sla(record, line);
         let mut lossy = false;
-        self.names(record, &mut lossy);
+        self.metadata(record, job.procs, line, &mut lossy);
         self.extra(record, &mut lossy);
         if lossy {
             self.trace.diagnostics.record(Finding::NameNotUtf8, line);
@@ -179,20 +193,26 @@ impl Reader {
         });
     }
 
-    fn names(&mut self, record: &ByteRecord, lossy: &mut bool) {
+    fn metadata(&mut self, record: &ByteRecord, procs: u32, line: u64, lossy: &mut bool) {
         let Self { header, trace, .. } = self;
         let Some(metadata) = &mut trace.metadata else {
             return;
         };
-        for (labels, column) in [
-            (&mut metadata.user, Column::User),
-            (&mut metadata.group, Column::Group),
-            (&mut metadata.executable, Column::Executable),
-            (&mut metadata.queue, Column::Queue),
-        ] {
-            let text = header.cell(record, column);
-            labels.push(text.map(|text| field::utf8(text, lossy)).as_deref());
+        let mut notes = Vec::new();
+        let usage = usage(header, record, &mut notes);
+        let usage = field::settle_usage(usage, procs, &mut notes);
+        for note in notes {
+            trace.diagnostics.record(note, line);
         }
+        let name = |column| header.cell(record, column).unwrap_or_default();
+        let names = Names {
+            user: name(Column::User),
+            group: name(Column::Group),
+            account: name(Column::Account),
+            executable: name(Column::Executable),
+            queue: name(Column::Queue),
+        };
+        *lossy |= metadata.push(names, usage);
     }
 
     fn extra(&mut self, record: &ByteRecord, lossy: &mut bool) {
@@ -202,6 +222,33 @@ impl Reader {
         for &(_, place) in &self.header.extra {
             extra.push(&field::utf8(&record[place], lossy));
         }
+    }
+}
+
+fn usage(header: &Header, record: &ByteRecord, notes: &mut Vec<Finding>) -> Usage {
+    let cell = |column| header.cell(record, column);
+    let mut span = |column, field| {
+        let read = cell(column).map_or(Ok(None), |text| field::known_span(text, field));
+        field::usable(read, field, notes)
+    };
+    let wait = span(Column::Wait, Field::Wait);
+    let cpu_time = span(Column::CpuTime, Field::CpuTime);
+    let mut memory = |column, field| {
+        let read = cell(column).map_or(Ok(None), |text| field::bytes(text, 1, field));
+        field::usable(read, field, notes)
+    };
+    let peak_memory = memory(Column::PeakMemory, Field::PeakMemory);
+    let requested_memory = memory(Column::RequestedMemory, Field::RequestedMemory);
+    let status = cell(Column::Status).map_or(Ok(None), |word| {
+        let status = Status::of_word(word);
+        status.ok_or(Finding::Unusable(Field::Status)).map(Some)
+    });
+    Usage {
+        wait,
+        cpu_time,
+        peak_memory,
+        requested_memory,
+        status: field::usable(status, Field::Status, notes).unwrap_or_default(),
     }
 }
 
@@ -217,7 +264,7 @@ fn usable<T>(
     let text = cell?;
     let value = parse(text);
     if value.is_none() {
-        notes.record(Finding::UnusableSla(field), line);
+        notes.record(Finding::Unusable(field), line);
     }
     value
 }

@@ -1,0 +1,21 @@
+//! The commands of a running service: `serve`, and its clients.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`address`] | which service is meant |
+//! | [`serve`] | `tollgate serve` |
+//! | [`job`] | the flags that describe a job |
+//! | [`submit`] | `tollgate submit` and `tollgate quote` |
+//! | [`list`] | `tollgate status`, `jobs`, `explain`, `ledger` |
+//! | [`act`] | `tollgate cancel`, `hold`, `release`, `wait`, `logs` |
+//! | [`words`] | spans, instants, memory and rates as people type them |
+//! | [`print`] | instants and spans as people read them |
+
+pub(crate) mod act;
+mod address;
+mod job;
+pub(crate) mod list;
+mod print;
+pub(crate) mod serve;
+pub(crate) mod submit;
+mod words;

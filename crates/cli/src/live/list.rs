@@ -1,0 +1,276 @@
+//! `tollgate status`, `jobs`, `explain` and `ledger`.
+
+use std::io::{self, Write};
+
+use comfy_table::{LineStyle, Table, TableStyle};
+use tollgate_service::api::types::{Explanation, Job, Jobs, Ledger, Status};
+
+use super::address::Address;
+use super::print;
+use crate::args::Format;
+use crate::exit::Failure;
+
+const STYLE: TableStyle =
+    TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+
+/// Show whether the service answers, by which policy it decides, and what runs.
+#[derive(Debug, clap::Args)]
+pub(crate) struct StatusArgs {
+    #[command(flatten)]
+    address: Address,
+    /// How the answer is written
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+/// List jobs, the latest first: those that are not over, or all.
+#[derive(Debug, clap::Args)]
+pub(crate) struct JobsArgs {
+    #[command(flatten)]
+    address: Address,
+    /// Those that are over too
+    #[arg(long, short)]
+    all: bool,
+    /// Only those in this state: queued, held, running, finished, cancelled, lost, rejected
+    #[arg(long, value_name = "STATE")]
+    state: Option<String>,
+    /// At most so many
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    limit: u32,
+    /// How the list is written
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+    /// Print the numbers only
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// Explain why a job waits and for what, when it should start and end, and how sure that is.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ExplainArgs {
+    /// The number of the job
+    id: u64,
+    #[command(flatten)]
+    address: Address,
+    /// How the answer is written
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+/// Show what was charged, lost to penalties and earned, by user and day.
+#[derive(Debug, clap::Args)]
+pub(crate) struct LedgerArgs {
+    #[command(flatten)]
+    address: Address,
+    /// How the answer is written
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+/// `tollgate status`.
+pub(crate) fn status(args: &StatusArgs) -> Result<(), Failure> {
+    let status: Status = args.address.connect()?.get("/v1/status")?;
+    let mut out = io::stdout().lock();
+    match args.format {
+        Format::Json => print::json(&mut out, &status)?,
+        Format::Csv => return Err(Failure::NoCsv),
+        Format::Table => {
+            let now = print::now();
+            let since = print::local(&status.up_since_at, &now);
+            let Status {
+                version,
+                pid,
+                policy,
+                market,
+                ..
+            } = &status;
+            writeln!(
+                out,
+                "tollgate {version} answers (process {pid}, up since {since})"
+            )?;
+            writeln!(out, "  policy  {policy}, market {market}")?;
+            writeln!(
+                out,
+                "  nodes   {}, {} idle",
+                status.nodes, status.idle_nodes
+            )?;
+            writeln!(
+                out,
+                "  jobs    {} running, {} queued, {} held",
+                status.running, status.queued, status.held
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// `tollgate jobs`.
+pub(crate) fn jobs(args: &JobsArgs) -> Result<(), Failure> {
+    let live = !args.all && args.state.is_none();
+    let mut path = format!("/v1/jobs?live={live}&limit={}", args.limit);
+    if let Some(state) = &args.state {
+        if !state.bytes().all(|byte| byte.is_ascii_lowercase()) {
+            return Err(Failure::flag(
+                "state",
+                format!("there is no state `{state}`"),
+            ));
+        }
+        path.push_str(&format!("&state={state}"));
+    }
+    let listed: Jobs = args.address.connect()?.get(&path)?;
+    let mut out = io::stdout().lock();
+    match (args.quiet, args.format) {
+        (true, _) => {
+            for job in &listed.jobs {
+                writeln!(out, "{}", job.id)?;
+            }
+        }
+        (false, Format::Json) => print::json(&mut out, &listed)?,
+        (false, Format::Table) => write_table(&mut out, &listed.jobs)?,
+        (false, Format::Csv) => write_csv(out, &listed.jobs)?,
+    }
+    Ok(())
+}
+
+fn write_table(out: &mut impl Write, jobs: &[Job]) -> io::Result<()> {
+    let now = print::now();
+    let local = |at: &Option<String>| {
+        at.as_ref()
+            .map_or_else(String::new, |at| print::local(at, &now))
+    };
+    let mut table = Table::new();
+    table.load_style(STYLE);
+    table.set_header([
+        "id",
+        "name",
+        "state",
+        "procs",
+        "submitted",
+        "deadline",
+        "started",
+        "ended",
+    ]);
+    for job in jobs {
+        let state = match &job.status {
+            Some(status) if job.finished_at.is_some() => format!("{}, {status}", job.state),
+            Some(_) | None => job.state.clone(),
+        };
+        table.add_row([
+            job.id.to_string(),
+            job.name.clone(),
+            state,
+            job.procs.to_string(),
+            print::local(&job.submitted_at, &now),
+            local(&job.deadline_at),
+            local(&job.started_at),
+            local(&job.finished_at),
+        ]);
+    }
+    for line in table.lines() {
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    Ok(())
+}
+
+fn write_csv(out: impl Write, jobs: &[Job]) -> Result<(), Failure> {
+    let mut rows = csv::Writer::from_writer(out);
+    let mut write = || -> Result<(), csv::Error> {
+        rows.write_record([
+            "id",
+            "user_id",
+            "name",
+            "state",
+            "procs",
+            "submitted_at",
+            "deadline_at",
+            "started_at",
+            "finished_at",
+            "probability",
+            "price",
+            "status",
+        ])?;
+        for job in jobs {
+            let text = |value: &Option<String>| value.clone().unwrap_or_default();
+            let number =
+                |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
+            rows.write_record([
+                job.id.to_string(),
+                job.user_id.to_string(),
+                job.name.clone(),
+                job.state.clone(),
+                job.procs.to_string(),
+                job.submitted_at.clone(),
+                text(&job.deadline_at),
+                text(&job.started_at),
+                text(&job.finished_at),
+                number(job.probability),
+                number(job.price),
+                text(&job.status),
+            ])?;
+        }
+        rows.flush()?;
+        Ok(())
+    };
+    write().map_err(|error| Failure::Print(io::Error::from(error)))
+}
+
+/// `tollgate explain`.
+pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
+    let path = format!("/v1/jobs/{}/explain", args.id);
+    let explained: Explanation = args.address.connect()?.get(&path)?;
+    let mut out = io::stdout().lock();
+    match args.format {
+        Format::Json => print::json(&mut out, &explained)?,
+        Format::Csv => return Err(Failure::NoCsv),
+        Format::Table => {
+            let now = print::now();
+            writeln!(out, "job {}: {}", args.id, explained.job.state)?;
+            for words in &explained.words {
+                writeln!(out, "  {words}")?;
+            }
+            if let Some(expected) = &explained.expected {
+                let at = |words: &str| print::local(words, &now);
+                writeln!(out, "  start     {}", at(&expected.expected_start_at))?;
+                writeln!(
+                    out,
+                    "  finish    {} (8 in 10 finish between {} and {})",
+                    at(&expected.expected_finish_at),
+                    at(&expected.earliest_finish_at),
+                    at(&expected.latest_finish_at)
+                )?;
+                if let Some(sure) = expected.probability {
+                    writeln!(out, "  deadline  kept with probability {sure:.2}")?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// `tollgate ledger`.
+pub(crate) fn ledger(args: &LedgerArgs) -> Result<(), Failure> {
+    let ledger: Ledger = args.address.connect()?.get("/v1/ledger")?;
+    let mut out = io::stdout().lock();
+    match args.format {
+        Format::Json => print::json(&mut out, &ledger)?,
+        Format::Csv => return Err(Failure::NoCsv),
+        Format::Table => {
+            let mut table = Table::new();
+            table.load_style(STYLE);
+            table.set_header(["day", "user", "charges", "penalties", "utility"]);
+            for account in &ledger.accounts {
+                table.add_row([
+                    account.day.clone(),
+                    account.user_id.to_string(),
+                    account.charges.to_string(),
+                    account.penalties.to_string(),
+                    account.utility.to_string(),
+                ]);
+            }
+            for line in table.lines() {
+                writeln!(out, "{}", line.trim_end())?;
+            }
+        }
+    }
+    Ok(())
+}

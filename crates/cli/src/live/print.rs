@@ -1,0 +1,82 @@
+//! Instants and spans as people read them.
+
+use std::io::{self, Write};
+
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, Zoned};
+use serde::Serialize;
+
+/// An instant of the wire in the user's zone: the time of day if it is within a day of `now`,
+/// else with the date.
+pub(super) fn local(at: &str, now: &Zoned) -> String {
+    let Ok(read) = at.parse::<Timestamp>() else {
+        return at.to_owned();
+    };
+    let zoned = read.to_zoned(now.time_zone().clone());
+    if zoned.date() == now.date() {
+        return zoned.strftime("%H:%M:%S %Z").to_string();
+    }
+    zoned.strftime("%Y-%m-%d %H:%M:%S %Z").to_string()
+}
+
+/// The present in the user's zone.
+pub(super) fn now() -> Zoned {
+    Timestamp::now().to_zoned(TimeZone::system())
+}
+
+/// Seconds as `45s`, `20m`, `1h30m`, `2d5h`: two units at most.
+pub(super) fn span(secs: f64) -> String {
+    let whole = secs.round() as i64;
+    let parts = [
+        (whole / 86_400, "d"),
+        (whole / 3_600 % 24, "h"),
+        (whole / 60 % 60, "m"),
+        (whole % 60, "s"),
+    ];
+    if secs < 10.0 {
+        return format!("{}s", (secs * 10.0).round() / 10.0);
+    }
+    let words: Vec<String> = parts
+        .iter()
+        .skip_while(|(count, _)| *count == 0)
+        .take(2)
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, unit)| format!("{count}{unit}"))
+        .collect();
+    words.concat()
+}
+
+/// An answer as JSON.
+pub(super) fn json(out: &mut impl Write, answer: &impl Serialize) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, answer).map_err(io::Error::from)?;
+    writeln!(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_have_two_units_at_most() {
+        for (secs, words) in [
+            (0.0, "0s"),
+            (1.25, "1.3s"),
+            (45.0, "45s"),
+            (1200.0, "20m"),
+            (5400.0, "1h30m"),
+            (190_859.0, "2d5h"),
+        ] {
+            assert_eq!(span(secs), words);
+        }
+    }
+
+    #[test]
+    fn instants_of_today_have_no_date() {
+        let now: Zoned = "2026-11-21T15:30:00+01:00[Europe/Berlin]".parse().unwrap();
+        assert_eq!(local("2026-11-21T16:30:00Z", &now), "17:30:00 CET");
+        assert_eq!(
+            local("2026-11-22T16:30:00Z", &now),
+            "2026-11-22 17:30:00 CET"
+        );
+    }
+}

@@ -1,0 +1,71 @@
+//! `tollgate serve`.
+
+use std::env;
+use std::path::PathBuf;
+
+use tollgate_engine::{LocalEngine, LocalSettings};
+use tollgate_service::{Config, Folder, serve};
+
+use super::address::Address;
+use crate::exit::Failure;
+use crate::voice::Voice;
+
+/// The word behind which the program is the runner.
+pub(crate) const RUNNER: &str = "__runner";
+
+/// Serve: decide which jobs to promise to finish, by when and at what price, and run them.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    address: Address,
+    /// Settings, as TOML [default: config.toml in the data folder, if it is there]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Who gets in, instead of what the settings say: `tollgate policies` lists them
+    #[arg(long, value_name = "NAME[:KEY=VALUE,...]")]
+    policy: Option<String>,
+}
+
+/// `tollgate serve`.
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let folder = Folder::lock(&args.address.folder()?)?;
+    let mut config = match &args.config {
+        Some(file) => Config::read(file)?,
+        None => default_config(&folder)?,
+    };
+    if let Some(policy) = &args.policy {
+        config.policy.clone_from(policy);
+    }
+    let rules = config.rules()?;
+    let engine = local(&folder)?;
+    let socket = folder.socket();
+    serve(&folder, engine, &rules, || {
+        let policy = &rules.policy;
+        Voice::Notes.note(format_args!(
+            "policy {policy}; listening on {}",
+            socket.display()
+        ));
+    })?;
+    Ok(())
+}
+
+fn default_config(folder: &Folder) -> Result<Config, Failure> {
+    let file = folder.path().join("config.toml");
+    if file.exists() {
+        return Ok(Config::read(&file)?);
+    }
+    Ok(Config::default())
+}
+
+/// This machine, by way of a runner that outlives the service: this very program.
+fn local(folder: &Folder) -> Result<LocalEngine, Failure> {
+    let program = env::current_exe().map_err(|error| Failure::Read {
+        file: "the program itself".to_owned(),
+        error,
+    })?;
+    let runner = [program.into_os_string(), RUNNER.into()];
+    Ok(LocalEngine::open(LocalSettings::new(
+        folder.engine(),
+        runner,
+    ))?)
+}

@@ -1,0 +1,272 @@
+//! Spans, instants, memory and rates as people type them.
+
+use jiff::civil::{DateTime, Time};
+use jiff::{SignedDuration, Timestamp, ToSpan, Zoned};
+
+/// Seconds of each unit of a span.
+const UNITS: &[(&str, f64)] = &[
+    ("weeks", 604_800.0),
+    ("week", 604_800.0),
+    ("w", 604_800.0),
+    ("days", 86_400.0),
+    ("day", 86_400.0),
+    ("d", 86_400.0),
+    ("hours", 3_600.0),
+    ("hour", 3_600.0),
+    ("hrs", 3_600.0),
+    ("hr", 3_600.0),
+    ("h", 3_600.0),
+    ("minutes", 60.0),
+    ("minute", 60.0),
+    ("mins", 60.0),
+    ("min", 60.0),
+    ("m", 60.0),
+    ("seconds", 1.0),
+    ("second", 1.0),
+    ("secs", 1.0),
+    ("sec", 1.0),
+    ("s", 1.0),
+];
+
+/// A span in seconds: `90`, `20m`, `1h30m`, `2 hours`, `1:30:00`, `1-12:00:00`.
+pub(super) fn span(words: &str) -> Result<f64, String> {
+    let text = words.trim();
+    let secs = clock(text).or_else(|| units(text));
+    secs.filter(|secs| secs.is_finite() && *secs > 0.0)
+        .ok_or_else(|| {
+            format!("expected a span as in 90s, 20m, 1h30m or 1-12:00:00, got `{words}`")
+        })
+}
+
+/// `[days-]hours:minutes:seconds`, or `minutes:seconds`.
+fn clock(text: &str) -> Option<f64> {
+    let (days, clock) = match text.split_once('-') {
+        Some((days, clock)) => (days.parse::<u32>().ok()?, clock),
+        None => (0, text),
+    };
+    if !clock.contains(':') {
+        return None;
+    }
+    let mut secs = 0.0;
+    for part in clock.split(':') {
+        secs = secs * 60.0 + f64::from(part.parse::<u32>().ok()?);
+    }
+    (clock.matches(':').count() <= 2).then_some(secs + f64::from(days) * 86_400.0)
+}
+
+/// Numbers with units behind them; seconds where a lone number has none.
+fn units(text: &str) -> Option<f64> {
+    if let Ok(secs) = text.parse::<f64>() {
+        return Some(secs);
+    }
+    let (mut rest, mut secs) = (text, 0.0);
+    while !rest.is_empty() {
+        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let number: f64 = rest[..end].parse().ok()?;
+        let unit = rest[end..].trim_start();
+        let end = unit
+            .find(|c: char| !c.is_ascii_alphabetic())
+            .unwrap_or(unit.len());
+        let (_, scale) = UNITS.iter().find(|(name, _)| *name == &unit[..end])?;
+        secs += number * scale;
+        rest = unit[end..].trim_start();
+    }
+    Some(secs)
+}
+
+/// An instant: `+2h`, `now+2hours`, `17:00` (the next time it is that late), `tomorrow 9am`,
+/// `2026-12-01T09:00` in the zone of `now`, or ISO 8601 with an offset.
+pub(super) fn instant(words: &str, now: &Zoned) -> Result<Timestamp, String> {
+    let text = words.trim();
+    let relative = text.strip_prefix("now").unwrap_or(text).trim_start();
+    if let Some(later) = relative.strip_prefix('+') {
+        let secs = span(later)?;
+        return now
+            .timestamp()
+            .checked_add(SignedDuration::try_from_secs_f64(secs).unwrap_or(SignedDuration::MAX))
+            .map_err(|_| format!("expected an instant before the year 9999, got `{words}`"));
+    }
+    on_a_day(text, now)
+        .or_else(|| text.parse::<Timestamp>().ok())
+        .or_else(|| civil(text, now))
+        .ok_or_else(|| {
+            format!(
+                "expected an instant as in +2h, 17:00, `tomorrow 9am` or 2026-12-01T09:00, got `{words}`"
+            )
+        })
+}
+
+/// A time of day: the next one, or that of today or tomorrow where that is said.
+fn on_a_day(text: &str, now: &Zoned) -> Option<Timestamp> {
+    let (day, time) = match text.split_once(' ') {
+        Some(("today", time)) => (Some(0), time),
+        Some(("tomorrow", time)) => (Some(1), time),
+        Some(_) => return None,
+        None => (None, text),
+    };
+    let time = time_of_day(time.trim())?;
+    let at = |days: i32| {
+        let date = now.date().checked_add(days.days()).ok()?;
+        let zoned = date
+            .to_datetime(time)
+            .to_zoned(now.time_zone().clone())
+            .ok()?;
+        Some(zoned.timestamp())
+    };
+    match day {
+        Some(days) => at(days),
+        None => at(0).filter(|&at| at > now.timestamp()).or_else(|| at(1)),
+    }
+}
+
+/// `17:00`, `17:00:30`, `9am`, `9:30pm`.
+fn time_of_day(text: &str) -> Option<Time> {
+    let (clock, noon) = match text.strip_suffix("am") {
+        Some(clock) => (clock, Some(0)),
+        None => match text.strip_suffix("pm") {
+            Some(clock) => (clock, Some(12)),
+            None => (text, None),
+        },
+    };
+    let mut parts = clock.trim().split(':').map(|part| part.parse::<i8>().ok());
+    let hour = parts.next()??;
+    let minute = parts.next();
+    let second = parts.next();
+    if parts.next().is_some() || (minute.is_none() && noon.is_none()) {
+        return None;
+    }
+    let hour = match noon {
+        Some(noon) if (1..=12).contains(&hour) => hour % 12 + noon,
+        Some(_) => return None,
+        None => hour,
+    };
+    Time::new(
+        hour,
+        minute.unwrap_or(Some(0))?,
+        second.unwrap_or(Some(0))?,
+        0,
+    )
+    .ok()
+}
+
+fn civil(text: &str, now: &Zoned) -> Option<Timestamp> {
+    let civil: DateTime = text.parse().ok()?;
+    let zoned = civil.to_zoned(now.time_zone().clone()).ok()?;
+    Some(zoned.timestamp())
+}
+
+/// Bytes: `2G`, `500M`, `1.5GiB`, `1048576`; units are powers of 1024.
+pub(super) fn memory(words: &str) -> Result<u64, String> {
+    let text = words.trim().to_ascii_lowercase();
+    let end = text
+        .find(|c: char| c.is_ascii_alphabetic())
+        .unwrap_or(text.len());
+    let power = match text[end..].trim_end_matches('b').trim_end_matches('i') {
+        "" => Some(0),
+        "k" => Some(1),
+        "m" => Some(2),
+        "g" => Some(3),
+        "t" => Some(4),
+        _ => None,
+    };
+    let number: Option<f64> = text[..end].trim().parse().ok();
+    let bytes = number
+        .zip(power)
+        .map(|(number, power)| number * 1024_f64.powi(power));
+    bytes
+        .filter(|bytes| (1.0..=1e18).contains(bytes))
+        .map(|bytes| bytes as u64)
+        .ok_or_else(|| format!("expected memory as in 2G or 500M, got `{words}`"))
+}
+
+/// Credits a second: `0.1/s`, `6/min`, `360/h`, `0.1`.
+pub(super) fn rate(words: &str) -> Result<f64, String> {
+    let (number, unit) = words.split_once('/').unwrap_or((words, "s"));
+    let scale = UNITS.iter().find(|(name, _)| *name == unit.trim());
+    let number = number.trim().parse::<f64>().ok();
+    number
+        .zip(scale)
+        .map(|(number, (_, scale))| number / scale)
+        .filter(|rate| rate.is_finite() && *rate >= 0.0)
+        .ok_or_else(|| format!("expected credits over time as in 0.1/s or 360/h, got `{words}`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_read_as_people_type_them() {
+        for (words, secs) in [
+            ("90", 90.0),
+            ("90s", 90.0),
+            ("20m", 1200.0),
+            ("1h30m", 5400.0),
+            ("2 hours", 7200.0),
+            ("1.5h", 5400.0),
+            ("1 day 2h", 93_600.0),
+            ("2:30", 150.0),
+            ("1:30:00", 5400.0),
+            ("1-12:00:00", 129_600.0),
+        ] {
+            assert_eq!(span(words), Ok(secs), "{words}");
+        }
+        for words in [
+            "",
+            "0",
+            "-5",
+            "soon",
+            "5 parsecs",
+            "1:2:3:4",
+            "m",
+            "inf",
+            "5h!",
+        ] {
+            assert!(span(words).is_err(), "{words}");
+        }
+    }
+
+    #[test]
+    fn instants_are_read_in_the_zone_of_the_user() {
+        let now: Zoned = "2026-11-21T15:30:00+01:00[Europe/Berlin]".parse().unwrap();
+        for (words, expected) in [
+            ("+2h", "2026-11-21T16:30:00Z"),
+            ("now+2hours", "2026-11-21T16:30:00Z"),
+            ("17:00", "2026-11-21T16:00:00Z"),
+            ("15:00", "2026-11-22T14:00:00Z"),
+            ("tomorrow 9am", "2026-11-22T08:00:00Z"),
+            ("today 11:30pm", "2026-11-21T22:30:00Z"),
+            ("12am", "2026-11-21T23:00:00Z"),
+            ("2026-12-01T09:00", "2026-12-01T08:00:00Z"),
+            ("2026-12-01 09:00", "2026-12-01T08:00:00Z"),
+            ("2026-12-01T09:00Z", "2026-12-01T09:00:00Z"),
+        ] {
+            let read = instant(words, &now).map(|at| at.to_string());
+            assert_eq!(read.as_deref(), Ok(expected), "{words}");
+        }
+        for words in [
+            "",
+            "noon-ish",
+            "25:00",
+            "13pm",
+            "+",
+            "+soon",
+            "+1e300s",
+            "yesterday 5pm",
+        ] {
+            assert!(instant(words, &now).is_err(), "{words}");
+        }
+    }
+
+    #[test]
+    fn memory_and_rates_are_read_with_their_units() {
+        assert_eq!(memory("2G"), Ok(2 << 30));
+        assert_eq!(memory("512MiB"), Ok(512 << 20));
+        assert_eq!(memory("1.5k"), Ok(1536));
+        assert!(memory("lots").is_err() && memory("0").is_err() && memory("-1G").is_err());
+        assert_eq!(rate("0.1/s"), Ok(0.1));
+        assert_eq!(rate("360/h"), Ok(0.1));
+        assert_eq!(rate("2"), Ok(2.0));
+        assert!(rate("2/fortnight").is_err() && rate("-1/s").is_err());
+    }
+}

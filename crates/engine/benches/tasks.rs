@@ -1,0 +1,134 @@
+//! How many tasks of `true` a second the local engine starts, ends and reports, beside a loop that
+//! does nothing but `posix_spawn` and wait, on as many threads as there are cores.
+//!
+//! `cargo bench -p tollgate-engine`. Rounds of each kind alternate, and the medians are compared, so
+//! that a machine that is busy meanwhile slows all of them down.
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tollgate_engine::{AttemptKey, Engine, Event, Launch, LocalEngine, LocalSettings, User};
+use tollgate_model::NodeId;
+
+const TASKS: u32 = 2_000;
+const ROUNDS: usize = 5;
+
+/// What is measured.
+#[derive(Clone, Copy)]
+enum Kind {
+    Bare,
+    WithoutGroups,
+    WithGroups,
+    AsAnotherUser,
+}
+
+fn main() {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut kinds = vec![
+        (Kind::Bare, "posix_spawn and wait"),
+        (Kind::WithoutGroups, "engine, no control groups"),
+        (Kind::WithGroups, "engine, control groups"),
+    ];
+    if rustix::process::geteuid().is_root() {
+        let name = "engine, control groups, output, another user";
+        kinds.push((Kind::AsAnotherUser, name));
+    }
+    let mut rates = vec![Vec::new(); kinds.len()];
+    for _ in 0..ROUNDS {
+        for ((kind, _), rates) in kinds.iter().zip(&mut rates) {
+            let took = match kind {
+                Kind::Bare => bare(cores),
+                Kind::WithoutGroups | Kind::WithGroups | Kind::AsAnotherUser => engine(*kind),
+            };
+            rates.push(f64::from(TASKS) / took.as_secs_f64());
+        }
+    }
+    println!("{cores} cores, {TASKS} tasks, medians of {ROUNDS} rounds");
+    let bare = median(&mut rates[0]);
+    for ((_, name), rates) in kinds.iter().zip(&mut rates) {
+        let rate = median(rates);
+        println!("{rate:8.0} tasks/s {:6.2} of bare  {name}", rate / bare);
+    }
+}
+
+fn median(rates: &mut [f64]) -> f64 {
+    rates.sort_by(f64::total_cmp);
+    rates[rates.len() / 2]
+}
+
+/// The standard library starts a program by `posix_spawn` where nothing else is asked of it.
+fn bare(threads: usize) -> Duration {
+    let began = Instant::now();
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                for _ in 0..TASKS as usize / threads {
+                    let mut command = Command::new("/bin/true");
+                    command
+                        .stdin(Stdio::null())
+                        .stdout(Stdio::null())
+                        .env_clear();
+                    assert!(command.status().expect("it runs").success());
+                }
+            });
+        }
+    });
+    began.elapsed()
+}
+
+fn engine(kind: Kind) -> Duration {
+    let dir = tempfile::tempdir().expect("a folder");
+    let runner = env!("CARGO_BIN_EXE_tollgate-runner");
+    let mut settings = LocalSettings::new(dir.path().join("runner"), [runner]);
+    settings.idle = Duration::ZERO;
+    settings.control_groups = !matches!(kind, Kind::WithoutGroups);
+    settings.other_users = matches!(kind, Kind::AsAnotherUser);
+    let mut engine = LocalEngine::open(settings).expect("it opens");
+    let nodes = engine.capacity().expect("known").nodes;
+    let launches: Vec<Launch> = (0..TASKS).map(|task| launch(task, nodes, kind)).collect();
+    // Slots and their groups are made once; that is not what is measured.
+    run(
+        &mut engine,
+        &(TASKS..TASKS + 64)
+            .map(|task| launch(task, nodes, kind))
+            .collect::<Vec<_>>(),
+    );
+    let began = Instant::now();
+    run(&mut engine, &launches);
+    began.elapsed()
+}
+
+fn launch(task: u32, nodes: u32, kind: Kind) -> Launch {
+    let attempt = AttemptKey {
+        job: 1,
+        task,
+        attempt: 1,
+    };
+    let mut launch = Launch::new(attempt, vec![NodeId(task % nodes)], ["/bin/true"], "/tmp");
+    if matches!(kind, Kind::AsAnotherUser) {
+        launch.output = Some("/dev/null".into());
+        launch.user = Some(User {
+            uid: 65_534,
+            gid: 65_534,
+            groups: Vec::new(),
+        });
+    }
+    launch
+}
+
+fn run(engine: &mut LocalEngine, launches: &[Launch]) {
+    engine.start(launches).expect("taken on");
+    let mut open = launches.len();
+    while open > 0 {
+        let reports = engine.poll(Duration::from_secs(60)).expect("it answers");
+        let mut over = Vec::new();
+        for report in &reports {
+            if let Event::Ended(ended) = &report.event {
+                assert!(ended.status.is_success(), "{}", ended.status);
+                over.push(report.attempt);
+            }
+        }
+        open -= over.len();
+        engine.acknowledge(&over).expect("acknowledged");
+    }
+}

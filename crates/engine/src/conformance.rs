@@ -1,0 +1,332 @@
+//! What every engine must do, as checks that run on any of them.
+//!
+//! An engine's test calls [`run`] with a way to open it; the checks open it again and again, as a
+//! caller does that is restarted. Each check panics with what it expected, like a test.
+
+use std::time::Duration;
+
+use tollgate_model::{NodeId, Span};
+
+use crate::{
+    AttemptKey, Ended, Engine, EngineError, Event, KillReason, Launch, Report, Retry, Status,
+};
+
+/// Runs every check on engines that `open` opens; all of them must be the same engine, seen by a
+/// caller that was restarted meanwhile. Programs needed: `true`, `false`, `sleep` and `sh`.
+pub fn run(open: &mut dyn FnMut() -> Box<dyn Engine>) {
+    let mut subject = Subject { open, jobs: 0 };
+    let checks: &[fn(&mut Subject<'_>)] = &[
+        capacity_is_said,
+        ends_are_told_apart,
+        what_cannot_be_started_ends,
+        nonsense_is_refused,
+        twice_handed_in_runs_once,
+        a_cancelled_attempt_ends,
+        a_stubborn_attempt_ends,
+        a_time_limit_ends,
+        shares_can_be_set,
+        an_end_is_told_until_acknowledged,
+        running_attempts_are_found_again,
+        unknown_attempts_are_no_error,
+    ];
+    for check in checks {
+        check(&mut subject);
+    }
+}
+
+/// How long the checks wait for something that must happen, and does at once if all is well.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+struct Subject<'a> {
+    open: &'a mut dyn FnMut() -> Box<dyn Engine>,
+    jobs: u64,
+}
+
+impl Subject<'_> {
+    fn open(&mut self) -> Box<dyn Engine> {
+        (self.open)()
+    }
+
+    /// A launch of `argv` on node 0 that was never handed in before.
+    fn launch(&mut self, argv: &[&str]) -> Launch {
+        self.jobs += 1;
+        let attempt = AttemptKey {
+            job: 1_000 + self.jobs,
+            task: 3,
+            attempt: 2,
+        };
+        let mut launch = Launch::new(attempt, vec![NodeId(0)], argv.iter().copied(), "/");
+        launch.env = vec![("PATH".into(), "/usr/bin:/bin".into())];
+        launch
+    }
+
+    /// Runs one launch to its end, acknowledges it, and gives its end.
+    fn end_of(&mut self, launch: &Launch) -> Ended {
+        let mut engine = self.open();
+        engine
+            .start(std::slice::from_ref(launch))
+            .expect("it starts");
+        let (_, ended) = wait_for_end(engine.as_mut(), launch.attempt);
+        engine
+            .acknowledge(&[launch.attempt])
+            .expect("it is acknowledged");
+        ended
+    }
+}
+
+/// What is reported of `attempt` until it has ended: whether it started, and how it ended.
+fn wait_for_end(engine: &mut dyn Engine, attempt: AttemptKey) -> (bool, Ended) {
+    let mut started = false;
+    let mut waited = Duration::ZERO;
+    loop {
+        for report in poll(engine, &mut waited) {
+            match report.event {
+                Event::Started(_) if report.attempt == attempt => started = true,
+                Event::Ended(ended) if report.attempt == attempt => return (started, ended),
+                Event::Lost { .. } if report.attempt == attempt => panic!("{attempt} was lost"),
+                Event::Started(_) | Event::Ended(_) | Event::Lost { .. } => {}
+            }
+        }
+    }
+}
+
+fn wait_for_start(engine: &mut dyn Engine, attempt: AttemptKey) {
+    let mut waited = Duration::ZERO;
+    let is_start =
+        |report: &Report| report.attempt == attempt && matches!(report.event, Event::Started(_));
+    while !poll(engine, &mut waited).iter().any(is_start) {}
+}
+
+/// Polls in steps, until [`PATIENCE`] is over.
+fn poll(engine: &mut dyn Engine, waited: &mut Duration) -> Vec<Report> {
+    const STEP: Duration = Duration::from_millis(100);
+    assert!(*waited < PATIENCE, "nothing came for {waited:?}");
+    *waited += STEP;
+    engine.poll(STEP).expect("it can be polled")
+}
+
+fn capacity_is_said(subject: &mut Subject<'_>) {
+    let capacity = subject.open().capacity().expect("capacity is known");
+    assert!(capacity.nodes > 0, "at least one node");
+    assert!(capacity.memory_per_node > 0, "some memory");
+    assert!(!capacity.to_string().is_empty(), "in words");
+}
+
+fn ends_are_told_apart(subject: &mut Subject<'_>) {
+    for (argv, status) in [
+        (&["true"][..], Status::Exited(0)),
+        (&["false"], Status::Exited(1)),
+        (&["sh", "-c", "exit 137"], Status::Exited(137)),
+        (&["sh", "-c", "kill -9 $$"], Status::Signalled(9)),
+    ] {
+        let launch = subject.launch(argv);
+        let mut engine = subject.open();
+        engine
+            .start(std::slice::from_ref(&launch))
+            .expect("it starts");
+        let (started, ended) = wait_for_end(engine.as_mut(), launch.attempt);
+        engine
+            .acknowledge(&[launch.attempt])
+            .expect("it is acknowledged");
+        assert!(started, "{argv:?}: the start comes before the end");
+        assert_eq!(ended.status, status, "{argv:?}");
+        assert_eq!(ended.killed, None, "{argv:?} ended by itself");
+        assert!(ended.wall >= Span::ZERO && ended.cpu >= Span::ZERO);
+    }
+}
+
+fn what_cannot_be_started_ends(subject: &mut Subject<'_>) {
+    let launch = subject.launch(&["no-such-program-anywhere"]);
+    let ended = subject.end_of(&launch);
+    let Status::NotStarted { step, reason } = &ended.status else {
+        panic!("{:?} ran", launch.argv);
+    };
+    assert_eq!(step, "program");
+    assert!(!reason.is_empty());
+    assert_eq!(ended.wall, Span::ZERO);
+}
+
+fn nonsense_is_refused(subject: &mut Subject<'_>) {
+    let good = subject.launch(&["true"]);
+    let mut bad = subject.launch(&["true"]);
+    bad.nodes = vec![NodeId(u32::MAX)];
+    let mut engine = subject.open();
+    let error = engine
+        .start(&[good.clone(), bad])
+        .expect_err("no such node");
+    assert!(
+        matches!(error, EngineError::Invalid { field: "nodes", .. }),
+        "{error}"
+    );
+    assert_eq!(error.retry(), Retry::Never);
+    let known = engine.running().expect("it answers");
+    assert!(
+        known.iter().all(|running| running.attempt != good.attempt),
+        "nothing of the batch"
+    );
+    for share in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        let error = engine
+            .set_shares(&[(good.attempt, share)])
+            .expect_err("no such share");
+        assert_eq!(error.retry(), Retry::Never);
+    }
+}
+
+fn twice_handed_in_runs_once(subject: &mut Subject<'_>) {
+    let launch = subject.launch(&["sleep", "0.2"]);
+    let twice = [launch.clone(), launch.clone()];
+    let mut engine = subject.open();
+    engine.start(&twice).expect("it starts");
+    engine.start(&twice).expect("it is known");
+    let (_, ended) = wait_for_end(engine.as_mut(), launch.attempt);
+    assert_eq!(ended.status, Status::Exited(0));
+    engine.start(&twice).expect("its end is known");
+    let known = engine.running().expect("it answers");
+    assert!(
+        known
+            .iter()
+            .all(|running| running.attempt != launch.attempt),
+        "it is over"
+    );
+    engine
+        .acknowledge(&[launch.attempt])
+        .expect("it is acknowledged");
+}
+
+fn a_cancelled_attempt_ends(subject: &mut Subject<'_>) {
+    let launch = subject.launch(&["sleep", "600"]);
+    let mut engine = subject.open();
+    engine
+        .start(std::slice::from_ref(&launch))
+        .expect("it starts");
+    wait_for_start(engine.as_mut(), launch.attempt);
+    engine
+        .kill(&[launch.attempt], KillReason::Cancelled)
+        .expect("it is killed");
+    engine
+        .kill(&[launch.attempt], KillReason::Evicted)
+        .expect("the first reason stands");
+    let (_, ended) = wait_for_end(engine.as_mut(), launch.attempt);
+    assert_eq!(ended.status, Status::Signalled(15));
+    assert_eq!(ended.killed, Some(KillReason::Cancelled));
+    engine
+        .acknowledge(&[launch.attempt])
+        .expect("it is acknowledged");
+}
+
+fn a_stubborn_attempt_ends(subject: &mut Subject<'_>) {
+    let launch = subject.launch(&["sh", "-c", "trap '' TERM; sleep 600"]);
+    let mut engine = subject.open();
+    engine
+        .start(std::slice::from_ref(&launch))
+        .expect("it starts");
+    wait_for_start(engine.as_mut(), launch.attempt);
+    engine
+        .kill(&[launch.attempt], KillReason::Evicted)
+        .expect("it is killed");
+    let (_, ended) = wait_for_end(engine.as_mut(), launch.attempt);
+    assert!(
+        matches!(ended.status, Status::Signalled(_)),
+        "{}",
+        ended.status
+    );
+    assert_eq!(ended.killed, Some(KillReason::Evicted));
+    engine
+        .acknowledge(&[launch.attempt])
+        .expect("it is acknowledged");
+}
+
+fn a_time_limit_ends(subject: &mut Subject<'_>) {
+    let mut launch = subject.launch(&["sleep", "600"]);
+    launch.limits.wall = Some(Span::from_micros(300_000));
+    let ended = subject.end_of(&launch);
+    assert_eq!(ended.status, Status::Signalled(15));
+    assert_eq!(ended.killed, Some(KillReason::TimeLimit));
+    assert!(
+        ended.wall >= Span::from_micros(300_000),
+        "not before its time"
+    );
+}
+
+fn shares_can_be_set(subject: &mut Subject<'_>) {
+    let mut launch = subject.launch(&["sleep", "600"]);
+    launch.share = 0.25;
+    let mut engine = subject.open();
+    engine
+        .start(std::slice::from_ref(&launch))
+        .expect("it starts");
+    wait_for_start(engine.as_mut(), launch.attempt);
+    for share in [1e-9, 0.75, 1e9] {
+        engine
+            .set_shares(&[(launch.attempt, share)])
+            .expect("any weight will do");
+    }
+    engine
+        .kill(&[launch.attempt], KillReason::Cancelled)
+        .expect("it is killed");
+    wait_for_end(engine.as_mut(), launch.attempt);
+    engine
+        .acknowledge(&[launch.attempt])
+        .expect("it is acknowledged");
+}
+
+fn an_end_is_told_until_acknowledged(subject: &mut Subject<'_>) {
+    let launch = subject.launch(&["sh", "-c", "exit 7"]);
+    let mut engine = subject.open();
+    engine
+        .start(std::slice::from_ref(&launch))
+        .expect("it starts");
+    let first = wait_for_end(engine.as_mut(), launch.attempt);
+    drop(engine);
+    let mut engine = subject.open();
+    let again = wait_for_end(engine.as_mut(), launch.attempt);
+    assert_eq!(first, again, "the same report, word for word");
+    engine
+        .acknowledge(&[launch.attempt])
+        .expect("it is acknowledged");
+    drop(engine);
+    let mut engine = subject.open();
+    let rest = engine
+        .poll(Duration::from_millis(200))
+        .expect("it can be polled");
+    assert_eq!(rest, [], "nothing is told again");
+}
+
+fn running_attempts_are_found_again(subject: &mut Subject<'_>) {
+    let launch = subject.launch(&["sleep", "1"]);
+    let mut engine = subject.open();
+    engine
+        .start(std::slice::from_ref(&launch))
+        .expect("it starts");
+    wait_for_start(engine.as_mut(), launch.attempt);
+    let before = engine.running().expect("it answers");
+    drop(engine);
+    let mut engine = subject.open();
+    let after = engine.running().expect("it answers");
+    assert_eq!(before.len(), 1);
+    assert_eq!(before[0].attempt, launch.attempt);
+    assert!(before[0].started.is_some());
+    assert_eq!(before[0].started, after[0].started, "the same process");
+    let (started, ended) = wait_for_end(engine.as_mut(), launch.attempt);
+    assert!(started, "told again to who opens the engine");
+    assert_eq!(
+        ended.status,
+        Status::Exited(0),
+        "nothing is lost by a restart"
+    );
+    engine
+        .acknowledge(&[launch.attempt])
+        .expect("it is acknowledged");
+}
+
+fn unknown_attempts_are_no_error(subject: &mut Subject<'_>) {
+    let unknown = subject.launch(&["true"]).attempt;
+    let mut engine = subject.open();
+    engine
+        .kill(&[unknown], KillReason::Cancelled)
+        .expect("it does not run");
+    engine.set_shares(&[(unknown, 1.0)]).expect("nothing to do");
+    engine.acknowledge(&[unknown]).expect("nothing to forget");
+    let rest = engine.poll(Duration::ZERO).expect("it can be polled");
+    assert_eq!(rest, [], "no word of it");
+}

@@ -1,0 +1,90 @@
+//! What can go wrong between a caller and its engine.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::AttemptKey;
+
+/// Why a call could not be carried out.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// No engine could start this.
+    #[error("attempt {attempt}: {field}: expected {expected}")]
+    Invalid {
+        /// The launch, or the attempt whose share was to be set.
+        attempt: AttemptKey,
+        /// Which part of it.
+        field: &'static str,
+        /// What would do.
+        expected: &'static str,
+    },
+    /// Nobody answers.
+    #[error("the engine cannot be reached: {reason}")]
+    Unreachable {
+        /// Why, in words.
+        reason: String,
+    },
+    /// It did not answer in time.
+    #[error("the engine did not answer `{call}` within {} s", after.as_secs_f64())]
+    TimedOut {
+        /// Which call.
+        call: &'static str,
+        /// How long was waited.
+        after: Duration,
+    },
+    /// It has no room to keep a record of more attempts.
+    #[error("the engine's folder is full: {reason}")]
+    Full {
+        /// Why, in words.
+        reason: String,
+    },
+    /// What answers speaks another language.
+    #[error("the engine speaks version {theirs} of its protocol, and we speak {ours}")]
+    OtherVersion {
+        /// Its version.
+        theirs: u32,
+        /// Ours.
+        ours: u32,
+    },
+    /// What it needs on this machine cannot be prepared.
+    #[error("{}: {step}: {source}", path.display())]
+    Setup {
+        /// The file or folder.
+        path: PathBuf,
+        /// What was to be done with it.
+        step: &'static str,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// What it keeps on disk is damaged where that cannot be passed over.
+    #[error("{}: {reason}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+/// Whether trying again can help.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Retry {
+    /// The same call may succeed at once, after the engine was opened again if need be.
+    Now,
+    /// It may succeed when somebody has made room or repaired something.
+    Later,
+    /// It will never succeed.
+    Never,
+}
+
+impl EngineError {
+    /// Whether trying again can help.
+    pub const fn retry(&self) -> Retry {
+        match self {
+            Self::Unreachable { .. } | Self::TimedOut { .. } => Retry::Now,
+            Self::Full { .. } | Self::Setup { .. } => Retry::Later,
+            Self::Invalid { .. } | Self::OtherVersion { .. } | Self::Damaged { .. } => Retry::Never,
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Capacity: what starts tasks, ends them and says what became of them.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`engine`] | [`Engine`]: the trait, and what every engine owes its caller |
+//! | [`launch`] | [`Launch`]: one attempt to be started, down to its limits |
+//! | [`report`] | [`Report`]: what became of it |
+//! | [`capacity`] | [`Capacity`]: what there is, what is enforced, what can escape |
+//! | [`error`] | [`EngineError`]: what went wrong, and whether trying again can help |
+//! | [`memory`] | [`MemoryEngine`]: nothing runs, under a simulated clock; faults on order |
+//! | [`local`] | [`LocalEngine`]: this machine, by way of a runner that outlives its caller |
+//! | [`runner`] | the runner: the process that starts tasks here and keeps the record of them |
+//! | [`conformance`] | what every engine must do, as checks that run on any of them |
+
+pub mod capacity;
+pub mod conformance;
+pub mod engine;
+pub mod error;
+pub mod launch;
+pub mod local;
+pub mod memory;
+pub mod report;
+pub mod runner;
+mod wire;
+
+pub use capacity::Capacity;
+pub use engine::{Engine, Wake};
+pub use error::{EngineError, Retry};
+pub use launch::{AttemptKey, Launch, Limits, User};
+pub use local::{LocalEngine, LocalSettings};
+pub use memory::{MemoryEngine, MemoryWorld};
+pub use report::{Ended, Event, KillReason, Report, Running, Start, Status};

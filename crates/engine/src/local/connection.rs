@@ -1,0 +1,153 @@
+//! One connection to a runner, with a thread that reads it.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use super::Mailbox;
+use crate::EngineError;
+use crate::runner::folder;
+use crate::wire::{self, Answer, Ask, Call, Word};
+
+/// How long a runner may take to say hello: it does when it accepts.
+const HELLO: Duration = Duration::from_secs(10);
+
+/// A connection over which the runner has said hello.
+pub(super) struct Connection {
+    stream: UnixStream,
+    answers: Receiver<(u64, Answer)>,
+    open: Arc<AtomicBool>,
+    runner: u32,
+}
+
+impl Connection {
+    /// Connects to the runner in `folder`. None if there is none.
+    pub(super) fn open(folder: &Path, mailbox: &Arc<Mailbox>) -> Result<Option<Self>, EngineError> {
+        let Ok(dir) = File::open(folder) else {
+            return Ok(None);
+        };
+        let Ok(stream) = UnixStream::connect(folder::reachable(&dir)) else {
+            return Ok(None);
+        };
+        let ready = stream
+            .set_read_timeout(Some(HELLO))
+            .and_then(|()| Ok(BufReader::new(stream.try_clone()?)));
+        let Ok(mut lines) = ready else {
+            return Ok(None);
+        };
+        let hello = hello(&mut lines);
+        match hello {
+            Some((wire::VERSION, _)) => {}
+            Some((theirs, _)) => {
+                let ours = wire::VERSION;
+                return Err(EngineError::OtherVersion { theirs, ours });
+            }
+            None => return Ok(None),
+        }
+        if stream.set_read_timeout(None).is_err() {
+            return Ok(None);
+        }
+        let open = Arc::new(AtomicBool::new(true));
+        let answers = listen(lines, Arc::clone(mailbox), Arc::clone(&open));
+        Ok(Some(Self {
+            stream,
+            answers,
+            open,
+            runner: hello.map_or(0, |(_, pid)| pid),
+        }))
+    }
+
+    /// Whether the runner is still there, as far as is known.
+    pub(super) fn is_open(&self) -> bool {
+        self.open.load(Ordering::Acquire)
+    }
+
+    /// The runner's process.
+    pub(super) const fn runner(&self) -> u32 {
+        self.runner
+    }
+
+    /// Asks, and waits for the answer.
+    pub(super) fn ask(
+        &mut self,
+        id: u64,
+        ask: Ask,
+        patience: Duration,
+    ) -> Result<Answer, EngineError> {
+        let call = ask.name();
+        let timed_out = EngineError::TimedOut {
+            call,
+            after: patience,
+        };
+        let line = wire::line(&Call { id, ask });
+        let sent = self.stream.set_write_timeout(Some(patience));
+        match sent.and_then(|()| self.stream.write_all(&line)) {
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return Err(timed_out),
+            Err(_) => return Err(super::not_connected()),
+            Ok(()) => {}
+        }
+        match self.answers.recv_timeout(patience) {
+            Ok((answered, answer)) if answered == id => Ok(answer),
+            Err(RecvTimeoutError::Timeout) => Err(timed_out),
+            // After a call that timed out the connection is given up, so no answer is another's.
+            Ok(_) | Err(RecvTimeoutError::Disconnected) => Err(super::not_connected()),
+        }
+    }
+}
+
+impl Drop for Connection {
+    /// Ends the thread that reads.
+    fn drop(&mut self) {
+        let _ = self.stream.shutdown(Shutdown::Both);
+    }
+}
+
+/// The version of the runner's protocol, and its process.
+fn hello(lines: &mut BufReader<UnixStream>) -> Option<(u32, u32)> {
+    let mut line = Vec::new();
+    lines.take(1 << 16).read_until(b'\n', &mut line).ok()?;
+    match serde_json::from_slice(&line).ok()? {
+        Word::Hello { version, pid } => Some((version, pid)),
+        Word::Answer { .. } | Word::Report(_) => None,
+    }
+}
+
+/// Sorts what the runner says, until it says no more.
+fn listen(
+    lines: BufReader<UnixStream>,
+    mailbox: Arc<Mailbox>,
+    open: Arc<AtomicBool>,
+) -> Receiver<(u64, Answer)> {
+    let (to, answers) = mpsc::channel();
+    thread::spawn(move || {
+        for line in lines.split(b'\n') {
+            let Some(word) = line
+                .ok()
+                .and_then(|line| serde_json::from_slice(&line).ok())
+            else {
+                break;
+            };
+            match word {
+                Word::Hello { .. } => {}
+                Word::Answer { id, answer } => {
+                    // Whoever asked has given up.
+                    let _ = to.send((id, answer));
+                }
+                Word::Report(report) => {
+                    mailbox.lock().push_back(report);
+                    mailbox.ring();
+                }
+            }
+        }
+        open.store(false, Ordering::Release);
+        mailbox.ring();
+    });
+    answers
+}

@@ -1,0 +1,284 @@
+//! An engine that runs nothing: a simulated machine under a simulated clock, with faults on order.
+
+mod deed;
+mod world;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tollgate_model::{Instant, Span};
+
+pub use deed::Deed;
+
+use crate::capacity::{MemoryLimit, Pinning, Shares, Tree};
+use crate::launch::is_share;
+use crate::{
+    AttemptKey, Capacity, Engine, EngineError, Event, KillReason, Launch, Report, Running, Wake,
+};
+use world::World;
+
+/// A simulated machine. Clones are the same machine: keep one to move the clock and to order
+/// faults, and open a [`MemoryEngine`] on it as often as the caller is restarted.
+#[derive(Clone)]
+pub struct MemoryWorld(Arc<Mutex<Machine>>);
+
+struct Machine {
+    nodes: u32,
+    memory_per_node: u64,
+    deed_of: Box<dyn Fn(&Launch) -> Deed + Send>,
+    world: World,
+    faults: Faults,
+    /// Reports under way, and when they arrive.
+    mail: Vec<(Instant, Report)>,
+    wake: Option<Wake>,
+}
+
+/// What goes wrong between a caller and a [`MemoryWorld`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Faults {
+    /// So many calls fail before they are carried out.
+    pub fail_before: u32,
+    /// After those, so many calls are carried out, and their answer is lost.
+    pub fail_after: u32,
+    /// Every report comes twice.
+    pub double_reports: bool,
+    /// Reports arrive so much later.
+    pub late: Span,
+}
+
+impl MemoryWorld {
+    /// A machine of `nodes` nodes with `memory_per_node` bytes each, on which attempts do what
+    /// `deed_of` says; [`Deed::of_command`] for a handful of well-known programs. Its clock stands at zero.
+    pub fn new(
+        nodes: u32,
+        memory_per_node: u64,
+        deed_of: impl Fn(&Launch) -> Deed + Send + 'static,
+    ) -> Self {
+        Self(Arc::new(Mutex::new(Machine {
+            nodes,
+            memory_per_node,
+            deed_of: Box::new(deed_of),
+            world: World::default(),
+            faults: Faults::default(),
+            mail: Vec::new(),
+            wake: None,
+        })))
+    }
+
+    /// The time there.
+    pub fn now(&self) -> Instant {
+        self.lock().world.now
+    }
+
+    /// Lets time pass until `until`, with all that happens meanwhile. Never goes back.
+    pub fn advance_to(&self, until: Instant) {
+        let mut machine = self.lock();
+        machine.world.advance_to(until);
+        machine.dispatch();
+    }
+
+    /// When the next attempt ends if nothing else happens; none if nothing runs.
+    pub fn next_end(&self) -> Option<Instant> {
+        self.lock().world.next_end()
+    }
+
+    /// Orders faults from now on.
+    pub fn set_faults(&self, faults: Faults) {
+        self.lock().faults = faults;
+    }
+
+    /// Makes an attempt that has not ended vanish: it is reported as lost.
+    pub fn lose(&self, attempt: AttemptKey) {
+        let mut machine = self.lock();
+        machine.world.lose(attempt);
+        machine.dispatch();
+    }
+
+    /// A panic elsewhere leaves nothing half done here that could not be gone on with.
+    fn lock(&self) -> MutexGuard<'_, Machine> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Machine {
+    /// Sends off what happened.
+    fn dispatch(&mut self) {
+        let arrives = self.world.now + self.faults.late;
+        let copies = if self.faults.double_reports { 2 } else { 1 };
+        let happened = std::mem::take(&mut self.world.happened);
+        if happened.is_empty() {
+            return;
+        }
+        for report in happened {
+            self.mail
+                .extend(std::iter::repeat_n((arrives, report), copies));
+        }
+        if let Some(wake) = &self.wake {
+            wake();
+        }
+    }
+
+    /// Takes the reports that have arrived.
+    fn arrived(&mut self) -> Vec<Report> {
+        let now = self.world.now;
+        let (arrived, under_way) = std::mem::take(&mut self.mail)
+            .into_iter()
+            .partition::<Vec<_>, _>(|(at, _)| *at <= now);
+        self.mail = under_way;
+        arrived.into_iter().map(|(_, report)| report).collect()
+    }
+
+    /// Lets time pass until a report arrives, at the longest until `until`.
+    fn wait(&mut self, until: Instant) {
+        while self.mail.iter().all(|(at, _)| *at > self.world.now) && self.world.now < until {
+            let mail = self.mail.iter().map(|(at, _)| *at).min();
+            let next = self
+                .world
+                .next_end()
+                .into_iter()
+                .chain(mail)
+                .fold(until, Instant::min);
+            self.world.advance_to(next);
+            self.dispatch();
+        }
+    }
+}
+
+/// A caller's end of a [`MemoryWorld`].
+pub struct MemoryEngine {
+    world: MemoryWorld,
+}
+
+impl MemoryEngine {
+    /// Opens the engine: whatever was not acknowledged is reported again.
+    pub fn open(world: &MemoryWorld) -> Self {
+        let mut machine = world.lock();
+        machine.mail.clear();
+        machine.wake = None;
+        machine.world.tell_again();
+        machine.dispatch();
+        drop(machine);
+        Self {
+            world: world.clone(),
+        }
+    }
+
+    /// Carries out `call`, or fails it if that was ordered.
+    fn call<T>(
+        &self,
+        name: &'static str,
+        call: impl FnOnce(&mut Machine) -> Result<T, EngineError>,
+    ) -> Result<T, EngineError> {
+        let mut machine = self.world.lock();
+        if machine.faults.fail_before > 0 {
+            machine.faults.fail_before -= 1;
+            let reason = "a fault was ordered".to_owned();
+            return Err(EngineError::Unreachable { reason });
+        }
+        let answer = call(&mut machine);
+        machine.dispatch();
+        if machine.faults.fail_after > 0 {
+            machine.faults.fail_after -= 1;
+            let after = Duration::from_secs(10);
+            return Err(EngineError::TimedOut { call: name, after });
+        }
+        answer
+    }
+}
+
+impl Engine for MemoryEngine {
+    fn capacity(&mut self) -> Result<Capacity, EngineError> {
+        self.call("capacity", |machine| {
+            Ok(Capacity {
+                nodes: machine.nodes,
+                memory_per_node: machine.memory_per_node,
+                shares: Shares::Simulated,
+                pinning: Pinning::Simulated,
+                memory: MemoryLimit::Unenforced,
+                tree: Tree::Simulated,
+                other_users: true,
+            })
+        })
+    }
+
+    fn start(&mut self, launches: &[Launch]) -> Result<(), EngineError> {
+        self.call("start", |machine| {
+            for launch in launches {
+                launch.check(machine.nodes)?;
+            }
+            for launch in launches {
+                let deed = (machine.deed_of)(launch);
+                machine.world.start(launch, deed);
+            }
+            Ok(())
+        })
+    }
+
+    fn set_shares(&mut self, shares: &[(AttemptKey, f64)]) -> Result<(), EngineError> {
+        self.call("set_shares", |machine| {
+            check_shares(shares)?;
+            for &(attempt, share) in shares {
+                machine.world.set_share(attempt, share);
+            }
+            Ok(())
+        })
+    }
+
+    fn kill(&mut self, attempts: &[AttemptKey], why: KillReason) -> Result<(), EngineError> {
+        self.call("kill", |machine| {
+            for &attempt in attempts {
+                machine.world.kill(attempt, why);
+            }
+            Ok(())
+        })
+    }
+
+    /// With a `timeout` the clock moves on to what happens next, so that nobody waits in earnest;
+    /// without one it stands still, for a caller that moves it by [`MemoryWorld::advance_to`].
+    /// A failing call loses no report.
+    fn poll(&mut self, timeout: Duration) -> Result<Vec<Report>, EngineError> {
+        let mut arrived = Vec::new();
+        self.call("poll", |machine| {
+            let span = i64::try_from(timeout.as_micros()).map_or(Span::MAX, Span::from_micros);
+            let until = machine.world.now + span;
+            machine.wait(until);
+            if machine.faults.fail_after == 0 {
+                arrived = machine.arrived();
+            }
+            Ok(())
+        })?;
+        Ok(arrived)
+    }
+
+    fn acknowledge(&mut self, attempts: &[AttemptKey]) -> Result<(), EngineError> {
+        self.call("acknowledge", |machine| {
+            for &attempt in attempts {
+                machine.world.forget(attempt);
+            }
+            machine.mail.retain(|(_, report)| {
+                matches!(report.event, Event::Started(_)) || !attempts.contains(&report.attempt)
+            });
+            Ok(())
+        })
+    }
+
+    fn running(&mut self) -> Result<Vec<Running>, EngineError> {
+        self.call("running", |machine| Ok(machine.world.running()))
+    }
+
+    fn on_report(&mut self, wake: Wake) {
+        self.world.lock().wake = Some(wake);
+    }
+}
+
+/// Whether all shares can be weights.
+pub(crate) fn check_shares(shares: &[(AttemptKey, f64)]) -> Result<(), EngineError> {
+    match shares.iter().find(|(_, share)| !is_share(*share)) {
+        None => Ok(()),
+        Some(&(attempt, _)) => Err(EngineError::Invalid {
+            attempt,
+            field: "share",
+            expected: "a positive, finite number",
+        }),
+    }
+}

@@ -1,0 +1,103 @@
+//! What an attempt does in a simulated world.
+
+use tollgate_model::Span;
+
+use crate::{Launch, Status};
+
+/// What a program does when it is left alone.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Deed {
+    /// How long it takes: processor time on each of its nodes if it is busy, otherwise wall time.
+    pub length: Span,
+    /// Whether it computes, so that it takes longer when it shares its nodes.
+    pub busy: bool,
+    /// How it ends.
+    pub status: Status,
+    /// Whether it goes on when it is asked to end.
+    pub stubborn: bool,
+}
+
+impl Deed {
+    /// A program that computes for `length` and succeeds.
+    pub const fn busy(length: Span) -> Self {
+        Self {
+            length,
+            busy: true,
+            status: Status::Exited(0),
+            stubborn: false,
+        }
+    }
+
+    /// What the commands do that the conformance suite runs: `true`, `false`, `sleep N`, and
+    /// `sh -c` with `exit N`, `kill -N $$` or `trap '' TERM; sleep N`. Beside them `work N`, which
+    /// computes for N seconds. There is no other program in this world.
+    pub fn of_command(launch: &Launch) -> Self {
+        let words: Vec<_> = launch
+            .argv
+            .iter()
+            .map(|word| word.to_string_lossy())
+            .collect();
+        let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
+        match words.as_slice() {
+            ["true"] => Self::exit(0),
+            ["false"] => Self::exit(1),
+            ["sleep", secs] => Self::sleep(secs, false),
+            ["work", secs] => Self::busy(span(secs)),
+            ["sh", "-c", script] => Self::of_script(script),
+            _ => Self::no_such_program(),
+        }
+    }
+
+    fn of_script(script: &str) -> Self {
+        if let Some(secs) = script.strip_prefix("trap '' TERM; sleep ") {
+            return Self::sleep(secs, true);
+        }
+        let signal = script
+            .strip_prefix("kill -")
+            .and_then(|rest| rest.strip_suffix(" $$"));
+        let signal = signal.and_then(|number| number.parse().ok());
+        let code = script
+            .strip_prefix("exit ")
+            .and_then(|code| code.parse().ok());
+        match (code, signal) {
+            (Some(code), _) => Self::exit(code),
+            (None, Some(signal)) => Self {
+                status: Status::Signalled(signal),
+                ..Self::exit(0)
+            },
+            (None, None) => Self::no_such_program(),
+        }
+    }
+
+    const fn exit(code: u8) -> Self {
+        Self {
+            length: Span::ZERO,
+            busy: false,
+            status: Status::Exited(code),
+            stubborn: false,
+        }
+    }
+
+    fn sleep(secs: &str, stubborn: bool) -> Self {
+        Self {
+            length: span(secs),
+            stubborn,
+            ..Self::exit(0)
+        }
+    }
+
+    fn no_such_program() -> Self {
+        let status = Status::NotStarted {
+            step: "program".to_owned(),
+            reason: "No such file or directory".to_owned(),
+        };
+        Self {
+            status,
+            ..Self::exit(0)
+        }
+    }
+}
+
+fn span(secs: &str) -> Span {
+    Span::from_secs_f64(secs.parse().unwrap_or(0.0))
+}

@@ -1,0 +1,101 @@
+//! Watching over a process that an earlier runner started.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{PidfdFlags, pidfd_open};
+use tollgate_model::Span;
+
+use super::clock;
+use super::happening::Happening;
+use super::live::Live;
+use super::process::Identity;
+use super::task::Process;
+use super::{sys, tree};
+use crate::{AttemptKey, Ended, Event, KillReason, Start, Status};
+
+/// Takes hold of a process. None if it has ended meanwhile.
+pub(super) fn hold(identity: Identity) -> Option<Live> {
+    let pidfd = pidfd_open(identity.pid, PidfdFlags::empty()).ok()?;
+    // The number may have been used again before it was opened.
+    identity
+        .is_alive()
+        .then(|| Live::adopted(identity.pid, pidfd))
+}
+
+/// Waits for its end in a thread of its own, and says it.
+pub(super) fn watch(
+    attempt: AttemptKey,
+    started: Option<Start>,
+    process: Process,
+    to: Sender<Happening>,
+) {
+    thread::spawn(move || {
+        let status = process.live.pidfd().and_then(wait);
+        tree::end_adopted(&process.group, &attempt.to_string());
+        process.live.reap(|_| ());
+        let event = match status {
+            Some(status) => Event::Ended(ended(status, started, &process)),
+            None => Event::Lost { at: clock::now() },
+        };
+        let over = Happening::Over {
+            slot: None,
+            attempt,
+            event,
+        };
+        // Without anybody to tell, the runner is on its way out.
+        let _ = to.send(over);
+    });
+}
+
+/// Waits until the process has ended, and then a moment for whoever reaps it.
+fn wait(pidfd: &OwnedFd) -> Option<Status> {
+    const PATIENCE: Duration = Duration::from_secs(2);
+    let mut watched = [PollFd::new(pidfd, PollFlags::IN)];
+    while poll(&mut watched, None).is_err() {}
+    let ended = Instant::now();
+    loop {
+        let status = sys::exit_of(pidfd.as_fd());
+        if status.is_some() || ended.elapsed() >= PATIENCE {
+            return status;
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn ended(status: Status, started: Option<Start>, process: &Process) -> Ended {
+    let at = clock::now();
+    let group = &process.group;
+    Ended {
+        status,
+        killed: process
+            .meter
+            .ran_out_of_memory(group)
+            .then_some(KillReason::MemoryLimit),
+        at,
+        wall: started.map_or(Span::ZERO, |start| at.since(start.at)),
+        cpu: process.meter.cpu(group).unwrap_or(Span::ZERO),
+        peak_memory: process.meter.peak_memory(group),
+    }
+}
+
+/// A process of an earlier runner, as its `started` file tells it.
+pub(super) fn process(live: Live, header: super::slot::Header) -> (Process, Start) {
+    let start = Start {
+        pid: u32::try_from(live.pid().as_raw_pid()).ok(),
+        at: tollgate_model::Instant::from_micros(header.at_micros),
+    };
+    let age = clock::now().since(start.at).as_micros();
+    let age = Duration::from_micros(u64::try_from(age).unwrap_or(0));
+    let process = Process {
+        live: Arc::new(live),
+        group: header.group,
+        meter: header.meter,
+        began: Instant::now().checked_sub(age).unwrap_or_else(Instant::now),
+    };
+    (process, start)
+}

@@ -1,0 +1,187 @@
+//! Control groups: found by looking, made before they are needed, and used again.
+//!
+//! A slot has one group in each hierarchy that can be written to. In version 1 a slot's thread
+//! waits in its groups, so that children are born there: moving a process between groups costs
+//! more than starting one. In version 2 a thread cannot, so that children join by themselves.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::group::{Group, WEIGHT_V1, write};
+use super::mounts::{self, Mounts};
+
+/// The folders in which slots get their groups, one a controller.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Parents {
+    pub(super) unified: Option<PathBuf>,
+    pub(super) cpu: Option<PathBuf>,
+    pub(super) cpuacct: Option<PathBuf>,
+    pub(super) cpuset: Option<PathBuf>,
+    pub(super) memory: Option<PathBuf>,
+    pub(super) pids: Option<PathBuf>,
+}
+
+impl Parents {
+    /// Makes the folder `name` in each hierarchy where that is possible, and tries it.
+    pub(super) fn probe(name: &str, nodes: usize) -> Self {
+        let mounts = Mounts::read();
+        if let Some(unified) = mounts.unified().and_then(|dirs| probe_unified(&dirs, name)) {
+            return Self {
+                unified: Some(unified),
+                ..Self::default()
+            };
+        }
+        let make = |controller, file| probe_v1(&mounts.v1(controller)?, name, file);
+        let parents = Self {
+            unified: None,
+            cpu: make("cpu", "cpu.shares"),
+            cpuacct: make("cpuacct", "cpuacct.usage"),
+            cpuset: make("cpuset", "cpuset.cpus"),
+            memory: make("memory", "memory.limit_in_bytes"),
+            pids: make("pids", "pids.max"),
+        };
+        if let Some(cpu) = &parents.cpu {
+            // On each core the tasks together weigh as much as one ordinary process.
+            let weight = (WEIGHT_V1 * nodes as f64).to_string();
+            let _ = write(cpu, "cpu.shares", &weight);
+        }
+        parents
+    }
+
+    /// The groups of the slot called `name`, made if need be.
+    pub(super) fn group(&self, name: &str) -> Group {
+        let make = |parent: &Option<PathBuf>| make(parent.as_ref()?, name).ok();
+        Group {
+            unified: make(&self.unified),
+            cpu: make(&self.cpu),
+            cpuacct: make(&self.cpuacct),
+            cpuset: make(&self.cpuset).filter(|dir| inherit_cpuset(dir).is_ok()),
+            memory: make(&self.memory),
+            pids: make(&self.pids),
+        }
+    }
+
+    /// Every group that is there, whoever made it.
+    pub(super) fn existing(&self) -> Vec<String> {
+        let list = |parent: &PathBuf| fs::read_dir(parent).into_iter().flatten().flatten();
+        let entries = self.all().flat_map(list);
+        let dirs = entries.filter(|entry| entry.path().is_dir());
+        let mut names: Vec<String> = dirs
+            .filter_map(|dir| dir.file_name().into_string().ok())
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// Removes what is empty. What is not stays for the next runner.
+    pub(super) fn remove(&self) {
+        for name in self.existing() {
+            for parent in self.all() {
+                let _ = fs::remove_dir(parent.join(&name));
+            }
+        }
+        for parent in self.all() {
+            let _ = fs::remove_dir(parent);
+        }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &PathBuf> {
+        let v1 = [
+            &self.cpu,
+            &self.cpuacct,
+            &self.cpuset,
+            &self.memory,
+            &self.pids,
+        ];
+        self.unified.iter().chain(v1.into_iter().flatten())
+    }
+}
+
+fn probe_v1(own: &Path, name: &str, file: &str) -> Option<PathBuf> {
+    let dir = make(own, name).ok()?;
+    if file == "cpuset.cpus" {
+        inherit_cpuset(&dir).ok()?;
+    }
+    let writable = fs::OpenOptions::new().write(true).open(dir.join(file));
+    (writable.is_ok() && can_be_joined(&dir)).then_some(dir)
+}
+
+/// Whether a thread can wait in a group below this one; the one that tries ends there.
+fn can_be_joined(dir: &Path) -> bool {
+    let Ok(probe) = make(dir, "probe") else {
+        return false;
+    };
+    if probe.join("cpuset.cpus").exists() && inherit_cpuset(&probe).is_err() {
+        return false;
+    }
+    let try_it = || {
+        let thread = rustix::thread::gettid().as_raw_pid().to_string();
+        write(&probe, "tasks", &thread).is_ok()
+    };
+    std::thread::scope(|scope| scope.spawn(try_it).join().unwrap_or(false))
+}
+
+/// Tries one folder after the other; controllers have to be handed down into it from above,
+/// which is possible where no process lives.
+fn probe_unified(dirs: &[PathBuf], name: &str) -> Option<PathBuf> {
+    dirs.iter().find_map(|dir| {
+        let parent = make(dir, name).ok()?;
+        for above in [dir, &parent] {
+            for controller in ["+cpu", "+memory", "+cpuset", "+pids"] {
+                let _ = write(above, "cgroup.subtree_control", controller);
+            }
+        }
+        let handed_down = fs::read_to_string(parent.join("cgroup.subtree_control")).ok()?;
+        let usable = handed_down
+            .split_ascii_whitespace()
+            .any(|word| word == "cpu");
+        if !usable {
+            let _ = fs::remove_dir(&parent);
+        }
+        usable.then_some(parent)
+    })
+}
+
+/// A new cpuset of version 1 is empty, and nobody can run there.
+fn inherit_cpuset(dir: &Path) -> io::Result<()> {
+    let above = dir.parent().unwrap_or(dir);
+    for file in ["cpuset.cpus", "cpuset.mems"] {
+        if fs::read_to_string(dir.join(file))?.trim().is_empty() {
+            write(dir, file, fs::read_to_string(above.join(file))?.trim())?;
+        }
+    }
+    Ok(())
+}
+
+fn make(parent: &Path, name: &str) -> io::Result<PathBuf> {
+    let dir = parent.join(name);
+    match fs::create_dir(&dir) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        Ok(()) | Err(_) => Ok(dir),
+    }
+}
+
+/// Where groups of version 2 may be made.
+#[cfg(test)]
+pub(super) fn unified_places() -> Vec<PathBuf> {
+    Mounts::read().unified().unwrap_or_default()
+}
+
+/// Where this process stands in the hierarchies; see [`mounts`].
+impl Mounts {
+    fn unified(&self) -> Option<Vec<PathBuf>> {
+        let own = self.of(&mounts::Hierarchy::Unified)?;
+        let above = own.dir.parent().map(Path::to_owned);
+        let mut dirs = vec![own.dir.clone()];
+        dirs.extend(above.filter(|dir| dir.starts_with(&own.mount)));
+        dirs.push(own.mount);
+        dirs.dedup();
+        Some(dirs)
+    }
+
+    fn v1(&self, controller: &str) -> Option<PathBuf> {
+        Some(self.of(&mounts::Hierarchy::V1(controller.to_owned()))?.dir)
+    }
+}

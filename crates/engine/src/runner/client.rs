@@ -1,0 +1,85 @@
+//! The service that is connected, if one is.
+
+use std::io::Write;
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use super::log;
+use crate::Report;
+use crate::wire::{self, Word};
+
+/// How long a service may leave what it is told unread; then it is cut off, and is told everything
+/// again when it connects again.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// One connection at a time: a new one replaces the one before.
+#[derive(Default)]
+pub(super) struct Client {
+    connection: u64,
+    stream: Option<UnixStream>,
+    outbox: Vec<u8>,
+}
+
+impl Client {
+    /// Talks to a new service from now on; gives the number of the connection.
+    pub(super) fn replace(&mut self, stream: UnixStream) -> u64 {
+        self.cut_off();
+        let timeout = stream.set_write_timeout(Some(PATIENCE));
+        if let Err(error) = timeout {
+            log::say(format_args!("a service cannot be talked to: {error}"));
+            return self.connection;
+        }
+        self.connection += 1;
+        self.stream = Some(stream);
+        self.say(&Word::Hello {
+            version: wire::VERSION,
+            pid: std::process::id(),
+        });
+        self.connection
+    }
+
+    /// Whether this is the connection in use.
+    pub(super) const fn is_current(&self, connection: u64) -> bool {
+        self.stream.is_some() && self.connection == connection
+    }
+
+    pub(super) const fn is_there(&self) -> bool {
+        self.stream.is_some()
+    }
+
+    /// Whether there was a service since this runner began.
+    pub(super) const fn has_ever_been(&self) -> bool {
+        self.connection > 0
+    }
+
+    /// Tells the service something, if there is one, when [`Client::flush`] is called.
+    pub(super) fn say(&mut self, word: &Word) {
+        if self.stream.is_some() {
+            self.outbox.extend(wire::line(word));
+        }
+    }
+
+    pub(super) fn report(&mut self, report: Report) {
+        self.say(&Word::Report(report));
+    }
+
+    pub(super) fn flush(&mut self) {
+        let Some(stream) = &mut self.stream else {
+            return;
+        };
+        if let Err(error) = stream.write_all(&self.outbox) {
+            log::say(format_args!("the service is gone: {error}"));
+            self.cut_off();
+        }
+        self.outbox.clear();
+    }
+
+    /// Ends the connection, if there is one; its reading thread notices.
+    pub(super) fn cut_off(&mut self) {
+        if let Some(stream) = self.stream.take() {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+        self.outbox.clear();
+    }
+}

@@ -1,0 +1,13 @@
+//! The time of day.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use tollgate_model::Instant;
+
+/// Now, by the clock on the wall: microseconds since the Unix epoch.
+pub(super) fn now() -> Instant {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    Instant::from_micros(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
+}

@@ -1,0 +1,57 @@
+//! Where services come in: one socket, a thread that accepts, and one that reads per connection.
+
+use std::io::{BufRead, BufReader};
+use std::os::fd::AsFd;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::mpsc::Sender;
+use std::thread;
+
+use super::happening::Happening;
+use super::log;
+
+/// Accepts connections for as long as the runner lives.
+pub(super) fn accept(listener: UnixListener, to: Sender<Happening>) {
+    let knocking = move || {
+        for stream in listener.incoming() {
+            let stream = match stream {
+                Ok(stream) if is_welcome(&stream) => stream,
+                Ok(_) => continue,
+                Err(error) => {
+                    log::say(format_args!("a connection failed: {error}"));
+                    thread::sleep(std::time::Duration::from_millis(100));
+                    continue;
+                }
+            };
+            if to.send(Happening::Connected(stream)).is_err() {
+                return;
+            }
+        }
+    };
+    thread::spawn(knocking);
+}
+
+/// Whoever can open the socket owns the folder or is root. Asked again, for folders that were
+/// opened to others by mistake.
+fn is_welcome(stream: &UnixStream) -> bool {
+    let peer = rustix::net::sockopt::socket_peercred(stream.as_fd());
+    peer.is_ok_and(|peer| peer.uid.is_root() || peer.uid == rustix::process::geteuid())
+}
+
+/// Reads what is asked on one connection.
+pub(super) fn read(connection: u64, stream: UnixStream, to: Sender<Happening>) {
+    let reading = move || {
+        for line in BufReader::new(stream).split(b'\n') {
+            let call = line
+                .ok()
+                .and_then(|line| serde_json::from_slice(&line).ok());
+            let Some(call) = call else {
+                break;
+            };
+            if to.send(Happening::Called(connection, call)).is_err() {
+                return;
+            }
+        }
+        let _ = to.send(Happening::Disconnected(connection));
+    };
+    thread::spawn(reading);
+}

@@ -1,0 +1,34 @@
+//! What the runner's main thread is told by the others.
+
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+
+use super::group::Group;
+use super::live::Live;
+use super::meter::Meter;
+use crate::wire::Call;
+use crate::{AttemptKey, Event, Start};
+
+/// Something that happened.
+pub(super) enum Happening {
+    /// A service has connected.
+    Connected(UnixStream),
+    /// It asks for something. The number tells connections apart.
+    Called(u64, Call),
+    /// It is gone.
+    Disconnected(u64),
+    /// An attempt's program runs.
+    Started {
+        attempt: AttemptKey,
+        start: Start,
+        live: Arc<Live>,
+        group: Group,
+        meter: Meter,
+    },
+    /// An attempt is over, and its slot is free; one that was adopted has none.
+    Over {
+        slot: Option<usize>,
+        attempt: AttemptKey,
+        event: Event,
+    },
+}

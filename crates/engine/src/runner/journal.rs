@@ -1,0 +1,256 @@
+//! The runner's memory: an append-only file of attempts taken, ended and acknowledged.
+//!
+//! A line is a checksum and a JSON value. A line that does not match its checksum was being
+//! written when the machine went down, or is damaged; it is passed over, and that is safe: an
+//! attempt whose taking is lost has its `started` file to keep it from being started again, and
+//! one whose end is lost is reported as lost.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FallocateFlags, fallocate};
+use serde::{Deserialize, Serialize};
+
+use crate::{AttemptKey, EngineError, Event, Launch, Start};
+
+/// One line.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Entry {
+    /// The first line: how the others are to be read.
+    Version(u32),
+    /// A runner began to work during this boot of the machine.
+    Boot(String),
+    /// An attempt was handed in.
+    Taken(Launch),
+    /// It ended or was lost; `started` if it had started before.
+    Over {
+        attempt: AttemptKey,
+        started: Option<Start>,
+        event: Event,
+    },
+    /// The caller knows that it is over.
+    Acknowledged(AttemptKey),
+}
+
+const VERSION: u32 = 1;
+
+/// Room kept free on the disk beyond the end of the file, so that ends can be recorded on a full
+/// disk: an end takes less than 500 bytes, and a message of the operating system is short.
+const RESERVE_BYTES: u64 = 64 << 10;
+const BYTES_AN_END: u64 = 512;
+
+/// The file, open for appending.
+pub(super) struct Journal {
+    path: PathBuf,
+    file: File,
+    bytes: u64,
+    /// Whether the last write was cut short, so that the next one has to begin a new line.
+    torn: bool,
+}
+
+impl Journal {
+    /// Reads the journal at `path`, if there is one, and opens it for appending.
+    pub(super) fn open(path: &Path) -> Result<(Self, Vec<Entry>), EngineError> {
+        let failed = |step| {
+            move |source| EngineError::Setup {
+                path: path.to_owned(),
+                step,
+                source,
+            }
+        };
+        let text = match std::fs::read(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            Err(error) => return Err(failed("reading it")(error)),
+        };
+        let entries: Vec<Entry> = text.split(|byte| *byte == b'\n').filter_map(read).collect();
+        if let Some(Entry::Version(theirs)) = entries.first()
+            && *theirs > VERSION
+        {
+            return Err(EngineError::Damaged {
+                path: path.to_owned(),
+                reason: format!("it is of version {theirs}, and this program reads {VERSION}"),
+            });
+        }
+        let mut journal = Self {
+            path: path.to_owned(),
+            file: open_for_appending(path).map_err(failed("opening it"))?,
+            bytes: text.len() as u64,
+            torn: text.last().is_some_and(|byte| *byte != b'\n'),
+        };
+        if entries.is_empty() {
+            journal
+                .append(&[Entry::Version(VERSION)])
+                .map_err(failed("writing to it"))?;
+        }
+        Ok((journal, entries))
+    }
+
+    /// Makes sure that `entries` can be appended and then the ends of `attempts` attempts, also if
+    /// the disk fills up meanwhile.
+    pub(super) fn reserve(&self, entries: &[Entry], attempts: usize) -> io::Result<()> {
+        let now: usize = entries.iter().map(|entry| written(entry).len()).sum();
+        let room = RESERVE_BYTES + now as u64 + BYTES_AN_END * attempts as u64;
+        match fallocate(&self.file, FallocateFlags::KEEP_SIZE, self.bytes, room) {
+            // Some file systems cannot; there a full disk costs the ends that fall into it.
+            Ok(()) | Err(rustix::io::Errno::OPNOTSUPP) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Appends `entries`; they outlive this process, but not a power cut.
+    pub(super) fn append(&mut self, entries: &[Entry]) -> io::Result<()> {
+        let lines: Vec<u8> = entries.iter().flat_map(written).collect();
+        self.write(&lines)
+    }
+
+    /// Puts what was appended on the disk.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+
+    /// How large the file is.
+    pub(super) const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Replaces the file by one with `entries`.
+    pub(super) fn rewrite(&mut self, entries: &[Entry]) -> io::Result<()> {
+        let new = self.path.with_extension("new");
+        match std::fs::remove_file(&new) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+        let mut journal = Self {
+            path: self.path.clone(),
+            file: open_for_appending(&new)?,
+            bytes: 0,
+            torn: false,
+        };
+        journal.append(&[Entry::Version(VERSION)])?;
+        journal.append(entries)?;
+        journal.file.sync_all()?;
+        std::fs::rename(&new, &self.path)?;
+        *self = journal;
+        Ok(())
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.torn {
+            self.file.write_all(b"\n")?;
+            self.bytes += 1;
+        }
+        self.torn = true;
+        self.file.write_all(bytes)?;
+        self.torn = false;
+        self.bytes += bytes.len() as u64;
+        Ok(())
+    }
+}
+
+fn open_for_appending(path: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .create(true)
+        .append(true)
+        .mode(0o600)
+        .open(path)
+}
+
+fn written(entry: &Entry) -> Vec<u8> {
+    let json = crate::wire::line(entry);
+    let sum = crc32fast::hash(json.trim_ascii_end());
+    let mut line = format!("{sum:08x} ").into_bytes();
+    line.extend(json);
+    line
+}
+
+fn read(line: &[u8]) -> Option<Entry> {
+    let (sum, json) = line.split_at_checked(9)?;
+    let sum = u32::from_str_radix(std::str::from_utf8(sum).ok()?.trim_end(), 16).ok()?;
+    (crc32fast::hash(json) == sum).then_some(())?;
+    serde_json::from_slice(json).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tollgate_model::NodeId;
+
+    fn entries() -> Vec<Entry> {
+        let attempt = AttemptKey {
+            job: 1,
+            task: 0,
+            attempt: 1,
+        };
+        vec![
+            Entry::Boot("b".to_owned()),
+            Entry::Taken(Launch::new(attempt, vec![NodeId(0)], ["true"], "/")),
+            Entry::Acknowledged(attempt),
+        ]
+    }
+
+    #[test]
+    fn every_cut_leaves_whole_entries() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("journal");
+        let (mut journal, found) = Journal::open(&path).expect("a new one");
+        assert_eq!(found, []);
+        journal.append(&entries()).expect("appended");
+        let whole = std::fs::read(&path).expect("it is there");
+        for cut in 0..whole.len() {
+            std::fs::write(&path, &whole[..cut]).expect("cut");
+            let (mut journal, found) = Journal::open(&path).expect("it opens");
+            journal
+                .append(&[Entry::Boot("c".to_owned())])
+                .expect("appended");
+            let (_, after) = Journal::open(&path).expect("it opens");
+            let kept = found.len().max(1);
+            assert_eq!(after[..kept][..found.len()], found, "cut at {cut}");
+            assert_eq!(
+                after.last(),
+                Some(&Entry::Boot("c".to_owned())),
+                "cut at {cut}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_damaged_line_is_passed_over() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("journal");
+        let (mut journal, _) = Journal::open(&path).expect("a new one");
+        journal.append(&entries()).expect("appended");
+        let mut bytes = std::fs::read(&path).expect("it is there");
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        std::fs::write(&path, &bytes).expect("damaged");
+        let (_, found) = Journal::open(&path).expect("it opens");
+        assert_eq!(found.len(), 3, "one of four is gone: {found:?}");
+    }
+
+    #[test]
+    fn a_newer_journal_is_refused() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("journal");
+        std::fs::write(&path, written(&Entry::Version(2))).expect("written");
+        assert!(matches!(
+            Journal::open(&path),
+            Err(EngineError::Damaged { .. })
+        ));
+    }
+
+    #[test]
+    fn rewriting_keeps_what_it_is_given() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("journal");
+        let (mut journal, _) = Journal::open(&path).expect("a new one");
+        journal.append(&entries()).expect("appended");
+        journal.rewrite(&entries()[..1]).expect("rewritten");
+        journal.append(&entries()[2..]).expect("appended");
+        let (_, found) = Journal::open(&path).expect("it opens");
+        assert_eq!(found[1..], [entries()[0].clone(), entries()[2].clone()]);
+    }
+}

@@ -1,0 +1,103 @@
+//! What this machine has and can enforce.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::cgroup::Parents;
+use super::group::Group;
+use super::process;
+use super::settings::Settings;
+use crate::Capacity;
+use crate::capacity::{MemoryLimit, Pinning, Shares, Tree};
+
+/// The machine, looked at once.
+pub(super) struct Machine {
+    pub(super) boot: String,
+    /// The processor of each node.
+    pub(super) cpus: Arc<Vec<usize>>,
+    pub(super) parents: Parents,
+    pub(super) capacity: Capacity,
+}
+
+impl Machine {
+    /// Looks at the machine for the runner in `folder`, whose control groups are named after it.
+    pub(super) fn look(folder: &Path, settings: &Settings) -> io::Result<Self> {
+        let mut cpus = processors()?;
+        cpus.truncate(
+            settings
+                .nodes
+                .map_or(cpus.len(), |nodes| nodes as usize)
+                .max(1),
+        );
+        let name = format!(
+            "tollgate-{:08x}",
+            crc32fast::hash(folder.as_os_str().as_encoded_bytes())
+        );
+        let parents = match settings.control_groups {
+            true => Parents::probe(&name, cpus.len()),
+            false => Parents::default(),
+        };
+        let root = rustix::process::geteuid().is_root();
+        let nodes = u32::try_from(cpus.len()).unwrap_or(u32::MAX);
+        let capacity = Capacity {
+            nodes,
+            memory_per_node: memory()? / u64::from(nodes),
+            other_users: root && settings.other_users,
+            ..enforced(&parents.group("probe"), &parents)
+        };
+        Ok(Self {
+            boot: process::boot_id()?,
+            cpus: Arc::new(cpus),
+            parents,
+            capacity,
+        })
+    }
+}
+
+/// The processors that this process may run on.
+fn processors() -> io::Result<Vec<usize>> {
+    let set = rustix::thread::sched_getaffinity(None)?;
+    let all = 0..rustix::thread::CpuSet::MAX_CPU;
+    Ok(all.filter(|cpu| set.is_set(*cpu)).collect())
+}
+
+/// Bytes of memory of the machine.
+fn memory() -> io::Result<u64> {
+    let text = fs::read_to_string("/proc/meminfo")?;
+    let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+    let kib = total.and_then(|rest| rest.split_ascii_whitespace().next()?.parse::<u64>().ok());
+    kib.map(|kib| kib << 10)
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "/proc/meminfo has no MemTotal"))
+}
+
+/// What a slot's control groups enforce, by trying each on one of them.
+fn enforced(group: &Group, parents: &Parents) -> Capacity {
+    let unified = parents.unified.is_some();
+    let has_shares = unified || parents.cpu.is_some();
+    let shares = match (group.set_share(1.0, 1), unified) {
+        (Ok(()), true) => Shares::CgroupV2,
+        (Ok(()), false) if has_shares => Shares::CgroupV1,
+        (Ok(()) | Err(_), _) => Shares::Nice,
+    };
+    Capacity {
+        nodes: 0,
+        memory_per_node: 0,
+        shares,
+        pinning: match group.can_pin() {
+            true => Pinning::Cpuset,
+            false => Pinning::Affinity,
+        },
+        memory: match group.limit_memory(None) {
+            Ok(true) => MemoryLimit::Cgroup,
+            Ok(false) | Err(_) => MemoryLimit::AddressSpace,
+        },
+        tree: match (unified, group.holds_trees()) {
+            (true, _) => Tree::CgroupKill,
+            (false, true) => Tree::Pids,
+            (false, false) => Tree::Subreaper,
+        },
+        other_users: false,
+    }
+}

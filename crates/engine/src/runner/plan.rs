@@ -1,0 +1,134 @@
+//! Everything that a child needs to become an attempt, prepared beforehand: between its birth and
+//! the moment its program replaces it, a child shares the runner's memory and must not allocate.
+
+use std::ffi::{CString, OsStr, OsString};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::sync::Arc;
+
+use rustix::process::Pid;
+use rustix::thread::{CpuSet, Gid, Uid};
+
+use crate::Launch;
+
+/// What a child does, in the order in which it does it.
+pub(super) struct Plan {
+    /// The runner; a child that finds itself with another parent ends.
+    pub(super) runner: Pid,
+    /// The folder of `started` files, the file's name there, and its first line.
+    pub(super) attempts: Arc<OwnedFd>,
+    pub(super) started: CString,
+    pub(super) header: Vec<u8>,
+    /// Control groups to join, as their open `cgroup.procs`.
+    pub(super) join: Vec<OwnedFd>,
+    /// Processors to start on, unless a cpuset says it.
+    pub(super) affinity: Option<CpuSet>,
+    /// The most address space of a process, unless a control group limits memory.
+    pub(super) address_space: Option<u64>,
+    pub(super) nice: i32,
+    pub(super) umask: u32,
+    pub(super) user: Option<Identity>,
+    pub(super) dir: CString,
+    pub(super) output: CString,
+    /// The files that may be the program, in the order of the search path.
+    pub(super) programs: Vec<CString>,
+    pub(super) argv: Vec<CString>,
+    pub(super) env: Vec<CString>,
+}
+
+/// Whom a child becomes.
+pub(super) struct Identity {
+    pub(super) uid: Uid,
+    pub(super) gid: Gid,
+    pub(super) groups: Vec<Gid>,
+}
+
+impl Plan {
+    /// The part of the plan that the launch says.
+    pub(super) fn new(launch: &Launch, runner: Pid, attempts: Arc<OwnedFd>) -> Self {
+        let output = launch
+            .output
+            .as_ref()
+            .map_or(OsStr::new("/dev/null"), |path| path.as_os_str());
+        Self {
+            runner,
+            attempts,
+            started: c_string(launch.attempt.to_string().into_bytes()),
+            header: Vec::new(),
+            join: Vec::new(),
+            affinity: None,
+            address_space: None,
+            nice: 0,
+            umask: launch.umask,
+            user: launch.user.as_ref().map(|user| Identity {
+                uid: Uid::from_raw(user.uid),
+                gid: Gid::from_raw(user.gid),
+                groups: user
+                    .groups
+                    .iter()
+                    .map(|group| Gid::from_raw(*group))
+                    .collect(),
+            }),
+            dir: c_string(launch.dir.as_os_str().as_bytes().to_owned()),
+            output: c_string(output.as_bytes().to_owned()),
+            programs: programs(launch),
+            argv: launch
+                .argv
+                .iter()
+                .map(|word| c_string(word.as_bytes().to_owned()))
+                .collect(),
+            env: environment(launch),
+        }
+    }
+}
+
+/// The variables that every attempt finds in its environment, beside those of its launch.
+pub(super) fn marks(launch: &Launch) -> [(&'static str, String); 6] {
+    let nodes: Vec<String> = launch.nodes.iter().map(|node| node.0.to_string()).collect();
+    [
+        ("TOLLGATE_ATTEMPT", launch.attempt.to_string()),
+        ("TOLLGATE_JOB", launch.attempt.job.to_string()),
+        ("TOLLGATE_TASK", launch.attempt.task.to_string()),
+        ("TOLLGATE_TRY", launch.attempt.attempt.to_string()),
+        ("TOLLGATE_NODES", nodes.join(",")),
+        ("TOLLGATE_PROCS", nodes.len().to_string()),
+    ]
+}
+
+fn environment(launch: &Launch) -> Vec<CString> {
+    let marks = marks(launch).map(|(name, value)| (OsString::from(name), OsString::from(value)));
+    let theirs = launch
+        .env
+        .iter()
+        .filter(|(name, _)| marks.iter().all(|(own, _)| own != name));
+    let both = theirs.chain(&marks);
+    both.map(|(name, value)| {
+        let mut entry = name.clone().into_vec();
+        entry.push(b'=');
+        entry.extend(value.as_bytes());
+        c_string(entry)
+    })
+    .collect()
+}
+
+/// Where the first word may be found: itself if it has a slash, otherwise below each folder of
+/// the launch's own `PATH`.
+fn programs(launch: &Launch) -> Vec<CString> {
+    let word = launch.argv.first().map_or(&b""[..], |word| word.as_bytes());
+    if word.contains(&b'/') {
+        return vec![c_string(word.to_owned())];
+    }
+    let path = launch.env.iter().find(|(name, _)| name == "PATH");
+    let folders = path.map_or(&b"/usr/bin:/bin"[..], |(_, value)| value.as_bytes());
+    let folders = folders
+        .split(|byte| *byte == b':')
+        .filter(|folder| !folder.is_empty());
+    folders
+        .map(|folder| c_string([folder, b"/", word].concat()))
+        .collect()
+}
+
+/// Launches are checked when they are handed in; text with a NUL byte does not come this far.
+fn c_string(bytes: Vec<u8>) -> CString {
+    CString::new(bytes).unwrap_or_default()
+}

@@ -1,0 +1,118 @@
+//! Processes as `/proc` shows them.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+use rustix::process::Pid;
+use tollgate_model::Span;
+
+/// A process by more than its number, which is used again: its start, in clock ticks since boot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Identity {
+    pub(super) pid: Pid,
+    pub(super) start_ticks: u64,
+}
+
+impl Identity {
+    /// Reads a line of `/proc/<pid>/stat`. The name of the program stands in parentheses and
+    /// may hold anything, so fields are counted from the last of these.
+    pub(super) fn parse(stat: &str) -> Option<Self> {
+        let pid = stat.split_once(' ')?.0.parse().ok()?;
+        let (_, after_name) = stat.rsplit_once(')')?;
+        let start_ticks = after_name.split_ascii_whitespace().nth(19)?.parse().ok()?;
+        Some(Self {
+            pid: Pid::from_raw(pid)?,
+            start_ticks,
+        })
+    }
+
+    /// Whether this very process is there, and not merely what is left of it.
+    pub(super) fn is_alive(self) -> bool {
+        let path = format!("/proc/{}/stat", self.pid.as_raw_pid());
+        let Ok(stat) = fs::read_to_string(path) else {
+            return false;
+        };
+        let gone = stat
+            .rsplit_once(')')
+            .is_some_and(|(_, rest)| rest.trim_start().starts_with(['Z', 'X']));
+        Self::parse(&stat) == Some(self) && !gone
+    }
+}
+
+/// Processor time of a process and of those of its children that it has waited for. Zero if it is
+/// not there.
+pub(super) fn cpu(pid: Pid) -> Span {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid())).unwrap_or_default();
+    let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
+    let ticks = fields.split_ascii_whitespace().skip(11).take(4);
+    let ticks: u64 = ticks.filter_map(|word| word.parse::<u64>().ok()).sum();
+    Span::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
+}
+
+/// What this boot of the machine is called.
+pub(super) fn boot_id() -> io::Result<String> {
+    let id = fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
+    Ok(id.trim().to_owned())
+}
+
+/// The children of this process, those included that it inherited as a subreaper.
+pub(super) fn children() -> Vec<Pid> {
+    let tasks = fs::read_dir("/proc/self/task")
+        .into_iter()
+        .flatten()
+        .flatten();
+    let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+    let numbers = lists.flat_map(|list| {
+        list.split_ascii_whitespace()
+            .filter_map(|word| word.parse().ok())
+            .collect::<Vec<i32>>()
+    });
+    numbers.filter_map(Pid::from_raw).collect()
+}
+
+/// Every process that there is.
+pub(super) fn all() -> Vec<Pid> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    numbers.filter_map(Pid::from_raw).collect()
+}
+
+/// Whether the environment that a process was started with holds `entry`.
+pub(super) fn was_started_with(pid: Pid, entry: &str) -> bool {
+    let path = PathBuf::from(format!("/proc/{}/environ", pid.as_raw_pid()));
+    let environ = fs::read(path).unwrap_or_default();
+    environ
+        .split(|byte| *byte == 0)
+        .any(|own| own == entry.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_cannot_forge_a_start() {
+        let mut fields = vec!["S", "1"];
+        fields.extend(["0"; 17]);
+        fields.extend(["4711", "0"]);
+        let stat = format!("42 (a) S 1 (b) {}\n", fields.join(" "));
+        let identity = Identity::parse(&stat).expect("a process");
+        assert_eq!(identity.pid.as_raw_pid(), 42);
+        assert_eq!(identity.start_ticks, 4711);
+        assert_eq!(Identity::parse("42 (a) S"), None);
+        assert_eq!(Identity::parse(""), None);
+    }
+
+    #[test]
+    fn we_are_alive() {
+        let stat = fs::read_to_string("/proc/self/stat").expect("there is /proc");
+        let us = Identity::parse(&stat).expect("a process");
+        assert!(us.is_alive());
+        let forged = Identity {
+            start_ticks: us.start_ticks + 1,
+            ..us
+        };
+        assert!(!forged.is_alive());
+    }
+}

@@ -1,0 +1,139 @@
+//! What a runner finds when it begins: what the one before it wrote down, and what became of it.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use super::folder::Folder;
+use super::journal::Entry;
+use super::process::Identity;
+use super::slot::Header;
+use super::task::{State, Task};
+use crate::AttemptKey;
+
+/// Attempts by what their entries say.
+pub(super) fn tasks(entries: &[Entry]) -> BTreeMap<AttemptKey, Task> {
+    let mut tasks: BTreeMap<AttemptKey, Task> = BTreeMap::new();
+    for entry in entries {
+        match entry {
+            Entry::Version(_) | Entry::Boot(_) => {}
+            Entry::Taken(launch) => {
+                tasks.insert(launch.attempt, Task::new(launch.clone()));
+            }
+            Entry::Over {
+                attempt,
+                started,
+                event,
+            } => {
+                if let Some(task) = tasks.get_mut(attempt) {
+                    task.started = *started;
+                    task.state = State::Over(event.clone());
+                }
+            }
+            Entry::Acknowledged(attempt) => {
+                tasks.remove(attempt);
+            }
+        }
+    }
+    tasks
+}
+
+/// Whether any of this was written since the machine was switched on.
+pub(super) fn is_of_boot(entries: &[Entry], boot: &str) -> bool {
+    let last = entries.iter().rev().find_map(|entry| match entry {
+        Entry::Boot(id) => Some(id),
+        Entry::Version(_) | Entry::Taken(_) | Entry::Over { .. } | Entry::Acknowledged(_) => None,
+    });
+    last.is_some_and(|id| id == boot)
+}
+
+/// What a `started` file says of its attempt.
+pub(super) enum Trace {
+    /// There is none: no program of it ever ran.
+    None,
+    /// Its program runs.
+    Alive(Box<Header>, Identity),
+    /// It was started, or its child died before that was certain; whichever it was, it is gone.
+    Gone,
+}
+
+/// Looks for an attempt of an earlier runner. None of its children is on its way into being any
+/// more, since this one holds the lock.
+pub(super) fn trace(folder: &Folder, attempt: AttemptKey, boot: &str) -> Trace {
+    let Ok(text) = fs::read_to_string(folder.started(attempt)) else {
+        return match folder.started(attempt).exists() {
+            true => Trace::Gone,
+            false => Trace::None,
+        };
+    };
+    match parse(&text) {
+        Some((header, identity)) if header.boot == boot && identity.is_alive() => {
+            Trace::Alive(Box::new(header), identity)
+        }
+        Some(_) | None => Trace::Gone,
+    }
+}
+
+/// A header, and the line of the process; a file that was cut off has no end of line.
+fn parse(text: &str) -> Option<(Header, Identity)> {
+    let (header, stat) = text.strip_suffix('\n')?.split_once('\n')?;
+    Some((serde_json::from_str(header).ok()?, Identity::parse(stat)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Event, Launch};
+    use tollgate_model::{Instant, NodeId};
+
+    fn key(job: u64) -> AttemptKey {
+        AttemptKey {
+            job,
+            task: 0,
+            attempt: 1,
+        }
+    }
+
+    #[test]
+    fn entries_are_put_together() {
+        let taken = |job| Entry::Taken(Launch::new(key(job), vec![NodeId(0)], ["true"], "/"));
+        let over = |job| Entry::Over {
+            attempt: key(job),
+            started: None,
+            event: Event::Lost { at: Instant::ZERO },
+        };
+        let entries = [
+            Entry::Boot("a".to_owned()),
+            taken(1),
+            taken(2),
+            taken(3),
+            over(2),
+            over(3),
+            Entry::Acknowledged(key(3)),
+            Entry::Acknowledged(key(9)),
+        ];
+        let tasks = tasks(&entries);
+        let over: Vec<_> = tasks
+            .iter()
+            .map(|(key, task)| (key.job, task.is_over()))
+            .collect();
+        assert_eq!(over, [(1, false), (2, true)]);
+        assert!(is_of_boot(&entries, "a"));
+        assert!(!is_of_boot(&entries, "b"));
+        assert!(!is_of_boot(&[], "a"));
+    }
+
+    #[test]
+    fn a_file_that_was_cut_off_tells_nothing() {
+        let header = crate::wire::line(&Header {
+            boot: "a".to_owned(),
+            slot: 3,
+            group: Default::default(),
+            meter: Default::default(),
+            at_micros: 5,
+        });
+        let stat = fs::read_to_string("/proc/self/stat").expect("there is /proc");
+        let whole = String::from_utf8(header).expect("JSON") + &stat;
+        assert!(parse(&whole).is_some());
+        assert!((0..whole.len()).all(|cut| parse(&whole[..cut]).is_none()));
+    }
+}

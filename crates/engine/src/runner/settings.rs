@@ -1,0 +1,69 @@
+//! What a runner is told by the service that starts it: `runner.json` in its folder.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::EngineError;
+
+/// The settings.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Settings {
+    /// Nodes to offer: so many of the cores there are, all of them without a number.
+    pub(crate) nodes: Option<u32>,
+    /// Attempts that run at once, on each node; others wait.
+    pub(crate) slots_per_node: u32,
+    /// Whether tasks of other users are run.
+    pub(crate) other_users: bool,
+    /// Milliseconds from asking a task to end until it is made to.
+    pub(crate) grace_ms: u64,
+    /// Milliseconds that a child may take until its program replaces it.
+    pub(crate) setup_ms: u64,
+    /// Milliseconds after which a runner ends that nobody is connected to and that runs nothing.
+    pub(crate) idle_ms: u64,
+    /// Whether control groups are used where they can be.
+    pub(crate) control_groups: bool,
+}
+
+const FILE: &str = "runner.json";
+
+impl Settings {
+    /// Leaves the settings for the next runner that begins in `folder`.
+    pub(crate) fn write(&self, folder: &Path) -> Result<(), EngineError> {
+        let path = folder.join(FILE);
+        let new = folder.join("runner.json.new");
+        let written = std::fs::write(&new, crate::wire::line(self));
+        let written = written.and_then(|()| std::fs::rename(&new, &path));
+        written.map_err(|source| EngineError::Setup {
+            path,
+            step: "writing it",
+            source,
+        })
+    }
+
+    pub(super) fn read(folder: &Path) -> Result<Self, EngineError> {
+        let path = folder.join(FILE);
+        let text = std::fs::read(&path).map_err(|source| EngineError::Setup {
+            path: path.clone(),
+            step: "reading it",
+            source,
+        })?;
+        serde_json::from_slice(&text).map_err(|error| EngineError::Damaged {
+            path,
+            reason: error.to_string(),
+        })
+    }
+
+    pub(super) const fn grace(&self) -> Duration {
+        Duration::from_millis(self.grace_ms)
+    }
+
+    pub(super) const fn setup(&self) -> Duration {
+        Duration::from_millis(self.setup_ms)
+    }
+
+    pub(super) const fn idle(&self) -> Duration {
+        Duration::from_millis(self.idle_ms)
+    }
+}

@@ -1,0 +1,240 @@
+//! A slot: control groups, and a thread that runs one attempt after the other in them.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::AtomicI32;
+use std::sync::mpsc::{Receiver, Sender};
+use std::time;
+
+use rustix::io::Errno;
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+use rustix::thread::CpuSet;
+use serde::{Deserialize, Serialize};
+use tollgate_model::{Instant, Span};
+
+use super::child::Step;
+use super::clock;
+use super::fault;
+use super::group::{self, Group};
+use super::happening::Happening;
+use super::live::Live;
+use super::meter::Meter;
+use super::plan::Plan;
+use super::sys::{self, Birth, Stack};
+use super::tree;
+use crate::{AttemptKey, Ended, Event, KillReason, Launch, Start, Status};
+
+/// What a slot's thread works with.
+pub(super) struct Slot {
+    pub(super) number: usize,
+    pub(super) group: Group,
+    pub(super) boot: String,
+    pub(super) attempts: Arc<OwnedFd>,
+    /// The processor of each node.
+    pub(super) cpus: Arc<Vec<usize>>,
+    /// The child that is being set up, or 0.
+    pub(super) setting_up: Arc<AtomicI32>,
+    pub(super) to: Sender<Happening>,
+    pub(super) pinned_to: Option<String>,
+    pub(super) memory_limit: Option<u64>,
+}
+
+/// An attempt for a slot to run.
+pub(super) struct Order {
+    pub(super) launch: Launch,
+    pub(super) nice: i32,
+}
+
+/// The first line of a `started` file.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Header {
+    pub(super) boot: String,
+    pub(super) slot: usize,
+    pub(super) group: Group,
+    pub(super) meter: Meter,
+    pub(super) at_micros: i64,
+}
+
+/// Runs what is ordered until nobody can order any more.
+pub(super) fn serve(mut slot: Slot, orders: &Receiver<Order>) {
+    let joined = slot.group.join_thread();
+    let mut stack = Stack::new();
+    for order in orders {
+        let attempt = order.launch.attempt;
+        let event = match &joined {
+            Ok(()) => slot.run(&order, &mut stack),
+            Err(error) => not_started(Step::Confine, error.to_string()),
+        };
+        let number = slot.number;
+        let over = Happening::Over {
+            slot: Some(number),
+            attempt,
+            event,
+        };
+        if slot.to.send(over).is_err() {
+            return;
+        }
+    }
+}
+
+impl Slot {
+    fn run(&mut self, order: &Order, stack: &mut Stack) -> Event {
+        let meter = Meter::read(&self.group);
+        let plan = match self.plan(order, meter) {
+            Ok(plan) => plan,
+            Err(error) => return not_started(Step::Confine, error.to_string()),
+        };
+        let birth = match sys::spawn(&plan, stack, &self.setting_up) {
+            Ok(birth) => birth,
+            Err(error) => return not_started(Step::Begin, error.to_string()),
+        };
+        let began = time::Instant::now();
+        fault::point("spawned");
+        let live = Arc::new(Live::child(birth.pid));
+        if birth.failed.is_none() && birth.reached == Step::Program {
+            self.say_started(order.launch.attempt, &live, meter);
+        }
+        wait_without_reaping(birth.pid);
+        let wall = Span::from_secs_f64(began.elapsed().as_secs_f64());
+        fault::point("ended");
+        tree::end(&self.group, &live, &order.launch.attempt.to_string());
+        match live.reap(sys::reap) {
+            Ok((status, usage)) => end_of(&birth, || Ended {
+                status,
+                killed: meter
+                    .ran_out_of_memory(&self.group)
+                    .then_some(KillReason::MemoryLimit),
+                at: clock::now(),
+                wall,
+                cpu: meter
+                    .cpu(&self.group)
+                    .map_or(usage.cpu, |cpu| cpu.max(usage.cpu)),
+                peak_memory: meter.peak_memory(&self.group).max(Some(usage.peak_memory)),
+            }),
+            Err(_) => Event::Lost { at: clock::now() },
+        }
+    }
+
+    fn say_started(&self, attempt: AttemptKey, live: &Arc<Live>, meter: Meter) {
+        let started = Happening::Started {
+            attempt,
+            start: Start {
+                pid: u32::try_from(live.pid().as_raw_pid()).ok(),
+                at: clock::now(),
+            },
+            live: Arc::clone(live),
+            group: self.group.clone(),
+            meter,
+        };
+        // Without anybody to tell, the runner is on its way out.
+        let _ = self.to.send(started);
+    }
+
+    /// Prepares the slot and the child for an attempt.
+    fn plan(&mut self, order: &Order, meter: Meter) -> io::Result<Plan> {
+        let launch = &order.launch;
+        let mut plan = Plan::new(
+            launch,
+            rustix::process::getpid(),
+            Arc::clone(&self.attempts),
+        );
+        self.group.set_share(launch.share, launch.nodes.len())?;
+        plan.affinity = self.pin(launch)?;
+        plan.address_space = self.limit_memory(launch.limits.memory)?;
+        plan.nice = order.nice;
+        plan.join = self.group.to_join()?;
+        plan.header = crate::wire::line(&Header {
+            boot: self.boot.clone(),
+            slot: self.number,
+            group: self.group.clone(),
+            meter,
+            at_micros: clock::now().as_micros(),
+        });
+        Ok(plan)
+    }
+
+    /// Keeps the slot on the launch's nodes; if no cpuset can, says where to start.
+    fn pin(&mut self, launch: &Launch) -> io::Result<Option<CpuSet>> {
+        let cpu = |node: &tollgate_model::NodeId| self.cpus.get(node.index()).copied();
+        let cpus: Vec<usize> = launch.nodes.iter().filter_map(cpu).collect();
+        let list = group::list(&cpus);
+        if self.pinned_to.as_ref() == Some(&list) {
+            return Ok(None);
+        }
+        if self.group.pin(&list)? {
+            self.pinned_to = Some(list);
+            return Ok(None);
+        }
+        let mut set = CpuSet::new();
+        for cpu in cpus {
+            set.set(cpu);
+        }
+        Ok(Some(set))
+    }
+
+    /// Limits the slot's memory; if no control group can, says what a process may have.
+    fn limit_memory(&mut self, limit: Option<u64>) -> io::Result<Option<u64>> {
+        if self.memory_limit == limit {
+            return Ok(None);
+        }
+        if self.group.limit_memory(limit)? {
+            self.memory_limit = limit;
+            return Ok(None);
+        }
+        Ok(limit)
+    }
+}
+
+/// Waits until a child has ended, and leaves it on the process table.
+fn wait_without_reaping(pid: Pid) {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+    while let Err(Errno::INTR) = waitid(WaitId::Pid(pid), options) {}
+}
+
+/// The end of a child that may never have become its program.
+fn end_of(birth: &Birth, ended: impl FnOnce() -> Ended) -> Event {
+    match birth.failed {
+        // Somebody started it before: the runner that this one has replaced.
+        Some(Errno::EXIST) if birth.reached == Step::Started => Event::Lost { at: clock::now() },
+        Some(errno) => not_started(birth.reached, in_words(birth.reached, errno)),
+        None if birth.reached != Step::Program => not_started(
+            birth.reached,
+            "it was killed while it was set up".to_owned(),
+        ),
+        None => Event::Ended(ended()),
+    }
+}
+
+/// What the operating system calls it, without the number that Rust adds.
+fn in_words(step: Step, errno: Errno) -> String {
+    if step == Step::Output && errno == Errno::LOOP {
+        return "it is a symbolic link".to_owned();
+    }
+    let words = io::Error::from(errno).to_string();
+    words
+        .split(" (os error")
+        .next()
+        .unwrap_or_default()
+        .to_owned()
+}
+
+/// The end of an attempt whose program never ran.
+pub(super) fn not_started(step: Step, reason: String) -> Event {
+    Event::Ended(never_ran(step.word(), reason, clock::now()))
+}
+
+/// The same with any step.
+pub(super) fn never_ran(step: &str, reason: String, at: Instant) -> Ended {
+    Ended {
+        status: Status::NotStarted {
+            step: step.to_owned(),
+            reason,
+        },
+        killed: None,
+        at,
+        wall: Span::ZERO,
+        cpu: Span::ZERO,
+        peak_memory: None,
+    }
+}

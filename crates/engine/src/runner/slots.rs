@@ -1,0 +1,141 @@
+//! The slots: how many attempts run at once, and which is free.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::mpsc::{self, Sender};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::happening::Happening;
+use super::machine::Machine;
+use super::slot::{self, Order, Slot};
+
+/// A slot's thread keeps little on its stack.
+const STACK_BYTES: usize = 256 << 10;
+
+/// The slots of a runner, made as they are needed.
+pub(super) struct Slots {
+    most: usize,
+    made: BTreeMap<usize, Handle>,
+    free: Vec<usize>,
+    /// Numbers whose control groups hold tasks of an earlier runner.
+    reserved: BTreeSet<usize>,
+    attempts: Arc<OwnedFd>,
+    to: Sender<Happening>,
+}
+
+struct Handle {
+    orders: Sender<Order>,
+    setting_up: Arc<AtomicI32>,
+    thread: JoinHandle<()>,
+    /// The child that was being set up when that was last looked at, and since when.
+    seen: Option<(i32, Instant)>,
+}
+
+impl Slots {
+    pub(super) fn new(most: usize, attempts: Arc<OwnedFd>, to: Sender<Happening>) -> Self {
+        Self {
+            most,
+            made: BTreeMap::new(),
+            free: Vec::new(),
+            reserved: BTreeSet::new(),
+            attempts,
+            to,
+        }
+    }
+
+    /// Whether an order would be taken.
+    pub(super) fn has_room(&self) -> bool {
+        !self.free.is_empty() || self.made.len() + self.reserved.len() < self.most
+    }
+
+    /// Keeps out of a slot that a task of an earlier runner is in.
+    pub(super) fn reserve(&mut self, number: usize) {
+        self.reserved.insert(number);
+    }
+
+    /// A slot whose task of an earlier runner is over counts no longer.
+    pub(super) const fn one_fewer_reserved(&mut self) {
+        self.most += 1;
+    }
+
+    /// Gives an order to a free slot.
+    pub(super) fn give(&mut self, machine: &Machine, order: Order) -> io::Result<()> {
+        let number = match self.free.pop() {
+            Some(number) => number,
+            None => self.make(machine)?,
+        };
+        if let Some(handle) = self.made.get(&number) {
+            // A slot's thread takes orders for as long as there is this end of its channel.
+            let _ = handle.orders.send(order);
+        }
+        Ok(())
+    }
+
+    /// A slot can take the next order.
+    pub(super) fn release(&mut self, number: usize) {
+        self.free.push(number);
+    }
+
+    /// Ends the threads, which run nothing any more, so that their control groups are empty.
+    pub(super) fn end(self) {
+        for handle in self.made.into_values() {
+            drop(handle.orders);
+            // A thread that panicked has ended too.
+            let _ = handle.thread.join();
+        }
+    }
+
+    fn make(&mut self, machine: &Machine) -> io::Result<usize> {
+        let mut numbers = 0..;
+        let is_new =
+            |number: &usize| !self.made.contains_key(number) && !self.reserved.contains(number);
+        let number = numbers.find(is_new).unwrap_or_default();
+        let setting_up = Arc::new(AtomicI32::new(0));
+        let slot = Slot {
+            number,
+            group: machine.parents.group(&number.to_string()),
+            boot: machine.boot.clone(),
+            attempts: Arc::clone(&self.attempts),
+            cpus: Arc::clone(&machine.cpus),
+            setting_up: Arc::clone(&setting_up),
+            to: self.to.clone(),
+            pinned_to: None,
+            memory_limit: None,
+        };
+        let (orders, taken) = mpsc::channel();
+        let thread = thread::Builder::new().stack_size(STACK_BYTES);
+        let thread = thread.spawn(move || slot::serve(slot, &taken))?;
+        let handle = Handle {
+            orders,
+            setting_up,
+            thread,
+            seen: None,
+        };
+        self.made.insert(number, handle);
+        Ok(number)
+    }
+
+    /// Ends children that take longer than `limit` to become their programs: a server may not answer
+    /// when a folder is entered, and who becomes another user can be stopped by him.
+    pub(super) fn end_those_held_up(&mut self, now: Instant, limit: Duration) {
+        for handle in self.made.values_mut() {
+            let child = handle.setting_up.load(Ordering::Acquire);
+            match handle.seen {
+                Some((seen, since)) if seen == child && child != 0 => {
+                    if now.duration_since(since) >= limit
+                        && let Some(pid) = Pid::from_raw(child)
+                    {
+                        let _ = kill_process(pid, Signal::KILL);
+                    }
+                }
+                Some(_) | None => handle.seen = (child != 0).then_some((child, now)),
+            }
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! What passes between a [`crate::LocalEngine`] and its runner, and into the runner's journal: one
+//! JSON value a line. Either side may be of another release than the other, so fields are only
+//! ever added, and unknown ones are passed over.
+
+pub(crate) mod launch;
+pub(crate) mod time;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{AttemptKey, Capacity, EngineError, KillReason, Launch, Report, Running};
+
+/// Counts changes that the other side cannot do without.
+pub(crate) const VERSION: u32 = 1;
+
+/// From the engine to the runner.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Call {
+    /// Repeated in the answer.
+    pub(crate) id: u64,
+    pub(crate) ask: Ask,
+}
+
+/// What is asked of the runner.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Ask {
+    Capacity,
+    Start(Vec<Launch>),
+    SetShares(Vec<(AttemptKey, f64)>),
+    Kill(Vec<AttemptKey>, KillReason),
+    Acknowledge(Vec<AttemptKey>),
+    Running,
+}
+
+impl Ask {
+    /// The call's name in messages.
+    pub(crate) const fn name(&self) -> &'static str {
+        match self {
+            Self::Capacity => "capacity",
+            Self::Start(_) => "start",
+            Self::SetShares(_) => "set_shares",
+            Self::Kill(..) => "kill",
+            Self::Acknowledge(_) => "acknowledge",
+            Self::Running => "running",
+        }
+    }
+}
+
+/// From the runner to the engine.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Word {
+    /// The first word on every connection.
+    Hello {
+        version: u32,
+        pid: u32,
+    },
+    Answer {
+        id: u64,
+        answer: Answer,
+    },
+    Report(Report),
+}
+
+/// The answer to a call.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Answer {
+    Done,
+    Capacity(Capacity),
+    Running(Vec<Running>),
+    /// There is no room to keep a record of more.
+    Full(String),
+}
+
+impl Answer {
+    /// `Done`, or the error that it is.
+    pub(crate) fn done(self) -> Result<(), EngineError> {
+        match self {
+            Self::Full(reason) => Err(EngineError::Full { reason }),
+            Self::Done | Self::Capacity(_) | Self::Running(_) => Ok(()),
+        }
+    }
+}
+
+/// `value` as a line.
+pub(crate) fn line(value: &impl Serialize) -> Vec<u8> {
+    let mut line = serde_json::to_vec(value).expect("our own types are representable in JSON");
+    line.push(b'\n');
+    line
+}

@@ -1,0 +1,141 @@
+//! A folder with a runner in it, for the tests of the local engine.
+
+#![allow(dead_code)] // Each test is a crate of its own and uses a part of this.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+use tollgate_engine::{
+    AttemptKey, Ended, Engine, Event, Launch, LocalEngine, LocalSettings, Report,
+};
+use tollgate_model::NodeId;
+
+/// How long a test waits for what must happen; it takes far less if all is well.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A folder that a runner lives in. The runner ends soon after the test.
+pub(crate) struct Home {
+    pub(crate) dir: TempDir,
+    pub(crate) settings: LocalSettings,
+}
+
+impl Home {
+    pub(crate) fn new() -> Self {
+        let dir = tempfile::tempdir().expect("a folder");
+        let runner = env!("CARGO_BIN_EXE_tollgate-runner");
+        let mut settings = LocalSettings::new(dir.path().join("runner"), [runner]);
+        settings.grace = Duration::from_millis(300);
+        settings.idle = Duration::from_millis(200);
+        Self { dir, settings }
+    }
+
+    /// The same, with nothing but what every user may do.
+    pub(crate) fn without_control_groups() -> Self {
+        let mut home = Self::new();
+        home.settings.control_groups = false;
+        home
+    }
+
+    /// A first runner that is killed at this point. The next one is not.
+    pub(crate) fn with_fault(mut self, point: &str) -> Self {
+        let once = self.dir.path().join("fault");
+        let script = format!(
+            "mkdir {} 2> /dev/null && export TOLLGATE_RUNNER_FAULT={point}; exec {} \"$0\"",
+            once.display(),
+            env!("CARGO_BIN_EXE_tollgate-runner"),
+        );
+        self.settings.runner = vec!["/bin/sh".into(), "-c".into(), script.into()];
+        self
+    }
+
+    pub(crate) fn open(&self) -> LocalEngine {
+        LocalEngine::open(self.settings.clone()).expect("the engine opens")
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.dir.path()
+    }
+}
+
+/// A launch of `sh -c script` on node 0.
+pub(crate) fn script(job: u64, script: &str) -> Launch {
+    command(job, &["sh", "-c", script])
+}
+
+pub(crate) fn command(job: u64, argv: &[&str]) -> Launch {
+    let attempt = AttemptKey {
+        job,
+        task: 0,
+        attempt: 1,
+    };
+    let mut launch = Launch::new(attempt, vec![NodeId(0)], argv.iter().copied(), "/");
+    launch.env = vec![("PATH".into(), "/usr/bin:/bin".into())];
+    launch
+}
+
+/// Polls until `enough` says so of all reports so far.
+pub(crate) fn poll_until(
+    engine: &mut dyn Engine,
+    enough: impl Fn(&[Report]) -> bool,
+) -> Vec<Report> {
+    let began = Instant::now();
+    let mut reports = Vec::new();
+    while !enough(&reports) {
+        assert!(began.elapsed() < PATIENCE, "only {reports:?}");
+        // A runner that is killed on purpose is replaced by the next call.
+        reports.extend(engine.poll(Duration::from_millis(100)).unwrap_or_default());
+    }
+    reports
+}
+
+/// The end or the loss of each of `attempts`.
+pub(crate) fn fates(engine: &mut dyn Engine, attempts: &[AttemptKey]) -> Vec<Event> {
+    let began = Instant::now();
+    let mut fates = BTreeMap::new();
+    while attempts.iter().any(|attempt| !fates.contains_key(attempt)) {
+        assert!(began.elapsed() < PATIENCE, "only {fates:?}");
+        // A runner that is killed on purpose is replaced by the next call.
+        for report in engine.poll(Duration::from_millis(100)).unwrap_or_default() {
+            if !matches!(report.event, Event::Started(_)) {
+                fates.insert(report.attempt, report.event);
+            }
+        }
+    }
+    let fate = |attempt| fates.remove(attempt);
+    attempts.iter().filter_map(fate).collect()
+}
+
+/// Runs one launch to its end.
+pub(crate) fn run(engine: &mut dyn Engine, launch: &Launch) -> Ended {
+    engine
+        .start(std::slice::from_ref(launch))
+        .expect("it is taken on");
+    match fates(engine, &[launch.attempt]).remove(0) {
+        Event::Ended(ended) => ended,
+        other @ (Event::Started(_) | Event::Lost { .. }) => panic!("{other:?}"),
+    }
+}
+
+pub(crate) fn wait_for_start(engine: &mut dyn Engine, attempt: AttemptKey) -> u32 {
+    let is_start =
+        |report: &&Report| report.attempt == attempt && matches!(report.event, Event::Started(_));
+    let reports = poll_until(engine, |reports| {
+        reports.iter().any(|report| is_start(&report))
+    });
+    let start = reports.iter().find(is_start).map(|report| &report.event);
+    let Some(Event::Started(start)) = start else {
+        panic!("{start:?}");
+    };
+    start.pid.expect("a process")
+}
+
+/// Waits until `there` is so.
+pub(crate) fn wait_until(what: &str, there: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !there() {
+        assert!(began.elapsed() < PATIENCE, "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}

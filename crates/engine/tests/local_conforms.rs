@@ -1,0 +1,18 @@
+//! The local engine does what every engine must do, with and without control groups.
+
+mod common;
+
+use common::Home;
+use tollgate_engine::conformance;
+
+#[test]
+fn it_conforms() {
+    let home = Home::new();
+    conformance::run(&mut || Box::new(home.open()));
+}
+
+#[test]
+fn it_conforms_without_control_groups() {
+    let home = Home::without_control_groups();
+    conformance::run(&mut || Box::new(home.open()));
+}

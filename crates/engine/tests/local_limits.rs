@@ -1,0 +1,180 @@
+//! Tasks that take more than they may: memory, disk, slots.
+
+mod common;
+
+use std::path::Path;
+use std::process::Command;
+
+use common::{Home, command, fates, run, script, wait_for_start};
+use tollgate_engine::{
+    AttemptKey, Engine, EngineError, Event, KillReason, LocalEngine, Retry, Status,
+};
+
+#[test]
+fn too_much_memory_is_not_to_be_had() {
+    for home in [Home::new(), Home::without_control_groups()] {
+        let mut engine = home.open();
+        let mut launch = script(
+            1,
+            "head -c 300000000 /dev/zero | tail -c 300000000 > /dev/null",
+        );
+        launch.limits.memory = Some(64 << 20);
+        let ended = run(&mut engine, &launch);
+        assert!(!ended.status.is_success(), "{}", ended.status);
+        if engine.capacity().expect("known").memory
+            == tollgate_engine::capacity::MemoryLimit::Cgroup
+        {
+            assert_eq!(ended.killed, Some(KillReason::MemoryLimit));
+        }
+        // The limit was that task's, and not its slot's.
+        let mut launch = script(
+            2,
+            "head -c 100000000 /dev/zero | tail -c 100000000 > /dev/null",
+        );
+        launch.limits.memory = None;
+        assert_eq!(run(&mut engine, &launch).status, Status::Exited(0));
+    }
+}
+
+#[test]
+fn who_finds_no_slot_waits() {
+    let mut home = Home::new();
+    home.settings.slots_per_node = 1;
+    home.settings.nodes = Some(1);
+    let mut engine = home.open();
+    let launches = [
+        command(1, &["sleep", "600"]),
+        command(2, &["true"]),
+        command(3, &["true"]),
+    ];
+    let attempts = launches.each_ref().map(|launch| launch.attempt);
+    engine.start(&launches).expect("taken on");
+    wait_for_start(&mut engine, attempts[0]);
+    let running = engine.running().expect("it answers");
+    let waiting = running.iter().filter(|running| running.started.is_none());
+    assert_eq!(waiting.count(), 2);
+    // Who waits can be killed, and has not run then.
+    engine
+        .kill(&attempts[2..], KillReason::Evicted)
+        .expect("killed");
+    engine
+        .kill(&attempts[..1], KillReason::Cancelled)
+        .expect("killed");
+    let statuses: Vec<_> = fates(&mut engine, &attempts)
+        .into_iter()
+        .map(|event| match event {
+            Event::Ended(ended) => (ended.status.to_string(), ended.killed),
+            other @ (Event::Started(_) | Event::Lost { .. }) => panic!("{other:?}"),
+        })
+        .collect();
+    let expected = [
+        ("signal 15", Some(KillReason::Cancelled)),
+        ("exit 0", None),
+        (
+            "not started: start: it was killed before it started",
+            Some(KillReason::Evicted),
+        ),
+    ];
+    assert_eq!(
+        statuses,
+        expected.map(|(status, why)| (status.to_owned(), why))
+    );
+}
+
+#[test]
+fn ten_thousand_tasks_each_run_once() {
+    const TASKS: u32 = 10_000;
+    let home = Home::new();
+    let mut engine = home.open();
+    let launch = |task| {
+        let mut launch = command(1, &["true"]);
+        launch.attempt.task = task;
+        launch
+    };
+    let launches: Vec<_> = (0..TASKS).map(launch).collect();
+    let attempts: Vec<AttemptKey> = launches.iter().map(|launch| launch.attempt).collect();
+    engine.start(&launches).expect("taken on");
+    let fates = fates(&mut engine, &attempts);
+    let succeeded = fates.iter().filter(|fate| match fate {
+        Event::Ended(ended) => ended.status.is_success(),
+        Event::Started(_) | Event::Lost { .. } => false,
+    });
+    assert_eq!(succeeded.count(), TASKS as usize);
+    engine.acknowledge(&attempts).expect("acknowledged");
+    assert_eq!(engine.running().expect("it answers"), []);
+}
+
+/// A file system of a mebibyte, for as long as it is not dropped.
+struct SmallDisk(std::path::PathBuf);
+
+impl SmallDisk {
+    /// None if this user may not mount one.
+    fn mount(at: &Path) -> Option<Self> {
+        std::fs::create_dir_all(at).expect("a folder");
+        let options = ["-t", "tmpfs", "-o", "size=1m,mode=700", "tmpfs"];
+        let mounted = Command::new("mount").args(options).arg(at).output();
+        let done = mounted.is_ok_and(|output| output.status.success());
+        done.then(|| Self(at.to_owned()))
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_full_disk_loses_no_end() {
+    let mut home = Home::new();
+    let disk = home.path().join("disk");
+    let Some(_disk) = SmallDisk::mount(&disk) else {
+        eprintln!("skipped: this user may not mount a file system");
+        return;
+    };
+    home.settings.folder = disk.join("runner");
+    let mut engine = home.open();
+    let mut running = script(1, "while [ ! -e go ]; do sleep 0.01; done; exit 5");
+    let mut fill = script(2, "cat /dev/zero > fill");
+    fill.dir = disk.clone();
+    running.dir = home.path().to_owned();
+    engine
+        .start(std::slice::from_ref(&running))
+        .expect("there is room yet");
+    wait_for_start(&mut engine, running.attempt);
+    assert_eq!(
+        run(&mut engine, &fill).status,
+        Status::Exited(1),
+        "cat could not write on"
+    );
+
+    // What is handed in now is refused, or could not be started; nothing is half done.
+    let late = command(3, &["true"]);
+    match engine.start(std::slice::from_ref(&late)) {
+        Err(error) => {
+            assert!(matches!(error, EngineError::Full { .. }), "{error}");
+            assert_eq!(error.retry(), Retry::Later);
+        }
+        Ok(()) => {
+            let fate = fates(&mut engine, &[late.attempt]).remove(0);
+            assert!(matches!(fate, Event::Ended(_)), "{fate:?}");
+        }
+    }
+
+    std::fs::write(home.path().join("go"), "").expect("written elsewhere");
+    let fate = fates(&mut engine, &[running.attempt]).remove(0);
+    assert!(
+        matches!(&fate, Event::Ended(ended) if ended.status == Status::Exited(5)),
+        "{fate:?}"
+    );
+    drop(engine);
+
+    // The end outlives the runner too.
+    std::fs::remove_file(disk.join("fill")).expect("removed");
+    let mut engine: LocalEngine = home.open();
+    assert_eq!(fates(&mut engine, &[running.attempt]).remove(0), fate);
+    assert_eq!(
+        run(&mut engine, &command(4, &["true"])).status,
+        Status::Exited(0)
+    );
+}

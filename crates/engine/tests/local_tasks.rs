@@ -1,0 +1,207 @@
+//! What a task finds when it starts, and what is left of it when it ends.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+use common::{Home, command, fates, run, script, wait_until};
+use tollgate_engine::{Engine, KillReason, Status};
+use tollgate_model::{NodeId, Span};
+
+/// The output of a script, run to its success.
+fn output_of(home: &Home, text: &str) -> String {
+    let mut launch = script(1, text);
+    launch.output = Some(home.path().join("output"));
+    let mut engine = home.open();
+    let ended = run(&mut engine, &launch);
+    engine
+        .acknowledge(&[launch.attempt])
+        .expect("it is acknowledged");
+    let output = fs::read_to_string(home.path().join("output")).expect("it has output");
+    assert_eq!(ended.status, Status::Exited(0), "{output}");
+    output
+}
+
+#[test]
+fn the_environment_is_the_launch_and_nothing_else() {
+    let home = Home::new();
+    let mut launch = command(4711, &["env"]);
+    launch.attempt.task = 12;
+    launch.env.push(("NAME".into(), "a value".into()));
+    launch.env.push(("TOLLGATE_JOB".into(), "forged".into()));
+    launch.output = Some(home.path().join("output"));
+    launch.nodes = vec![NodeId(0)];
+    assert_eq!(run(&mut home.open(), &launch).status, Status::Exited(0));
+    let output = fs::read_to_string(home.path().join("output")).expect("it has output");
+    let mut lines: Vec<_> = output.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(
+        lines,
+        [
+            "NAME=a value",
+            "PATH=/usr/bin:/bin",
+            "TOLLGATE_ATTEMPT=4711.12.1",
+            "TOLLGATE_JOB=4711",
+            "TOLLGATE_NODES=0",
+            "TOLLGATE_PROCS=1",
+            "TOLLGATE_TASK=12",
+            "TOLLGATE_TRY=1",
+        ]
+    );
+}
+
+#[test]
+fn nothing_of_the_runner_is_inherited() {
+    let home = Home::new();
+    let found = output_of(
+        &home,
+        "readlink /proc/self/fd/0; ls /proc/$$/fd; grep SigIgn /proc/self/status; umask; pwd",
+    );
+    // The shell itself opens no other descriptors that it leaves open for `ls` to see.
+    assert_eq!(
+        found,
+        "/dev/null\n0\n1\n2\nSigIgn:\t0000000000000000\n0022\n/\n"
+    );
+}
+
+#[test]
+fn a_task_stays_on_its_node() {
+    let home = Home::new();
+    let found = output_of(&home, "grep Cpus_allowed_list /proc/self/status");
+    let cpus = found.trim().split('\t').next_back().expect("a list");
+    assert!(cpus.parse::<u32>().is_ok(), "one processor: {found}");
+}
+
+#[test]
+fn errors_come_to_the_output_and_output_is_made_anew() {
+    let home = Home::new();
+    assert_eq!(output_of(&home, "echo out; echo err >&2"), "out\nerr\n");
+    assert_eq!(output_of(&home, "true"), "");
+}
+
+#[test]
+fn what_keeps_a_program_from_running_is_said() {
+    let home = Home::new();
+    let mut engine = home.open();
+    let not_executable = home.path().join("not-executable");
+    fs::write(&not_executable, "x").expect("written");
+    let secret = home.path().join("secret");
+    fs::write(&secret, "secret").expect("written");
+    std::os::unix::fs::symlink(&secret, home.path().join("link")).expect("linked");
+
+    let mut no_dir = command(1, &["true"]);
+    no_dir.dir = "/no/such/dir".into();
+    let mut no_output = command(2, &["true"]);
+    no_output.output = Some("/no/such/output".into());
+    let mut link = command(3, &["true"]);
+    link.output = Some(home.path().join("link"));
+    let not_allowed = command(4, &[not_executable.to_str().expect("text")]);
+    let mut nowhere = command(5, &["true"]);
+    nowhere.env = vec![("PATH".into(), "/no/such/dir".into())];
+    let said: Vec<String> = [no_dir, no_output, link, not_allowed, nowhere]
+        .iter()
+        .map(|launch| run(&mut engine, launch).status.to_string())
+        .collect();
+    assert_eq!(
+        said,
+        [
+            "not started: dir: No such file or directory",
+            "not started: output: No such file or directory",
+            "not started: output: it is a symbolic link",
+            "not started: program: Permission denied",
+            "not started: program: No such file or directory",
+        ]
+    );
+    assert_eq!(fs::read_to_string(&secret).expect("it is there"), "secret");
+}
+
+/// A task that leaves a process behind which has a session and a parent of its own.
+fn leave_a_daemon(home: &Home) -> u32 {
+    let pid_file = home.path().join("daemon");
+    let text = format!(
+        "setsid sh -c 'echo $$ > {}.new; mv {0}.new {0}; sleep 600' & while [ ! -e {0} ]; do sleep 0.01; done",
+        pid_file.display()
+    );
+    let mut launch = script(1, &text);
+    launch.output = Some(home.path().join("output"));
+    assert_eq!(run(&mut home.open(), &launch).status, Status::Exited(0));
+    let pid = fs::read_to_string(pid_file).expect("it has begun");
+    pid.trim().parse().expect("a number")
+}
+
+fn is_gone(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
+    stat.is_err() || stat.is_ok_and(|stat| stat.contains(") Z "))
+}
+
+#[test]
+fn daemons_end_with_their_task() {
+    for home in [Home::new(), Home::without_control_groups()] {
+        let daemon = leave_a_daemon(&home);
+        wait_until("it is gone", || is_gone(daemon));
+    }
+}
+
+#[test]
+fn who_is_asked_to_end_has_time_to_also_below_a_shell() {
+    for mut home in [Home::new(), Home::without_control_groups()] {
+        home.settings.grace = std::time::Duration::from_secs(30);
+        let inner = "trap 'sleep 0.2; echo saved > saved; exit 0' TERM; touch ready; \
+                     while :; do sleep 0.01; done";
+        let mut launch = script(1, &format!("sh -c \"{inner}\"; true"));
+        launch.dir = home.path().to_owned();
+        let mut engine = home.open();
+        engine
+            .start(std::slice::from_ref(&launch))
+            .expect("taken on");
+        wait_until("it is ready", || home.path().join("ready").exists());
+        engine
+            .kill(&[launch.attempt], KillReason::Evicted)
+            .expect("asked to end");
+        fates(&mut engine, &[launch.attempt]);
+        let saved = fs::read_to_string(home.path().join("saved"));
+        assert_eq!(saved.expect("it had the time"), "saved\n");
+    }
+}
+
+#[test]
+fn what_a_task_used_is_told() {
+    let home = Home::new();
+    let mut engine = home.open();
+    let text = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; \
+                head -c 30000000 /dev/zero | tail -c 30000000 > /dev/null";
+    let ended = run(&mut engine, &script(1, text));
+    assert_eq!(ended.status, Status::Exited(0));
+    assert!(ended.cpu > Span::from_micros(5_000), "{}", ended.cpu);
+    assert!(ended.wall > Span::from_micros(5_000), "{}", ended.wall);
+    let peak = ended.peak_memory.expect("known");
+    assert!(peak > 30_000_000, "{peak}");
+    // A slot serves one task after the other, and each is told its own.
+    let next = run(&mut engine, &command(2, &["true"]));
+    assert!(next.cpu < ended.cpu);
+    assert!(next.peak_memory < ended.peak_memory);
+}
+
+#[test]
+fn programs_need_not_have_names_that_are_text() {
+    use std::os::unix::ffi::OsStringExt;
+    let home = Home::new();
+    let name = std::ffi::OsString::from_vec(b"odd \xff name".to_vec());
+    let program = home.path().join(&name);
+    std::os::unix::fs::symlink(find("true"), &program).expect("linked");
+    let mut launch = command(1, &["true"]);
+    launch.argv = vec![program.into_os_string(), name.clone()];
+    launch.dir = home.path().to_owned();
+    let output = std::ffi::OsString::from_vec(b"odd \xfe output".to_vec());
+    launch.output = Some(output.into());
+    assert_eq!(run(&mut home.open(), &launch).status, Status::Exited(0));
+}
+
+fn find(program: &str) -> String {
+    let folders = ["/usr/bin", "/bin"];
+    let mut paths = folders.iter().map(|folder| format!("{folder}/{program}"));
+    paths
+        .find(|path| Path::new(path).exists())
+        .expect("it is installed")
+}

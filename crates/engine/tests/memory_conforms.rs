@@ -1,0 +1,107 @@
+//! The in-memory engine does what every engine must do, and goes wrong only on order.
+
+use std::time::Duration;
+
+use tollgate_engine::memory::{Deed, Faults};
+use tollgate_engine::{
+    AttemptKey, Engine, EngineError, Event, Launch, MemoryEngine, MemoryWorld, Status, conformance,
+};
+use tollgate_model::{Instant, NodeId, Span};
+
+const GIB: u64 = 1 << 30;
+
+fn launch(job: u64, seconds: &str, share: f64) -> Launch {
+    let attempt = AttemptKey {
+        job,
+        task: 0,
+        attempt: 1,
+    };
+    let mut launch = Launch::new(attempt, vec![NodeId(0)], ["work", seconds], "/");
+    launch.share = share;
+    launch
+}
+
+#[test]
+fn it_conforms() {
+    let world = MemoryWorld::new(2, GIB, Deed::of_command);
+    conformance::run(&mut || Box::new(MemoryEngine::open(&world)));
+}
+
+#[test]
+fn it_conforms_when_reports_come_late_and_twice() {
+    let world = MemoryWorld::new(2, GIB, Deed::of_command);
+    world.set_faults(Faults {
+        double_reports: true,
+        late: Span::from_micros(30_000),
+        ..Faults::default()
+    });
+    conformance::run(&mut || Box::new(MemoryEngine::open(&world)));
+}
+
+#[test]
+fn work_is_done_by_share() {
+    let world = MemoryWorld::new(1, GIB, Deed::of_command);
+    let mut engine = MemoryEngine::open(&world);
+    // At 3:1 the first has its 3 s after 4 s; then the second has 1 s done and is alone.
+    engine
+        .start(&[launch(1, "3", 0.75), launch(2, "3", 0.25)])
+        .expect("both start");
+    world.advance_to(Instant::from_secs(100));
+    let reports = engine.poll(Duration::ZERO).expect("it answers");
+    let ends: Vec<_> = reports
+        .iter()
+        .filter_map(|report| match &report.event {
+            Event::Ended(ended) => Some((report.attempt.job, ended.at, ended.cpu)),
+            Event::Started(_) | Event::Lost { .. } => None,
+        })
+        .collect();
+    let three = Span::from_secs(3);
+    assert_eq!(
+        ends,
+        [
+            (1, Instant::from_secs(4), three),
+            (2, Instant::from_secs(6), three)
+        ]
+    );
+}
+
+#[test]
+fn failed_calls_are_done_or_not_as_ordered() {
+    let world = MemoryWorld::new(1, GIB, Deed::of_command);
+    let mut engine = MemoryEngine::open(&world);
+    let one = launch(1, "3", 1.0);
+    world.set_faults(Faults {
+        fail_before: 1,
+        fail_after: 1,
+        ..Faults::default()
+    });
+    let not_done = engine.start(std::slice::from_ref(&one));
+    assert!(matches!(not_done, Err(EngineError::Unreachable { .. })));
+    assert_eq!(world.next_end(), None);
+    let done = engine.start(std::slice::from_ref(&one));
+    assert!(matches!(
+        done,
+        Err(EngineError::TimedOut { call: "start", .. })
+    ));
+    engine.start(std::slice::from_ref(&one)).expect("repeated");
+    assert_eq!(engine.running().expect("it answers").len(), 1);
+}
+
+#[test]
+fn what_vanishes_is_lost() {
+    let world = MemoryWorld::new(1, GIB, |_| Deed {
+        status: Status::Exited(3),
+        ..Deed::busy(Span::from_secs(5))
+    });
+    let mut engine = MemoryEngine::open(&world);
+    let one = launch(1, "", 1.0);
+    engine.start(std::slice::from_ref(&one)).expect("it starts");
+    world.lose(one.attempt);
+    let reports = engine.poll(Duration::ZERO).expect("it answers");
+    let at = Instant::ZERO;
+    assert_eq!(
+        reports.last().map(|report| &report.event),
+        Some(&Event::Lost { at })
+    );
+    assert_eq!(engine.running().expect("it answers"), []);
+}

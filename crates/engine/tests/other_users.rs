@@ -1,0 +1,180 @@
+//! Tasks of other users: they run as these, reach nothing that is not theirs, and gain nothing.
+//! Needs root; says so where it is not.
+
+mod common;
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
+use std::path::Path;
+
+use common::{Home, command, run, script};
+use tollgate_engine::{Engine, EngineError, Launch, Status, User};
+
+const UID: u32 = 54_321;
+const GID: u32 = 54_322;
+const GROUP: u32 = 54_323;
+
+/// A home where other users are served, with a folder of that user's own in it.
+fn home() -> Option<Home> {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: only root can run tasks of other users");
+        return None;
+    }
+    let mut home = Home::new();
+    home.settings.other_users = true;
+    let own = home.path().join("own");
+    fs::create_dir(&own).expect("made");
+    chown(&own, Some(UID), Some(GID)).expect("given away");
+    set_mode(home.path(), 0o755);
+    Some(home)
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("set");
+}
+
+/// `launch` as that user, in its own folder.
+fn theirs(home: &Home, mut launch: Launch) -> Launch {
+    launch.user = Some(User {
+        uid: UID,
+        gid: GID,
+        groups: vec![GROUP],
+    });
+    launch.dir = home.path().join("own");
+    launch.output = Some("output".into());
+    launch.umask = 0o077;
+    launch
+}
+
+fn output(home: &Home) -> String {
+    fs::read_to_string(home.path().join("own/output")).expect("it has output")
+}
+
+#[test]
+fn a_task_is_its_user_and_nobody_else() {
+    let Some(home) = home() else { return };
+    let text = "id -u; id -g; id -G; grep -E 'NoNewPrivs|CapEff|CapPrm' /proc/self/status; umask";
+    let launch = theirs(&home, script(1, text));
+    let ended = run(&mut home.open(), &launch);
+    assert_eq!(ended.status, Status::Exited(0));
+    assert_eq!(
+        output(&home),
+        "54321\n54322\n54322 54323\nCapPrm:\t0000000000000000\nCapEff:\t0000000000000000\n\
+         NoNewPrivs:\t1\n0077\n"
+    );
+    let made = fs::metadata(home.path().join("own/output")).expect("made");
+    assert_eq!(
+        (made.uid(), made.gid(), made.mode() & 0o777),
+        (UID, GID, 0o600)
+    );
+}
+
+#[test]
+fn an_output_that_leads_to_a_secret_is_not_written() {
+    let Some(home) = home() else { return };
+    let secret = home.path().join("secret");
+    fs::write(&secret, "secret").expect("written");
+    set_mode(&secret, 0o600);
+    let own = home.path().join("own");
+    let mut engine = home.open();
+
+    symlink(&secret, own.join("output")).expect("linked");
+    let ended = run(&mut engine, &theirs(&home, script(1, "echo overwritten")));
+    assert_eq!(
+        ended.status.to_string(),
+        "not started: output: it is a symbolic link"
+    );
+
+    // A folder on the way that is a link is followed, but only as the user.
+    symlink(home.path(), own.join("up")).expect("linked");
+    let mut launch = theirs(&home, script(2, "echo overwritten"));
+    launch.output = Some("up/secret".into());
+    let ended = run(&mut engine, &launch);
+    assert_eq!(
+        ended.status.to_string(),
+        "not started: output: Permission denied"
+    );
+
+    let mut launch = theirs(&home, script(3, "echo made"));
+    launch.output = Some("up/new".into());
+    let ended = run(&mut engine, &launch);
+    assert_eq!(
+        ended.status.to_string(),
+        "not started: output: Permission denied"
+    );
+    assert_eq!(fs::read_to_string(&secret).expect("it is there"), "secret");
+    assert!(!home.path().join("new").exists());
+}
+
+#[test]
+fn folders_and_programs_are_reached_as_the_user() {
+    let Some(home) = home() else { return };
+    let closed = home.path().join("closed");
+    fs::create_dir(&closed).expect("made");
+    set_mode(&closed, 0o700);
+    symlink("/bin/true", closed.join("program")).expect("linked");
+    let mut engine = home.open();
+
+    let mut launch = theirs(&home, command(1, &["true"]));
+    launch.dir = closed.clone();
+    let ended = run(&mut engine, &launch);
+    assert_eq!(
+        ended.status.to_string(),
+        "not started: dir: Permission denied"
+    );
+
+    let program = closed.join("program");
+    let launch = theirs(&home, command(2, &[program.to_str().expect("text")]));
+    let ended = run(&mut engine, &launch);
+    assert_eq!(
+        ended.status.to_string(),
+        "not started: program: Permission denied"
+    );
+
+    // Nor is the runner's folder open to it.
+    let runner = home.settings.folder.display().to_string();
+    let launch = theirs(&home, script(3, &format!("ls {runner} && exit 1; exit 0")));
+    assert_eq!(run(&mut engine, &launch).status, Status::Exited(0));
+}
+
+#[test]
+fn a_pipe_for_output_that_nobody_reads_holds_nobody_up() {
+    let Some(home) = home() else { return };
+    let pipe = home.path().join("own/output");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.expect("it runs").success());
+    chown(&pipe, Some(UID), Some(GID)).expect("given away");
+    let ended = run(&mut home.open(), &theirs(&home, script(1, "echo text")));
+    assert_eq!(
+        ended.status.to_string(),
+        "not started: output: No such device or address"
+    );
+}
+
+#[test]
+fn who_does_not_serve_others_refuses_them() {
+    let home = Home::new();
+    let mut launch = command(1, &["true"]);
+    launch.user = Some(User {
+        uid: UID,
+        gid: GID,
+        groups: Vec::new(),
+    });
+    let error = home.open().start(&[launch]).expect_err("not here");
+    assert!(
+        matches!(error, EngineError::Invalid { field: "user", .. }),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_folder_that_others_can_enter_is_refused() {
+    let home = Home::new();
+    let folder = &home.settings.folder;
+    fs::create_dir(folder).expect("made");
+    set_mode(folder, 0o755);
+    let opened = tollgate_engine::LocalEngine::open(home.settings.clone());
+    let error = opened.err().expect("it is refused");
+    let text = error.to_string();
+    assert!(text.contains("expected a folder of our own"), "{text}");
+}

@@ -1,0 +1,255 @@
+//! The runner is killed, at every point that matters and at any other: no task runs twice, none is
+//! forgotten, and what is reported is true.
+
+mod common;
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use common::{Home, fates, poll_until, run, script, wait_for_start};
+use tollgate_engine::{AttemptKey, Engine, Event, Launch, LocalEngine, Status};
+
+/// A task that leaves a line and then ends with 7.
+fn witness(home: &Home, job: u64) -> (Launch, PathBuf) {
+    let file = home.path().join(format!("witness-{job}"));
+    let mut launch = script(job, &format!("echo $$ >> {}; exit 7", file.display()));
+    launch.output = Some(home.path().join(format!("output-{job}")));
+    (launch, file)
+}
+
+fn times_run(witness: &PathBuf) -> usize {
+    fs::read_to_string(witness).map_or(0, |text| text.lines().count())
+}
+
+fn kill_runner(engine: &LocalEngine) {
+    let pid = engine.runner_pid().and_then(|pid| i32::try_from(pid).ok());
+    if let Some(pid) = pid.and_then(rustix::process::Pid::from_raw) {
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+    }
+}
+
+/// Whether an attempt ended with 7; false if it was lost.
+fn ended(fate: &Event) -> bool {
+    match fate {
+        Event::Ended(ended) => {
+            assert_eq!(ended.status, Status::Exited(7));
+            true
+        }
+        Event::Lost { .. } => false,
+        Event::Started(_) => panic!("no end"),
+    }
+}
+
+#[test]
+fn killed_at_named_points_nothing_runs_twice_or_is_forgotten() {
+    // The end is sure where nothing had run yet, and where it was on record already.
+    let sure = ["asked", "taken", "recorded"];
+    let unsure = [
+        "child-begun",
+        "child-created",
+        "child-recorded",
+        "child-ready",
+        "spawned",
+        "started",
+        "ended",
+        "over",
+    ];
+    for point in sure.into_iter().chain(unsure) {
+        let home = Home::new().with_fault(point);
+        let (launch, file) = witness(&home, 1);
+        let mut engine = home.open();
+        let first = engine.runner_pid();
+        // A runner that is killed while it is asked is replaced, and the next one is asked.
+        engine
+            .start(std::slice::from_ref(&launch))
+            .expect("taken on");
+        let fate = fates(&mut engine, &[launch.attempt]).remove(0);
+        assert_ne!(engine.runner_pid(), first, "{point}: it was not killed");
+        let ran = times_run(&file);
+        assert!(ran <= 1, "{point}: it ran {ran} times");
+        if ended(&fate) {
+            assert_eq!(ran, 1, "{point}");
+        } else {
+            assert!(!sure.contains(&point), "{point}: it was lost");
+        }
+        engine.acknowledge(&[launch.attempt]).expect("acknowledged");
+        assert_eq!(engine.running().expect("it answers"), [], "{point}");
+    }
+}
+
+#[test]
+fn killed_while_it_forgets_it_has_nothing_to_tell() {
+    let home = Home::new().with_fault("forgotten");
+    let (launch, _) = witness(&home, 1);
+    let mut engine = home.open();
+    let first = engine.runner_pid();
+    run(&mut engine, &launch);
+    engine
+        .acknowledge(&[launch.attempt])
+        .expect("the next runner is asked");
+    assert_ne!(engine.runner_pid(), first, "it was not killed");
+    drop(engine);
+    let mut engine = home.open();
+    assert_eq!(
+        engine.poll(Duration::from_millis(100)).expect("it answers"),
+        []
+    );
+    let left = fs::read_dir(home.settings.folder.join("attempts")).expect("a folder");
+    assert_eq!(left.count(), 0, "the `started` file is gone too");
+}
+
+#[test]
+fn a_runner_that_cannot_begin_says_why() {
+    let home = Home::new();
+    drop(home.open());
+    let journal = home.settings.folder.join("journal");
+    common::wait_until("it has ended", || {
+        !home.settings.folder.join("socket").exists()
+    });
+    let newer = "{\"version\":99}";
+    let line = format!("{:08x} {newer}\n", crc32fast::hash(newer.as_bytes()));
+    fs::write(&journal, line).expect("written");
+    let opened = LocalEngine::open(home.settings.clone());
+    let said = opened.err().expect("it is refused").to_string();
+    let expected = "journal: it is of version 99, and this program reads 1";
+    assert!(said.contains(expected), "{said}");
+}
+
+#[test]
+fn a_child_that_is_held_up_before_its_program_runs_is_ended() {
+    let mut home = Home::new().with_fault("child-stopped");
+    home.settings.setup = Duration::from_millis(100);
+    let (launch, file) = witness(&home, 1);
+    let ended = run(&mut home.open(), &launch);
+    let said = ended.status.to_string();
+    assert_eq!(said, "not started: user: it was killed while it was set up");
+    assert_eq!(times_run(&file), 0);
+}
+
+#[test]
+fn a_task_outlives_its_runner_and_its_end_is_known() {
+    for home in [Home::new(), Home::without_control_groups()] {
+        let mut engine = home.open();
+        let mut launch = script(1, "while [ ! -e go ]; do sleep 0.01; done; exit 7");
+        launch.dir = home.path().to_owned();
+        engine
+            .start(std::slice::from_ref(&launch))
+            .expect("taken on");
+        let pid = wait_for_start(&mut engine, launch.attempt);
+        kill_runner(&engine);
+        drop(engine);
+
+        let mut engine = home.open();
+        assert_eq!(
+            wait_for_start(&mut engine, launch.attempt),
+            pid,
+            "the same process"
+        );
+        engine
+            .set_shares(&[(launch.attempt, 0.5)])
+            .expect("it is still ours");
+        fs::write(home.path().join("go"), "").expect("written");
+        let fate = fates(&mut engine, &[launch.attempt]).remove(0);
+        let knows_exits = kernel_is_at_least(6, 15);
+        assert_eq!(ended(&fate), knows_exits, "{fate:?}");
+    }
+}
+
+#[test]
+fn a_task_of_an_earlier_runner_can_be_killed() {
+    for home in [Home::new(), Home::without_control_groups()] {
+        let mut engine = home.open();
+        let launch = script(1, "trap '' TERM; while :; do sleep 1; done");
+        engine
+            .start(std::slice::from_ref(&launch))
+            .expect("taken on");
+        let pid = wait_for_start(&mut engine, launch.attempt);
+        kill_runner(&engine);
+        let why = tollgate_engine::KillReason::Cancelled;
+        engine
+            .kill(&[launch.attempt], why)
+            .expect("the next runner is asked");
+        let fate = fates(&mut engine, &[launch.attempt]).remove(0);
+        if let Event::Ended(ended) = fate {
+            assert_eq!(ended.status, Status::Signalled(9));
+            assert_eq!(ended.killed, Some(why));
+        }
+        let path = format!("/proc/{pid}/environ");
+        common::wait_until("it is gone", || {
+            fs::read(&path).unwrap_or_default().is_empty()
+        });
+    }
+}
+
+#[test]
+fn what_ends_while_no_runner_is_there_is_lost() {
+    let home = Home::new();
+    let mut engine = home.open();
+    let mut launch = script(1, "while [ ! -e go ]; do sleep 0.01; done");
+    launch.dir = home.path().to_owned();
+    engine
+        .start(std::slice::from_ref(&launch))
+        .expect("taken on");
+    let pid = wait_for_start(&mut engine, launch.attempt);
+    kill_runner(&engine);
+    drop(engine);
+    fs::write(home.path().join("go"), "").expect("written");
+    let environ = format!("/proc/{pid}/environ");
+    common::wait_until("it has ended", || {
+        fs::read(&environ).unwrap_or_default().is_empty()
+    });
+    let mut engine = home.open();
+    let fate = fates(&mut engine, &[launch.attempt]).remove(0);
+    assert!(matches!(fate, Event::Lost { .. }), "{fate:?}");
+    // Nor is it started again.
+    engine
+        .start(std::slice::from_ref(&launch))
+        .expect("it is known");
+    assert_eq!(engine.running().expect("it answers"), []);
+}
+
+#[test]
+fn killed_at_any_point_under_load_nothing_runs_twice_or_is_forgotten() {
+    const TASKS: u64 = 400;
+    const KILLS: u64 = 25;
+    let home = Home::new();
+    let (launches, witnesses): (Vec<Launch>, Vec<PathBuf>) =
+        (1..=TASKS).map(|job| witness(&home, job)).unzip();
+    let attempts: Vec<AttemptKey> = launches.iter().map(|launch| launch.attempt).collect();
+    let mut engine = home.open();
+    engine.start(&launches).expect("taken on");
+    let mut reports = Vec::new();
+    for kill in 0..KILLS {
+        // Uneven moments, the same ones in each run.
+        let moment = Duration::from_micros(500 + kill * 7_919 % 20_000);
+        reports.extend(engine.poll(moment).unwrap_or_default());
+        std::thread::sleep(moment);
+        kill_runner(&engine);
+    }
+    drop(engine);
+    let mut engine = home.open();
+    let fates = fates(&mut engine, &attempts);
+    let lost = fates.iter().filter(|fate| !ended(fate)).count();
+    let runs: Vec<usize> = witnesses.iter().map(times_run).collect();
+    assert!(runs.iter().all(|runs| *runs <= 1), "some ran twice");
+    for (fate, runs) in fates.iter().zip(&runs) {
+        assert!(!ended(fate) || *runs == 1, "ended without having run");
+    }
+    // Each kill can cost no more than what was being run.
+    let slots = 8 * engine.capacity().expect("known").nodes as usize;
+    assert!(lost <= KILLS as usize * slots, "{lost} lost");
+    engine.acknowledge(&attempts).expect("acknowledged");
+    drop(engine);
+    let mut engine = home.open();
+    let told = poll_until(&mut engine, |_| true);
+    assert_eq!(told, []);
+}
+
+fn kernel_is_at_least(major: u32, minor: u32) -> bool {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").expect("there is /proc");
+    let mut numbers = release
+        .split(['.', '-'])
+        .map_while(|word| word.trim().parse::<u32>().ok());
+    (numbers.next(), numbers.next()) >= (Some(major), Some(minor))
+}

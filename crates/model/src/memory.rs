@@ -1,0 +1,62 @@
+//! Amounts of memory as whole bytes.
+
+use std::fmt;
+
+const KIBI: u64 = 1 << 10;
+
+/// An amount of memory in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Bytes(u64);
+
+impl Bytes {
+    /// None at all.
+    pub const ZERO: Self = Self(0);
+
+    /// An amount of `bytes` bytes.
+    pub const fn new(bytes: u64) -> Self {
+        Self(bytes)
+    }
+
+    /// An amount of `kibibytes` times 1024 bytes, saturating.
+    pub const fn from_kibibytes(kibibytes: u64) -> Self {
+        Self(kibibytes.saturating_mul(KIBI))
+    }
+
+    /// The amount in bytes.
+    pub const fn as_u64(self) -> u64 {
+        self.0
+    }
+
+    /// The amount in bytes, as a real number.
+    pub fn as_f64(self) -> f64 {
+        self.0 as f64
+    }
+
+    /// The amount `count` times over, saturating.
+    #[must_use]
+    pub const fn times(self, count: u64) -> Self {
+        Self(self.0.saturating_mul(count))
+    }
+}
+
+/// The number of bytes, without a unit.
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_amount_wraps_around() {
+        assert_eq!(Bytes::from_kibibytes(3).times(2), Bytes::new(6144));
+        assert_eq!(Bytes::from_kibibytes(u64::MAX).as_u64(), u64::MAX);
+        assert_eq!(
+            Bytes::new(u64::MAX).times(2).to_string(),
+            "18446744073709551615"
+        );
+    }
+}

@@ -1,0 +1,40 @@
+//! Instants as ISO 8601 in UTC.
+
+use jiff::Timestamp;
+use tollgate_model::Instant;
+
+/// Words that are no instant.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected an instant as in 2026-12-01T09:00:00Z, got `{0}`")]
+pub struct BadInstant(pub String);
+
+/// The instant as ISO 8601 in UTC, to the microsecond where it is not whole: `2026-12-01T09:00:00Z`.
+/// One that is further away than the year 9999 is written as the end of that year.
+pub fn iso(at: Instant) -> String {
+    Timestamp::from_microsecond(at.as_micros())
+        .unwrap_or(Timestamp::MAX)
+        .to_string()
+}
+
+/// Reads what [`iso`] writes, and any other offset from UTC.
+///
+/// # Errors
+/// If the words are none.
+pub fn read_iso(words: &str) -> Result<Instant, BadInstant> {
+    let read: Timestamp = words.parse().map_err(|_| BadInstant(words.to_owned()))?;
+    Ok(Instant::from_micros(read.as_microsecond()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instants_are_written_and_read_in_utc() {
+        let at = Instant::from_micros(1_796_115_600_250_000);
+        assert_eq!(iso(at), "2026-12-01T09:00:00.25Z");
+        assert_eq!(read_iso("2026-12-01T10:00:00.25+01:00"), Ok(at));
+        assert_eq!(read_iso(&iso(Instant::MAX)).map(iso), Ok(iso(Instant::MAX)));
+        assert!(read_iso("tomorrow").is_err());
+    }
+}

@@ -1,0 +1,96 @@
+//! What goes wrong with a request, as an answer.
+
+use axum::Json;
+use axum::extract::rejection::{JsonRejection, QueryRejection};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+
+use super::types::Problem;
+use crate::core::Ignored;
+use crate::keeper::Failed;
+use crate::store::StoreError;
+
+/// Why a request is not answered as it was meant.
+#[derive(Debug)]
+pub(super) struct Refused {
+    status: StatusCode,
+    error: String,
+    hint: Option<&'static str>,
+}
+
+impl Refused {
+    pub(super) fn new(status: StatusCode, error: impl Into<String>) -> Self {
+        Self {
+            status,
+            error: error.into(),
+            hint: None,
+        }
+    }
+
+    /// A field of a request that is not as it must be.
+    pub(super) fn field(field: &str, expected: &str) -> Self {
+        let error = format!("{field}: expected {expected}");
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, error)
+    }
+
+    /// A job that is not there, and one that is somebody else's: nobody can tell which.
+    pub(super) fn unknown_job() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "there is no such job")
+    }
+
+    /// The keeper has stopped.
+    pub(super) fn stopping() -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "the service is stopping")
+    }
+
+    pub(super) fn hint(self, hint: &'static str) -> Self {
+        Self {
+            hint: Some(hint),
+            ..self
+        }
+    }
+}
+
+impl From<Failed> for Refused {
+    fn from(failed: Failed) -> Self {
+        let status = match &failed {
+            Failed::Ignored(Ignored::UnknownJob) => return Self::unknown_job(),
+            Failed::Ignored(Ignored::Gate(_)) => StatusCode::CONFLICT,
+            Failed::Full => StatusCode::INSUFFICIENT_STORAGE,
+            Failed::Store(_) => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        Self::new(status, failed.to_string())
+    }
+}
+
+impl From<StoreError> for Refused {
+    fn from(error: StoreError) -> Self {
+        Self {
+            status: StatusCode::INTERNAL_SERVER_ERROR,
+            hint: error.hint(),
+            error: error.to_string(),
+        }
+    }
+}
+
+impl From<JsonRejection> for Refused {
+    fn from(rejection: JsonRejection) -> Self {
+        Self::new(rejection.status(), rejection.body_text())
+    }
+}
+
+impl From<QueryRejection> for Refused {
+    fn from(rejection: QueryRejection) -> Self {
+        Self::new(rejection.status(), rejection.body_text())
+    }
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        let problem = Problem {
+            error: self.error,
+            hint: self.hint.map(str::to_owned),
+        };
+        (self.status, Json(problem)).into_response()
+    }
+}

@@ -1,0 +1,341 @@
+//! What each path answers.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::extract::rejection::{JsonRejection, QueryRejection};
+use axum::extract::{DefaultBodyLimit, Path, Query, State};
+use axum::http::StatusCode;
+use axum::routing::{get, post};
+use axum::{Extension, Json, Router};
+use serde::Deserialize;
+use tokio::sync::oneshot;
+use tollgate_model::Instant;
+
+use super::instant::iso;
+use super::reply::Refused;
+use super::translate;
+use super::types::{Answer, Done, Explanation, Job, JobRequest, Jobs, Ledger, Status};
+use crate::core::Command;
+use crate::keeper::{Ask, Door, Failed, Reply, Story};
+use crate::store::{JobRow, Reader, Selection, StoreError};
+
+/// The largest request, in bytes.
+const MOST_BODY: usize = 1 << 20;
+/// The most jobs of one answer.
+const MOST_JOBS: u32 = 10_000;
+
+/// Who is at the other end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// A user id of the system.
+    pub user: u32,
+    /// Whether it may see and change everybody's jobs.
+    pub operator: bool,
+    /// Whether it may hand in jobs.
+    pub may_submit: bool,
+}
+
+impl Peer {
+    /// Whose jobs it may see and change; none if everybody's.
+    fn only(self) -> Option<u32> {
+        (!self.operator).then_some(self.user)
+    }
+}
+
+/// What the paths need to answer.
+#[derive(Clone)]
+pub struct Service {
+    /// The way to the keeper.
+    pub door: Door,
+    /// The store, to read.
+    pub reader: Arc<Mutex<Reader>>,
+    /// What is said about the service itself.
+    pub about: Arc<About>,
+    /// Tells the time.
+    pub clock: fn() -> Instant,
+}
+
+/// What is said about the service itself.
+#[derive(Clone, Debug)]
+pub struct About {
+    /// Who gets in.
+    pub policy: String,
+    /// Who pays.
+    pub market: String,
+    /// Since when it has been up.
+    pub since: Instant,
+}
+
+type Answered<T> = Result<Json<T>, Refused>;
+
+/// Every path.
+pub fn router(service: Service) -> Router {
+    Router::new()
+        .route("/healthz", get(healthz))
+        .route("/v1/status", get(status))
+        .route("/v1/jobs", get(jobs).post(submit))
+        .route("/v1/jobs/{id}", get(job).delete(cancel))
+        .route("/v1/jobs/{id}/explain", get(explain))
+        .route("/v1/jobs/{id}/wait", get(wait))
+        .route("/v1/jobs/{id}/cancel", post(cancel))
+        .route("/v1/jobs/{id}/hold", post(hold))
+        .route("/v1/jobs/{id}/release", post(release))
+        .route("/v1/quotes", post(quote))
+        .route("/v1/ledger", get(ledger))
+        .fallback(nowhere)
+        .layer(DefaultBodyLimit::max(MOST_BODY))
+        .with_state(service)
+}
+
+async fn healthz() -> &'static str {
+    "ok\n"
+}
+
+async fn nowhere() -> Refused {
+    Refused::new(StatusCode::NOT_FOUND, "there is nothing at this path")
+}
+
+async fn submit(
+    State(service): State<Service>,
+    Extension(peer): Extension<Peer>,
+    request: Result<Json<JobRequest>, JsonRejection>,
+) -> Result<(StatusCode, Json<Answer>), Refused> {
+    let Json(request) = request?;
+    if !peer.may_submit {
+        let error = "only the service's own user may hand in jobs here";
+        let hint = "start a service of your own with `tollgate serve`";
+        return Err(Refused::new(StatusCode::FORBIDDEN, error).hint(hint));
+    }
+    let submission = translate::submission(&request, peer.user, (service.clock)())?;
+    let program = Box::new(translate::program(request)?);
+    let verdict = ask(&service, |reply| Ask::Submit {
+        submission,
+        program,
+        reply,
+    })
+    .await?;
+    let answer = translate::answer(Some(verdict.job), &verdict.answer);
+    let status = match answer.decision {
+        super::types::Decision::Accepted | super::types::Decision::Queued => StatusCode::CREATED,
+        super::types::Decision::Rejected => StatusCode::OK,
+    };
+    Ok((status, Json(answer)))
+}
+
+async fn quote(
+    State(service): State<Service>,
+    Extension(peer): Extension<Peer>,
+    request: Result<Json<JobRequest>, JsonRejection>,
+) -> Answered<Answer> {
+    let Json(request) = request?;
+    let submission = translate::submission(&request, peer.user, (service.clock)())?;
+    let answer = ask(&service, |reply| Ask::Quote { submission, reply }).await?;
+    Ok(Json(translate::answer(None, &answer)))
+}
+
+async fn status(State(service): State<Service>) -> Answered<Status> {
+    let census = ask(&service, |reply| Ask::Census { reply }).await?;
+    Ok(Json(Status {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        pid: std::process::id(),
+        now_at: iso(census.now),
+        up_since_at: iso(service.about.since),
+        policy: service.about.policy.clone(),
+        market: service.about.market.clone(),
+        nodes: census.nodes,
+        idle_nodes: census.idle,
+        queued: census.queued,
+        held: census.held,
+        running: census.running,
+    }))
+}
+
+/// Which jobs are asked for.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wanted {
+    state: Option<String>,
+    #[serde(default)]
+    live: bool,
+    before: Option<u64>,
+    limit: Option<u32>,
+}
+
+async fn jobs(
+    State(service): State<Service>,
+    Extension(peer): Extension<Peer>,
+    wanted: Result<Query<Wanted>, QueryRejection>,
+) -> Answered<Jobs> {
+    let Query(wanted) = wanted?;
+    let selection = Selection {
+        user: peer.only(),
+        state: wanted.state,
+        live: wanted.live,
+        before: wanted.before,
+        limit: wanted.limit.unwrap_or(100).min(MOST_JOBS),
+    };
+    let rows = read(&service, move |reader| reader.jobs(&selection)).await?;
+    let jobs = rows.into_iter().map(translate::job).collect();
+    Ok(Json(Jobs { jobs }))
+}
+
+async fn job(
+    State(service): State<Service>,
+    Extension(peer): Extension<Peer>,
+    Path(id): Path<String>,
+) -> Answered<Job> {
+    let row = own_job(&service, peer, &id).await?;
+    Ok(Json(translate::job(row)))
+}
+
+async fn explain(
+    State(service): State<Service>,
+    Extension(peer): Extension<Peer>,
+    Path(id): Path<String>,
+) -> Answered<Explanation> {
+    let row = own_job(&service, peer, &id).await?;
+    let story = ask(&service, |reply| Ask::Explain { job: row.id, reply }).await?;
+    let job = translate::job(row);
+    let prospect = story.as_ref().and_then(|story| story.prospect.as_ref());
+    Ok(Json(Explanation {
+        words: words(&job, story.as_ref()),
+        expected: prospect.map(translate::expected),
+        job,
+    }))
+}
+
+/// Why a job is where it is. Counts of other jobs, never their numbers.
+fn words(job: &Job, story: Option<&Story>) -> Vec<String> {
+    let mut words = Vec::new();
+    match (job.state.as_str(), story) {
+        ("queued", Some(story)) => {
+            words.push(format!(
+                "it waits: it needs {} nodes, {} are idle",
+                job.procs, story.idle
+            ));
+            words.push(format!(
+                "{} jobs that wait were handed in before it",
+                story.ahead
+            ));
+            if let Some(reserved) = story.reserved {
+                words.push(format!(
+                    "processors are reserved for it from {}",
+                    iso(reserved)
+                ));
+            }
+        }
+        ("held", _) => words.push("its user holds it back".to_owned()),
+        ("running", _) => words.push("it runs".to_owned()),
+        ("rejected", _) => words.push(format!("it was rejected: {}", job.reasons.join(", "))),
+        (state, _) => {
+            let status = job.status.as_deref().unwrap_or("it never ran");
+            words.push(format!("it is {state}: {status}"));
+        }
+    }
+    words
+}
+
+/// What is waited for.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Until {
+    #[serde(default)]
+    decision: bool,
+}
+
+/// Answers when the job is over, or decided about.
+async fn wait(
+    State(service): State<Service>,
+    Extension(peer): Extension<Peer>,
+    Path(id): Path<String>,
+    until: Result<Query<Until>, QueryRejection>,
+) -> Answered<Job> {
+    let Query(until) = until?;
+    let row = own_job(&service, peer, &id).await?;
+    ask(&service, |reply| Ask::Wait {
+        job: row.id,
+        reply,
+        decided: until.decision,
+    })
+    .await?;
+    let row = own_job(&service, peer, &id).await?;
+    Ok(Json(translate::job(row)))
+}
+
+async fn cancel(
+    service: State<Service>,
+    peer: Extension<Peer>,
+    id: Path<String>,
+) -> Answered<Done> {
+    act(service, peer, id, |job| Command::Cancel { job }).await
+}
+
+async fn hold(service: State<Service>, peer: Extension<Peer>, id: Path<String>) -> Answered<Done> {
+    act(service, peer, id, |job| Command::Hold { job }).await
+}
+
+async fn release(
+    service: State<Service>,
+    peer: Extension<Peer>,
+    id: Path<String>,
+) -> Answered<Done> {
+    act(service, peer, id, |job| Command::Release { job }).await
+}
+
+async fn act(
+    State(service): State<Service>,
+    Extension(peer): Extension<Peer>,
+    Path(id): Path<String>,
+    command: fn(u64) -> Command,
+) -> Answered<Done> {
+    let id = number(&id)?;
+    ask(&service, |reply| Ask::Act {
+        user: peer.only(),
+        command: command(id),
+        reply,
+    })
+    .await?;
+    Ok(Json(Done { id }))
+}
+
+async fn ledger(
+    State(service): State<Service>,
+    Extension(peer): Extension<Peer>,
+) -> Answered<Ledger> {
+    let accounts = read(&service, move |reader| reader.ledger(peer.only())).await?;
+    let accounts = accounts.iter().map(translate::account).collect();
+    Ok(Json(Ledger { accounts }))
+}
+
+fn number(id: &str) -> Result<u64, Refused> {
+    id.parse().map_err(|_| Refused::unknown_job())
+}
+
+/// A job of the peer's; one of somebody else is not there.
+async fn own_job(service: &Service, peer: Peer, id: &str) -> Result<JobRow, Refused> {
+    let id = number(id)?;
+    let row = read(service, move |reader| reader.job(id)).await?;
+    row.filter(|row| peer.only().is_none_or(|user| row.user == user))
+        .ok_or_else(Refused::unknown_job)
+}
+
+async fn ask<T>(service: &Service, question: impl FnOnce(Reply<T>) -> Ask) -> Result<T, Refused> {
+    let (reply, answer) = oneshot::channel::<Result<T, Failed>>();
+    service.door.ask(question(reply));
+    let answered = answer.await.map_err(|_| Refused::stopping())?;
+    Ok(answered?)
+}
+
+async fn read<T: Send + 'static>(
+    service: &Service,
+    query: impl FnOnce(&Reader) -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, Refused> {
+    let reader = Arc::clone(&service.reader);
+    let done = tokio::task::spawn_blocking(move || {
+        // A reader has no state that a panic could leave half changed.
+        let reader = reader.lock().unwrap_or_else(PoisonError::into_inner);
+        query(&reader)
+    });
+    let rows = done.await.map_err(|_| Refused::stopping())?;
+    Ok(rows?)
+}

@@ -1,0 +1,248 @@
+//! The wire's words in ours, and ours in the wire's.
+
+use std::path::Path;
+
+use jiff::Timestamp;
+use tollgate_gate::Retry;
+use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
+
+use super::instant::{iso, read_iso};
+use super::reply::Refused;
+use super::types::{Account, Answer, Decision, Expected, Job, JobRequest, Reason};
+use crate::core::{self, Prospect, Standing, Submission};
+use crate::store::{self, JobRow, Program};
+
+/// The longest span that a job may be given: a hundred years.
+const LONGEST_S: f64 = 3.2e9;
+/// The most credits of an amount.
+const MOST_CREDITS: f64 = 1e12;
+/// The longest name, in bytes.
+const LONGEST_NAME: usize = 128;
+
+/// What decisions depend on, of a job that `user` hands in at `now`.
+pub(super) fn submission(
+    request: &JobRequest,
+    user: u32,
+    now: Instant,
+) -> Result<Submission, Refused> {
+    if request.procs == 0 {
+        return Err(Refused::field("procs", "at least 1"));
+    }
+    Ok(Submission {
+        user,
+        name: name(request)?,
+        procs: request.procs,
+        estimate: span("estimate_s", request.estimate_s)?,
+        deadline: deadline(request, now)?,
+        budget: amount("budget", request.budget)?.map(Credits::from_f64),
+        penalty: CreditsPerSecond::from_f64(
+            amount("penalty_per_s", Some(request.penalty_per_s))?.unwrap_or(0.0),
+        ),
+        confidence: confidence(request.confidence)?,
+        retry: if request.requeue {
+            Retry::Requeue
+        } else {
+            Retry::Never
+        },
+    })
+}
+
+fn name(request: &JobRequest) -> Result<String, Refused> {
+    let program = request.command.first().map_or("", String::as_str);
+    let base = Path::new(program).file_name();
+    let base = base.map(|base| base.to_string_lossy().into_owned());
+    let name = request.name.clone().or(base).unwrap_or_default();
+    if name.len() > LONGEST_NAME || name.chars().any(char::is_control) {
+        let expected = "at most 128 bytes, none of them a control character";
+        return Err(Refused::field("name", expected));
+    }
+    Ok(name)
+}
+
+fn span(field: &str, secs: Option<f64>) -> Result<Option<Span>, Refused> {
+    let expected = "seconds, more than 0 and at most a hundred years";
+    match secs {
+        None => Ok(None),
+        Some(secs) if (1e-6..=LONGEST_S).contains(&secs) => Ok(Some(Span::from_secs_f64(secs))),
+        Some(_) => Err(Refused::field(field, expected)),
+    }
+}
+
+fn deadline(request: &JobRequest, now: Instant) -> Result<Option<Span>, Refused> {
+    let Some(at) = &request.deadline_at else {
+        return span("deadline_s", request.deadline_s);
+    };
+    if request.deadline_s.is_some() {
+        let expected = "one of deadline_s and deadline_at, not both";
+        return Err(Refused::field("deadline_at", expected));
+    }
+    let at = read_iso(at)
+        .map_err(|_| Refused::field("deadline_at", "an instant as in 2026-12-01T09:00:00Z"))?;
+    let left = at.since(now);
+    if left <= Span::ZERO {
+        return Err(Refused::field(
+            "deadline_at",
+            "an instant that is still to come",
+        ));
+    }
+    span("deadline_at", Some(left.as_secs_f64()))
+}
+
+fn amount(field: &str, credits: Option<f64>) -> Result<Option<f64>, Refused> {
+    match credits {
+        Some(credits) if (0.0..=MOST_CREDITS).contains(&credits) => Ok(Some(credits)),
+        Some(_) => Err(Refused::field(
+            field,
+            "credits, not negative and at most 1e12",
+        )),
+        None => Ok(None),
+    }
+}
+
+fn confidence(probability: Option<f64>) -> Result<Option<u32>, Refused> {
+    match probability {
+        Some(p) if (0.0..=1.0).contains(&p) => Ok(Some((p * 1e6).round() as u32)),
+        Some(_) => Err(Refused::field(
+            "confidence",
+            "a probability, between 0 and 1",
+        )),
+        None => Ok(None),
+    }
+}
+
+/// What a job runs.
+pub(super) fn program(request: JobRequest) -> Result<Program, Refused> {
+    let has_nul = |word: &String| word.contains('\0');
+    if request.command.first().is_none_or(String::is_empty) {
+        return Err(Refused::field("command", "a program and its arguments"));
+    }
+    if request.command.iter().any(has_nul) {
+        return Err(Refused::field("command", "words without NUL bytes"));
+    }
+    let sound = |(name, value): (&String, &String)| {
+        !name.is_empty() && !name.contains('=') && !has_nul(name) && !has_nul(value)
+    };
+    if !request.env.iter().all(sound) {
+        return Err(Refused::field("env", "names without `=`, and no NUL bytes"));
+    }
+    if !request.dir.starts_with('/') || has_nul(&request.dir) {
+        return Err(Refused::field("dir", "an absolute path"));
+    }
+    if request
+        .output
+        .as_ref()
+        .is_some_and(|path| path.is_empty() || has_nul(path))
+    {
+        return Err(Refused::field("output", "the name of a file"));
+    }
+    if request.umask > 0o777 {
+        return Err(Refused::field("umask", "permission bits, at most 0777"));
+    }
+    if request.memory_bytes == Some(0) {
+        return Err(Refused::field("memory_bytes", "at least 1"));
+    }
+    Ok(Program {
+        argv: request.command,
+        env: request.env.into_iter().collect(),
+        dir: request.dir,
+        output: request.output,
+        umask: request.umask,
+        memory: request.memory_bytes,
+    })
+}
+
+/// What a job is told.
+pub(super) fn answer(id: Option<u64>, answer: &core::Answer) -> Answer {
+    let (decision, price, reasons) = match &answer.standing {
+        Standing::Accepted { price } => (Decision::Accepted, Some(price.as_f64()), Vec::new()),
+        Standing::Queued => (Decision::Queued, None, Vec::new()),
+        Standing::Rejected(refusals) => {
+            let reason = |refusal: &core::Refusal| Reason {
+                key: refusal.key().to_owned(),
+                text: refusal.to_string(),
+            };
+            let reasons = refusals.iter().map(reason).collect();
+            (Decision::Rejected, None, reasons)
+        }
+    };
+    Answer {
+        id,
+        decision,
+        reasons,
+        price,
+        deadline_at: answer.spec.due().map(iso),
+        estimate_s: answer.spec.estimate.as_secs_f64(),
+        estimate_source: answer.source.key().to_owned(),
+        expected: answer.prospect.as_ref().map(expected),
+    }
+}
+
+/// What is to be expected of a job.
+pub(super) fn expected(prospect: &Prospect) -> Expected {
+    Expected {
+        expected_start_at: iso(prospect.start),
+        expected_finish_at: iso(prospect.finish),
+        earliest_finish_at: iso(prospect.earliest),
+        latest_finish_at: iso(prospect.latest),
+        probability: prospect.probability.map(|p| p.as_f64()),
+    }
+}
+
+/// A job as it is stored.
+pub(super) fn job(row: JobRow) -> Job {
+    let id = row.id;
+    let program = row.program;
+    let output = program.as_ref().and_then(|program| {
+        let name = program.output.as_ref()?.replace("%j", &id.to_string());
+        let path = Path::new(&program.dir).join(name.replace("%a", "0"));
+        Some(path.to_string_lossy().into_owned())
+    });
+    Job {
+        id,
+        user_id: row.user,
+        name: row.name,
+        exit_code: row.status.as_deref().and_then(exit_code),
+        state: row.state,
+        dir: program.as_ref().map_or_else(String::new, |p| p.dir.clone()),
+        command: program.map_or_else(Vec::new, |program| program.argv),
+        output,
+        procs: row.procs,
+        submitted_at: iso(row.submit),
+        estimate_s: row.estimate.as_secs_f64(),
+        estimate_source: row.source,
+        deadline_at: row.due.map(iso),
+        budget: row.budget.map(Credits::as_f64),
+        decided_at: row.decided.map(iso),
+        price: row.price.map(Credits::as_f64),
+        reasons: row.reasons,
+        probability: row.probability,
+        started_at: row.start.map(iso),
+        finished_at: row.finish.map(iso),
+        attempts: row.attempts,
+        status: row.status,
+    }
+}
+
+/// A status in words, as a shell says it.
+fn exit_code(status: &str) -> Option<u8> {
+    let mut words = status.split(' ');
+    let number = |word: Option<&str>| word.and_then(|word| word.parse::<u8>().ok());
+    match words.next()? {
+        "exit" => number(words.next()),
+        "signal" => number(words.next()).map(|signal| signal.saturating_add(128)),
+        "not" => Some(127),
+        _ => None,
+    }
+}
+
+/// What was booked for a user on a day.
+pub(super) fn account(account: &store::Account) -> Account {
+    let day = Timestamp::from_second(account.day * 86_400).unwrap_or(Timestamp::MAX);
+    Account {
+        user_id: account.user,
+        day: day.strftime("%Y-%m-%d").to_string(),
+        charges: account.charges.as_f64(),
+        penalties: account.penalties.as_f64(),
+        utility: (account.charges + account.penalties).as_f64(),
+    }
+}

@@ -1,0 +1,280 @@
+//! What clients say and are told. Field names, units and meanings are a contract: instants are ISO
+//! 8601 in UTC (`_at`), spans are seconds (`_s`), memory is bytes.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A job to be handed in, or to be quoted for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JobRequest {
+    /// The program and its arguments. A quote needs none.
+    #[serde(default)]
+    pub command: Vec<String>,
+    /// What it is called; jobs of one user with the same name are forecast alike. The program's
+    /// name if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Processors it needs at once, at least 1.
+    #[serde(default = "one")]
+    pub procs: u32,
+    /// Memory that it may use at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
+    /// How long it takes, by its user. Positive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimate_s: Option<f64>,
+    /// By when it must have finished, after its submission. Positive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_s: Option<f64>,
+    /// By when it must have finished; instead of `deadline_s`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_at: Option<String>,
+    /// The most it may cost, in credits. Not negative.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<f64>,
+    /// What each second past the deadline costs the provider, in credits. Not negative.
+    #[serde(default)]
+    pub penalty_per_s: f64,
+    /// The least probability of keeping the deadline at which it wants to be let in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
+    /// Whether it may be run again from its start after it was lost.
+    #[serde(default)]
+    pub requeue: bool,
+    /// The environment that it gets.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    /// The folder that it starts in; absolute.
+    #[serde(default = "root")]
+    pub dir: String,
+    /// Where its output goes, relative to `dir`, with `%j` for the job's number; left out, it is
+    /// thrown away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
+    /// Permission bits that files it makes do not get.
+    #[serde(default = "umask")]
+    pub umask: u32,
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn root() -> String {
+    "/".to_owned()
+}
+
+fn umask() -> u32 {
+    0o022
+}
+
+/// Whether a job is let in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    /// It is promised its deadline, or, without one, to be run.
+    Accepted,
+    /// It waits; whether it is let in is decided at its start.
+    Queued,
+    /// It is kept out.
+    Rejected,
+}
+
+/// Why a job is kept out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Reason {
+    /// One word that does not change.
+    pub key: String,
+    /// In words, to stand after "rejected:".
+    pub text: String,
+}
+
+/// What a job is told, or would be told.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Answer {
+    /// Its number; none for a quote.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<u64>,
+    /// Whether it is let in.
+    pub decision: Decision,
+    /// Why not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<Reason>,
+    /// The most it will cost, in credits; left out unless it is accepted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub price: Option<f64>,
+    /// By when it must have finished.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline_at: Option<String>,
+    /// The run time that was decided on.
+    pub estimate_s: f64,
+    /// Where that comes from: `user`, `class` (jobs like it) or `default` (the site's setting).
+    pub estimate_source: String,
+    /// What is to be expected of it.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<Expected>,
+}
+
+/// What is to be expected of a job.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Expected {
+    /// When it starts, or started.
+    pub expected_start_at: String,
+    /// When it finishes.
+    pub expected_finish_at: String,
+    /// It finishes earlier with a probability of one tenth.
+    pub earliest_finish_at: String,
+    /// It finishes later with a probability of one tenth.
+    pub latest_finish_at: String,
+    /// The probability that it keeps its deadline, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probability: Option<f64>,
+}
+
+/// A job, as it stands or as it went.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Job {
+    /// Its number.
+    pub id: u64,
+    /// Whose it is: a user id.
+    pub user_id: u32,
+    /// What it is called.
+    pub name: String,
+    /// `queued`, `held`, `running`, `finished`, `cancelled`, `lost` or `rejected`.
+    pub state: String,
+    /// What it runs.
+    pub command: Vec<String>,
+    /// The folder that it starts in.
+    pub dir: String,
+    /// The file that its output goes to, if any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
+    /// Processors it needs at once.
+    pub procs: u32,
+    /// When it was handed in.
+    pub submitted_at: String,
+    /// The run time that was decided on.
+    pub estimate_s: f64,
+    /// Where that came from: `user`, `class` or `default`.
+    pub estimate_source: String,
+    /// By when it must have finished.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline_at: Option<String>,
+    /// The most its user pays, in credits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget: Option<f64>,
+    /// When it was let in or kept out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decided_at: Option<String>,
+    /// The most it costs, in credits, once it is let in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub price: Option<f64>,
+    /// Why it was kept out: keys.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<String>,
+    /// How sure it was to keep its deadline when it was handed in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probability: Option<f64>,
+    /// When it was first started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<String>,
+    /// When it was over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finished_at: Option<String>,
+    /// How often it was started.
+    pub attempts: u32,
+    /// How its last attempt ended: `exit 0`, `signal 9`, `lost`, ..
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    /// The same as a shell says it: the exit code, 128 + n after signal n, 127 if it never ran.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<u8>,
+}
+
+/// Some jobs, the latest first.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Jobs {
+    /// They.
+    pub jobs: Vec<Job>,
+}
+
+/// Why a job is where it is, and what is to be expected of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Explanation {
+    /// The job.
+    pub job: Job,
+    /// In words: why it waits and for what, or what became of it.
+    pub words: Vec<String>,
+    /// What is to be expected of it, if it is not over.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<Expected>,
+}
+
+/// How the service stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Status {
+    /// The version of the program that serves.
+    pub version: String,
+    /// Its process.
+    pub pid: u32,
+    /// When it answered.
+    pub now_at: String,
+    /// Since when it has been up.
+    pub up_since_at: String,
+    /// Who gets in.
+    pub policy: String,
+    /// Who pays.
+    pub market: String,
+    /// Nodes that are there.
+    pub nodes: u32,
+    /// Those of them that nothing runs on.
+    pub idle_nodes: u32,
+    /// Jobs that wait.
+    pub queued: u32,
+    /// Jobs that are held back.
+    pub held: u32,
+    /// Jobs that run.
+    pub running: u32,
+}
+
+/// What was booked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Ledger {
+    /// One entry a user and day.
+    pub accounts: Vec<Account>,
+}
+
+/// What was booked for a user on a day.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Account {
+    /// Whose it is: a user id.
+    pub user_id: u32,
+    /// The day, in UTC: `2026-12-01`.
+    pub day: String,
+    /// What was charged, in credits.
+    pub charges: f64,
+    /// What the provider lost to penalties, in credits; not positive.
+    pub penalties: f64,
+    /// What the provider earned: the sum of both.
+    pub utility: f64,
+}
+
+/// That something was done, or is so.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Done {
+    /// The job it was done with.
+    pub id: u64,
+}
+
+/// Why something was not done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Problem {
+    /// What is wrong, in one sentence.
+    pub error: String,
+    /// What to try next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}

@@ -1,0 +1,154 @@
+//! How a service is set: a TOML file, each key of which is optional.
+
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use serde::{Deserialize, Serialize};
+use tollgate_model::{Market, Probability, Span};
+use tollgate_policy::{Choice, PolicyError};
+
+use crate::core::Rules;
+
+/// The settings as they are written.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Who gets in: a policy as in `tollgate policies`, with its settings.
+    pub policy: String,
+    /// Who pays: `none`, `commodity` or `bid`.
+    pub market: String,
+    /// What an hour of a core costs, in credits. Above 0.
+    pub price_per_core_hour: f64,
+    /// How long a job is thought to take of which nothing is known. Above 0.
+    pub default_estimate_s: f64,
+    /// With what probability a job without an estimate ends within the one that it is given, by
+    /// the forecast. Between 0 and 1.
+    pub estimate_level: f64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            policy: "libra-risk".to_owned(),
+            market: Market::None.name().to_owned(),
+            price_per_core_hour: 1.0,
+            default_estimate_s: 600.0,
+            estimate_level: 0.9,
+        }
+    }
+}
+
+/// Why settings cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("{}: cannot be read: {error}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// The file is no such TOML.
+    #[error("{}: {error}", path.display())]
+    Parse {
+        /// The file.
+        path: PathBuf,
+        /// Where and what.
+        error: Box<toml::de::Error>,
+    },
+    /// The policy cannot be had.
+    #[error("policy: {0}")]
+    Policy(#[from] PolicyError),
+    /// Not one policy.
+    #[error("policy: expected one policy, got `{0}`")]
+    Policies(String),
+    /// The policy's rules say nothing about the market.
+    #[error("policy: `{policy}` weighs budgets, and in market `{market}` there are none")]
+    WrongMarket {
+        /// The policy.
+        policy: String,
+        /// The market.
+        market: Market,
+    },
+    /// A setting is out of its range.
+    #[error("{key}: expected {expected}, got {found}")]
+    Range {
+        /// Which setting.
+        key: &'static str,
+        /// What would do.
+        expected: &'static str,
+        /// What it is.
+        found: String,
+    },
+}
+
+impl Config {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// If it cannot be read, or says what no setting can be.
+    pub fn read(path: &Path) -> Result<Self, ConfigError> {
+        let text = fs::read_to_string(path).map_err(|error| ConfigError::Read {
+            path: path.to_owned(),
+            error,
+        })?;
+        toml::from_str(&text).map_err(|error| ConfigError::Parse {
+            path: path.to_owned(),
+            error: Box::new(error),
+        })
+    }
+
+    /// What decisions depend on.
+    ///
+    /// # Errors
+    /// The first setting that is out of its range.
+    pub fn rules(&self) -> Result<Rules, ConfigError> {
+        let market = self.market.parse().map_err(|_| ConfigError::Range {
+            key: "market",
+            expected: "none, commodity or bid",
+            found: self.market.clone(),
+        })?;
+        let mut choices = Choice::parse_list(&self.policy)?;
+        let policy = match (choices.pop(), choices.is_empty()) {
+            (Some(policy), true) => policy,
+            (Some(_) | None, _) => return Err(ConfigError::Policies(self.policy.clone())),
+        };
+        if !policy.runs_in(market) {
+            return Err(ConfigError::WrongMarket {
+                policy: policy.to_string(),
+                market,
+            });
+        }
+        Ok(Rules {
+            policy,
+            market,
+            price: positive("price_per_core_hour", self.price_per_core_hour)?,
+            default_estimate: Span::from_secs_f64(positive(
+                "default_estimate_s",
+                self.default_estimate_s,
+            )?),
+            level: self.level()?,
+        })
+    }
+
+    fn level(&self) -> Result<Probability, ConfigError> {
+        let level = Some(self.estimate_level).filter(|&level| level > 0.0 && level < 1.0);
+        level.and_then(Probability::new).ok_or(ConfigError::Range {
+            key: "estimate_level",
+            expected: "a probability above 0 and below 1",
+            found: self.estimate_level.to_string(),
+        })
+    }
+}
+
+fn positive(key: &'static str, number: f64) -> Result<f64, ConfigError> {
+    if number.is_finite() && number >= 1e-6 {
+        return Ok(number);
+    }
+    Err(ConfigError::Range {
+        key,
+        expected: "a number above 0",
+        found: number.to_string(),
+    })
+}

@@ -1,0 +1,484 @@
+//! The whole service but for its input and output: commands in, and out comes what to store, what
+//! to answer and what to have done.
+//!
+//! [`Core::step`] is all there is. It reads no clock, file or socket, so the same commands at the
+//! same instants lead to the same state and the same answers: a crash is survived by handling again
+//! what was stored, and the whole service can be simulated.
+
+mod command;
+mod jobs;
+mod outcome;
+mod prospect;
+mod rules;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use tollgate_forecast::{ClassId, Forecaster};
+use tollgate_gate::{Effect, Ending, Gate, Input, Said, Scratch, Verdict};
+use tollgate_model::{Instant, JobId, NodeId, Span};
+use tollgate_policy::{Discipline, Phase};
+
+pub use command::{AttemptKey, Command, ExitStatus, Fate, Killed, Submission};
+use jobs::Jobs;
+pub use jobs::Live;
+pub use outcome::{
+    Answer, Change, Ignored, Order, Prospect, Refusal, Reply, Source, Standing, Step,
+};
+pub use rules::Rules;
+
+/// The state of the service.
+#[derive(Debug)]
+pub struct Core {
+    rules: Rules,
+    gate: Gate,
+    jobs: Jobs,
+    forecaster: Forecaster,
+    classes: BTreeMap<(u32, String), ClassId>,
+    now: Instant,
+    effects: Vec<Effect>,
+    scratch: Scratch,
+}
+
+/// A [`Core`] on its way to a file and back. The rules are the configuration's.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Saved {
+    gate: tollgate_gate::Saved,
+    jobs: Jobs,
+    forecaster: Forecaster,
+    classes: Vec<((u32, String), ClassId)>,
+    now: Instant,
+}
+
+impl Core {
+    /// A service that has seen nothing yet.
+    pub fn new(rules: Rules) -> Self {
+        Self {
+            gate: Gate::new(rules.policy.build(rules.market), rules.market),
+            rules,
+            jobs: Jobs::default(),
+            forecaster: Forecaster::default(),
+            classes: BTreeMap::new(),
+            now: Instant::ZERO,
+            effects: Vec::new(),
+            scratch: Scratch::default(),
+        }
+    }
+
+    /// Handles commands that came in by `at`, in one go. What happened before that is never
+    /// `at`, however the clock on the wall is set.
+    pub fn step(&mut self, at: Instant, commands: &[Command]) -> Step {
+        self.now = self.now.max(at);
+        let mut step = Step::default();
+        let mut replies: Vec<Option<Reply>> = vec![None; commands.len()];
+        for reports in [true, false] {
+            for (reply, command) in replies.iter_mut().zip(commands) {
+                if command.is_report() != reports {
+                    continue;
+                }
+                *reply = Some(self.handle(command, &mut step));
+                if self.gate.discipline() == Discipline::Event {
+                    self.settle(&mut step);
+                }
+            }
+        }
+        self.settle(&mut step);
+        step.replies = replies.into_iter().flatten().collect();
+        step
+    }
+
+    /// What a job handed in at `at` would be told. Binds nothing and changes nothing.
+    pub fn quote(&mut self, at: Instant, submission: &Submission) -> Answer {
+        let at = self.now.max(at);
+        self.answer(at, submission)
+    }
+
+    /// When to step at the latest although nothing happens outside.
+    pub fn next_wake(&self) -> Option<Instant> {
+        self.gate.next_wake()
+    }
+
+    /// The last instant at which anything was handled.
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// The gate, to look into.
+    pub fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
+    /// The rules it decides by.
+    pub fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    /// A job that is not over.
+    pub fn job(&self, job: u64) -> Option<&Live> {
+        self.jobs.get(job)
+    }
+
+    /// Every job that is not over, by number.
+    pub fn jobs(&self) -> impl Iterator<Item = (u64, &Live)> {
+        self.jobs.iter()
+    }
+
+    /// Attempts that were started and have not ended, with the nodes that they have: an engine
+    /// that does not know one of them is to be told again.
+    pub fn running(&self) -> Vec<Order> {
+        let running = self.jobs.iter().filter(|(_, live)| live.runs());
+        running
+            .map(|(job, live)| self.start_order(live.attempt_key(job), live.slot))
+            .collect()
+    }
+
+    /// All that it knows, to be stored.
+    pub fn save(&mut self) -> Saved {
+        Saved {
+            gate: self.gate.save(self.now),
+            jobs: self.jobs.clone(),
+            forecaster: self.forecaster.clone(),
+            classes: self.classes.clone().into_iter().collect(),
+            now: self.now,
+        }
+    }
+
+    /// The service that was saved. The rules must be those that it was saved under.
+    pub fn restore(saved: Saved, rules: Rules) -> Self {
+        let policy = rules.policy.build(rules.market);
+        Self {
+            gate: Gate::restore(saved.gate, policy, rules.market, saved.now),
+            jobs: saved.jobs,
+            forecaster: saved.forecaster,
+            classes: saved.classes.into_iter().collect(),
+            now: saved.now,
+            ..Self::new(rules)
+        }
+    }
+
+    fn handle(&mut self, command: &Command, step: &mut Step) -> Reply {
+        let done = match command {
+            Command::Submit(submission) => return self.submit(submission, step),
+            Command::Report { attempt, fate } => self.report(*attempt, fate, step),
+            Command::Cancel { job } => self.with_slot(*job, |job| Input::Cancel { job }, step),
+            Command::Hold { job } => {
+                let done = self.with_slot(*job, |job| Input::Hold { job }, step);
+                done.inspect(|()| step.changes.push(Change::Held { job: *job }))
+            }
+            Command::Release { job } => {
+                let done = self.with_slot(*job, |job| Input::Release { job }, step);
+                done.inspect(|()| step.changes.push(Change::Queued { job: *job }))
+            }
+            &Command::WorkerUp {
+                worker,
+                epoch,
+                nodes,
+            } => self.input(
+                Input::WorkerUp {
+                    worker,
+                    epoch,
+                    nodes,
+                },
+                step,
+            ),
+            &Command::WorkerGone { worker, epoch } => {
+                self.input(Input::WorkerGone { worker, epoch }, step)
+            }
+            Command::Tick => self.input(Input::Tick, step),
+        };
+        match done {
+            Ok(()) => Reply::Done,
+            Err(ignored) => Reply::Ignored(ignored),
+        }
+    }
+
+    fn submit(&mut self, submission: &Submission, step: &mut Step) -> Reply {
+        let answer = self.answer(self.now, submission);
+        let job = self.jobs.next_number();
+        step.changes.push(Change::Submitted {
+            job,
+            submission: submission.clone(),
+            answer: answer.clone(),
+        });
+        if !matches!(answer.standing, Standing::Rejected(_)) {
+            self.let_in(job, submission, &answer, step);
+        }
+        Reply::Submitted { job, answer }
+    }
+
+    /// Hands a job to the gate that is not going to reject it: nothing happened since it said so.
+    fn let_in(&mut self, job: u64, submission: &Submission, answer: &Answer, step: &mut Step) {
+        let class = self.class_of(submission);
+        let asked = rules::asked(class, submission);
+        let live = Live::new(
+            submission,
+            asked,
+            self.forecaster.forecast(&asked),
+            answer.spec,
+        );
+        let input = Input::Submitted {
+            spec: self.rules.for_policy(&answer.spec),
+            retry: submission.retry,
+            forecast: None,
+        };
+        let answered = self.gate.handle(self.now, input, &mut self.effects);
+        let Ok(tollgate_gate::Answer::Job(slot)) = answered else {
+            unreachable!("the job was probed just now: {answered:?}");
+        };
+        self.jobs.insert(job, slot, live);
+        self.carry_out(step);
+    }
+
+    fn class_of(&mut self, submission: &Submission) -> ClassId {
+        let next = ClassId(self.classes.len() as u32);
+        let key = (submission.user, submission.name.clone());
+        *self.classes.entry(key).or_insert(next)
+    }
+
+    fn report(&mut self, key: AttemptKey, fate: &Fate, step: &mut Step) -> Result<(), Ignored> {
+        let live = self.jobs.get(key.job).filter(|live| live.is_at(key));
+        let live = live.ok_or(Ignored::Gate(tollgate_gate::Ignored::StaleAttempt))?;
+        let (job, attempt) = (live.slot, live.gate_attempt);
+        step.changes.push(Change::Fate {
+            attempt: key,
+            fate: fate.clone(),
+        });
+        match *fate {
+            Fate::Started { .. } => Ok(()),
+            Fate::Ended { wall, .. } => {
+                self.learn(key.job, wall);
+                self.input(Input::Ended { job, attempt }, step)
+            }
+            Fate::Lost { .. } => self.input(Input::Evicted { job, attempt }, step),
+        }
+    }
+
+    /// A job that its user took back says nothing about how long such jobs take.
+    fn learn(&mut self, job: u64, runtime: Span) {
+        let Some(live) = self.jobs.get(job) else {
+            return;
+        };
+        if self.gate.view(self.now).job(live.slot).cancelling {
+            return;
+        }
+        let record = tollgate_forecast::Record {
+            job: live.asked(),
+            submit: live.spec.submit,
+            finish: self.now,
+            runtime,
+        };
+        // One that never ran teaches nothing, and that is no error here.
+        let _ = self.forecaster.learn(&record, &live.forecast);
+    }
+
+    fn with_slot(
+        &mut self,
+        job: u64,
+        input: impl Fn(JobId) -> Input,
+        step: &mut Step,
+    ) -> Result<(), Ignored> {
+        let live = self.jobs.get(job).ok_or(Ignored::UnknownJob)?;
+        self.input(input(live.slot), step)
+    }
+
+    fn input(&mut self, input: Input, step: &mut Step) -> Result<(), Ignored> {
+        let answer = self.gate.handle(self.now, input, &mut self.effects);
+        self.carry_out(step);
+        answer.map(|_| ()).map_err(Ignored::Gate)
+    }
+
+    fn settle(&mut self, step: &mut Step) {
+        self.gate.settle(self.now, &mut self.effects);
+        self.carry_out(step);
+    }
+
+    fn carry_out(&mut self, step: &mut Step) {
+        let mut effects = std::mem::take(&mut self.effects);
+        for effect in effects.drain(..) {
+            self.carry_out_one(effect, step);
+        }
+        self.effects = effects;
+    }
+
+    fn carry_out_one(&mut self, effect: Effect, step: &mut Step) {
+        match effect {
+            Effect::Verdict { job: slot, said } => self.tell(slot, said, step),
+            Effect::Start { job: slot, attempt } => {
+                let Some((job, live)) = self.jobs.at_mut(slot) else {
+                    return;
+                };
+                live.start(attempt, self.now);
+                let key = live.attempt_key(job);
+                step.changes.push(Change::Started { attempt: key });
+                step.orders.push(self.start_order(key, slot));
+            }
+            Effect::SharesChanged { node } => self.set_shares(node, step),
+            Effect::Kill { job: slot, .. } => {
+                if let Some((job, live)) = self.jobs.at(slot) {
+                    let attempt = live.attempt_key(job);
+                    step.orders.push(Order::Kill { attempt });
+                }
+            }
+            Effect::Book {
+                job: slot,
+                entry,
+                amount,
+            } => {
+                if let Some((job, live)) = self.jobs.at(slot) {
+                    step.changes.push(Change::Booked {
+                        attempt: live.attempt_key(job),
+                        user: live.user,
+                        entry,
+                        amount: self.rules.for_user(live.spec.procs, amount),
+                    });
+                }
+            }
+            Effect::Over { job: slot, ending } => self.conclude(slot, ending, step),
+        }
+    }
+
+    /// What a job is told at its submission is in its answer already.
+    fn tell(&mut self, slot: JobId, said: Said, step: &mut Step) {
+        let Some((job, live)) = self.jobs.at(slot) else {
+            return;
+        };
+        match said {
+            Said::Accepted { price } => {
+                let price = self.rules.for_user(live.spec.procs, price);
+                step.changes.push(Change::Accepted { job, price });
+            }
+            Said::Queued => step.changes.push(Change::Queued { job }),
+            Said::Rejected(reason) => {
+                step.changes.push(Change::Rejected { job, reason });
+                self.jobs.remove(slot);
+            }
+        }
+        if said == Said::Queued
+            && let Some((_, live)) = self.jobs.at_mut(slot)
+        {
+            live.stop();
+        }
+    }
+
+    fn conclude(&mut self, slot: JobId, ending: Ending, step: &mut Step) {
+        if let Some(job) = self.jobs.remove(slot) {
+            step.changes.push(Change::Over { job, ending });
+        }
+    }
+
+    fn start_order(&self, attempt: AttemptKey, slot: JobId) -> Order {
+        let view = self.gate.view(self.now);
+        let placement = view.job(slot).placement();
+        let nodes: Vec<NodeId> = placement.iter().flat_map(|range| range.nodes()).collect();
+        let exclusive = !nodes.iter().any(|&node| view.shares(slot, node));
+        Order::Start {
+            attempt,
+            nodes,
+            exclusive,
+        }
+    }
+
+    /// The rates of the tasks of a node have changed. A job that runs on several nodes progresses
+    /// as one process, at the mean of its rates.
+    fn set_shares(&self, node: NodeId, step: &mut Step) {
+        let view = self.gate.view(self.now);
+        for task in view.node(node).tasks() {
+            let Some((job, live)) = self.jobs.at(task.job) else {
+                continue;
+            };
+            let placement = view.job(task.job).placement();
+            let nodes = placement.iter().flat_map(|range| range.nodes());
+            let (mut sum, mut n) = (0.0, 0_u32);
+            for node in nodes {
+                let tasks = view.node(node).tasks().iter();
+                let rate = tasks.filter(|other| other.job == task.job).map(|t| t.rate);
+                sum += rate.sum::<f64>();
+                n += 1;
+            }
+            let attempt = live.attempt_key(job);
+            let rate = sum / f64::from(n.max(1));
+            step.orders.push(Order::SetShare { attempt, rate });
+        }
+    }
+
+    /// What a job would be told at `at`: by the policy's probe, then by how sure it is.
+    fn answer(&mut self, at: Instant, submission: &Submission) -> Answer {
+        let asked = self.asked(submission);
+        let forecast = self.forecaster.forecast(&asked);
+        let (estimate, source) = self.rules.estimate(submission, &forecast);
+        let spec = rules::spec(submission, estimate, at);
+        let standing = self.standing(at, submission, &spec);
+        let mut answer = Answer {
+            standing,
+            spec,
+            source,
+            prospect: None,
+        };
+        if matches!(answer.standing, Standing::Rejected(_)) {
+            return answer;
+        }
+        let distribution = forecast.distribution();
+        answer.prospect = self.prospect(at, submission.retry, &spec, &distribution);
+        let probability = answer.prospect.and_then(|prospect| prospect.probability);
+        if let (Some(least), Some(probability)) = (submission.confidence, probability)
+            && probability.as_f64() * 1e6 < f64::from(least)
+        {
+            answer.standing = Standing::Rejected(vec![Refusal::Confidence { probability }]);
+        }
+        answer
+    }
+
+    fn asked(&self, submission: &Submission) -> tollgate_forecast::Job {
+        let key = (submission.user, submission.name.clone());
+        // A class that nobody knows is forecast from the whole site.
+        let unknown = ClassId(u32::MAX);
+        let class = self.classes.get(&key).copied().unwrap_or(unknown);
+        rules::asked(class, submission)
+    }
+
+    fn standing(
+        &mut self,
+        at: Instant,
+        submission: &Submission,
+        spec: &tollgate_model::JobSpec,
+    ) -> Standing {
+        if submission.procs == 0 || spec.estimate <= Span::ZERO {
+            return Standing::Rejected(vec![Refusal::Malformed]);
+        }
+        let priced = self.rules.for_policy(spec);
+        match self.gate.quote(at, &priced, None, &mut self.scratch) {
+            Verdict::Reject(reason) => Standing::Rejected(vec![Refusal::Policy(reason)]),
+            Verdict::Queue => Standing::Queued,
+            Verdict::Promise { price } | Verdict::Run { price } => Standing::Accepted {
+                price: self.rules.for_user(spec.procs, price),
+            },
+        }
+    }
+
+    /// Whether everything is as it must be.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, in words.
+    pub fn check(&self) -> Result<(), tollgate_gate::Violation> {
+        self.gate.check(self.now)?;
+        let view = self.gate.view(self.now);
+        let known = self.jobs.iter().count();
+        let there = view.jobs().count();
+        if known != there {
+            return Err(tollgate_gate::Violation(format!(
+                "the gate has {there} jobs, the service {known}"
+            )));
+        }
+        for (number, live) in self.jobs.iter() {
+            let job = view.job(live.slot);
+            if (job.phase == Phase::Running) != live.runs() {
+                return Err(tollgate_gate::Violation(format!(
+                    "job {number} is {:?}, and the service says that it runs: {}",
+                    job.phase,
+                    live.runs()
+                )));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,244 @@
+//! What the core answers, what it wants stored, and what it wants done.
+
+use std::fmt;
+
+use tollgate_gate::{Ending, Entry};
+use tollgate_model::{Credits, Instant, JobSpec, NodeId, Probability, Reason};
+
+use super::command::{AttemptKey, Fate, Submission};
+
+/// All that follows from one step: to be stored in one transaction, and only then said and done.
+#[derive(Clone, Debug, Default)]
+pub struct Step {
+    /// One a command, in the order of the commands.
+    pub replies: Vec<Reply>,
+    /// What has changed for those who ask the store.
+    pub changes: Vec<Change>,
+    /// What the engine is to do.
+    pub orders: Vec<Order>,
+}
+
+/// What a command is answered.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reply {
+    /// A job was handed in; it was given this number.
+    Submitted {
+        /// Its public number.
+        job: u64,
+        /// What it is told.
+        answer: Answer,
+    },
+    /// It is done.
+    Done,
+    /// It changed nothing.
+    Ignored(Ignored),
+}
+
+/// Why a command changed nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Ignored {
+    /// No such job is known, or it is over.
+    #[error("there is no such job, or it is over")]
+    UnknownJob,
+    /// The job is not in a state that allows it.
+    #[error("{0}")]
+    Gate(#[from] tollgate_gate::Ignored),
+}
+
+/// What a job is told when it is handed in, or would be told.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// Whether it is let in.
+    pub standing: Standing,
+    /// What was decided on.
+    pub spec: JobSpec,
+    /// Where its estimate comes from.
+    pub source: Source,
+    /// What is to be expected of it, if it was not rejected and could be found out.
+    pub prospect: Option<Prospect>,
+}
+
+/// Where a job stands after it was handed in.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Standing {
+    /// Let in.
+    Accepted {
+        /// The most it will cost.
+        price: Credits,
+    },
+    /// It waits; whether it is let in is decided at its start.
+    Queued,
+    /// Kept out, for these reasons.
+    Rejected(Vec<Refusal>),
+}
+
+/// Why a job is kept out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Refusal {
+    /// By the policy.
+    Policy(Reason),
+    /// It is less sure to keep its deadline than its user wants.
+    Confidence {
+        /// How sure.
+        probability: Probability,
+    },
+    /// It asks for no processor, or for no time.
+    Malformed,
+}
+
+/// Where an estimate comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Its user.
+    User,
+    /// Jobs that were like it.
+    Class,
+    /// The site's setting: nothing is known of such jobs.
+    Default,
+}
+
+/// What is to be expected of a job.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Prospect {
+    /// When it starts.
+    pub start: Instant,
+    /// When it finishes.
+    pub finish: Instant,
+    /// It finishes before this with a probability of one tenth.
+    pub earliest: Instant,
+    /// It finishes after this with a probability of one tenth.
+    pub latest: Instant,
+    /// How sure it is to keep its deadline, if it has one.
+    pub probability: Option<Probability>,
+}
+
+/// What has changed for those who ask the store.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
+    /// A job was handed in.
+    Submitted {
+        /// Its public number.
+        job: u64,
+        /// As it was handed in.
+        submission: Submission,
+        /// What it was told.
+        answer: Answer,
+    },
+    /// A queued job was let in.
+    Accepted {
+        /// Which one.
+        job: u64,
+        /// At this price.
+        price: Credits,
+    },
+    /// A job that had waited was kept out.
+    Rejected {
+        /// Which one.
+        job: u64,
+        /// Why.
+        reason: Reason,
+    },
+    /// A job waits again, or still.
+    Queued {
+        /// Which one.
+        job: u64,
+    },
+    /// A job is held back.
+    Held {
+        /// Which one.
+        job: u64,
+    },
+    /// An attempt is to run.
+    Started {
+        /// Which one.
+        attempt: AttemptKey,
+    },
+    /// The engine said what became of an attempt.
+    Fate {
+        /// Which one.
+        attempt: AttemptKey,
+        /// What became of it.
+        fate: Fate,
+    },
+    /// Money changed hands.
+    Booked {
+        /// For which attempt.
+        attempt: AttemptKey,
+        /// Whose job it is.
+        user: u32,
+        /// What for.
+        entry: Entry,
+        /// How much the provider gets.
+        amount: Credits,
+    },
+    /// A job is over.
+    Over {
+        /// Which one.
+        job: u64,
+        /// How it ended.
+        ending: Ending,
+    },
+}
+
+/// What the engine is to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Order {
+    /// Run an attempt.
+    Start {
+        /// Which one.
+        attempt: AttemptKey,
+        /// On these nodes, ascending.
+        nodes: Vec<NodeId>,
+        /// Whether it has its nodes to itself.
+        exclusive: bool,
+    },
+    /// Let an attempt progress at another rate.
+    SetShare {
+        /// Which one.
+        attempt: AttemptKey,
+        /// The part of each of its nodes that it gets, on the average; above 0, at most 1.
+        rate: f64,
+    },
+    /// End an attempt.
+    Kill {
+        /// Which one.
+        attempt: AttemptKey,
+    },
+}
+
+impl Source {
+    /// The key in JSON.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Class => "class",
+            Self::Default => "default",
+        }
+    }
+}
+
+impl Refusal {
+    /// The key in JSON.
+    pub const fn key(&self) -> &'static str {
+        match self {
+            Self::Policy(reason) => reason.key(),
+            Self::Confidence { .. } => "confidence",
+            Self::Malformed => "malformed",
+        }
+    }
+}
+
+/// In words, to stand after "rejected:".
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Policy(reason) => reason.fmt(f),
+            Self::Confidence { probability } => write!(
+                f,
+                "it is sure to keep its deadline with a probability of {:.3} only",
+                probability.as_f64()
+            ),
+            Self::Malformed => f.write_str("it asks for no processor, or for no time"),
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! The one thread that owns the gate, the store and the engine.
+//!
+//! Whatever has come in meanwhile is handled in one step; what follows from it is committed in
+//! one transaction; and only then is anybody answered and anything started. If the commit fails,
+//! what was decided is forgotten, and the state is recovered from the store.
+
+mod ask;
+mod turn;
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use tollgate_engine::Engine;
+use tollgate_model::Instant;
+
+pub use ask::{Ask, Census, Failed, Reply, Story, Verdict};
+pub use turn::{Clock, Keeper, StartError};
+
+/// The most requests that are handled in one step: one transaction holds them all.
+const MOST_AT_ONCE: usize = 1_000;
+/// How long to sleep at most although nothing is due: clocks can be set.
+const LONGEST_SLEEP: Duration = Duration::from_secs(60);
+
+/// A way to ask the keeper. Clones ask the same one.
+#[derive(Clone, Debug)]
+pub struct Door(Sender<Ask>);
+
+impl Door {
+    /// Puts something before the keeper; it is answered through what is in it. Nothing happens if
+    /// the keeper has stopped: then the answer never comes, and waiting for it ends.
+    pub fn ask(&self, ask: Ask) {
+        let _ = self.0.send(ask);
+    }
+}
+
+/// Starts the thread.
+///
+/// # Errors
+/// If the engine cannot be asked what there is, or the store cannot be written.
+pub fn start<E: Engine + 'static>(
+    mut keeper: Keeper<E>,
+) -> Result<(Door, JoinHandle<()>), StartError> {
+    let (sender, asks) = channel();
+    let wake = sender.clone();
+    keeper.on_report(Arc::new(move || {
+        let _ = wake.send(Ask::Wake);
+    }));
+    keeper.begin()?;
+    let thread = std::thread::Builder::new()
+        .name("keeper".to_owned())
+        .spawn(move || run(keeper, &asks))
+        .map_err(StartError::Thread)?;
+    Ok((Door(sender), thread))
+}
+
+fn run<E: Engine>(mut keeper: Keeper<E>, asks: &Receiver<Ask>) {
+    loop {
+        let first = match asks.recv_timeout(sleep(&mut keeper)) {
+            Ok(ask) => Some(ask),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => return,
+        };
+        let more = std::iter::from_fn(|| asks.try_recv().ok());
+        let asked: Vec<Ask> = first.into_iter().chain(more).take(MOST_AT_ONCE).collect();
+        let stop = asked.iter().any(|ask| matches!(ask, Ask::Stop));
+        keeper.turn(asked);
+        if stop {
+            keeper.rest();
+            return;
+        }
+    }
+}
+
+fn sleep<E: Engine>(keeper: &mut Keeper<E>) -> Duration {
+    let now = keeper.now();
+    let until = keeper.next_wake().map(|at: Instant| at.since(now));
+    until.map_or(LONGEST_SLEEP, |span| {
+        // A wake is rounded up: to be early would be to spin.
+        let micros = u64::try_from(span.as_micros()).unwrap_or(0);
+        Duration::from_micros(micros).min(LONGEST_SLEEP)
+    })
+}

@@ -1,0 +1,129 @@
+//! What the keeper is asked, and how it answers.
+
+use tokio::sync::oneshot;
+use tollgate_model::Instant;
+
+use crate::core::{Answer, Command, Ignored, Prospect, Submission};
+use crate::store::{Program, StoreError};
+
+/// Where an answer goes. Nobody need be there any more.
+pub type Reply<T> = oneshot::Sender<Result<T, Failed>>;
+
+/// Something to be answered or done.
+#[derive(Debug)]
+pub enum Ask {
+    /// A job is handed in.
+    Submit {
+        /// What decisions depend on.
+        submission: Submission,
+        /// What it runs.
+        program: Box<Program>,
+        /// Its number and what it is told.
+        reply: Reply<Verdict>,
+    },
+    /// What would a job be told?
+    Quote {
+        /// What decisions depend on.
+        submission: Submission,
+        /// What it would be told.
+        reply: Reply<Answer>,
+    },
+    /// A user wants something done with a job: cancelled, held, released.
+    Act {
+        /// Whose the job must be; none for an operator.
+        user: Option<u32>,
+        /// What is to be done.
+        command: Command,
+        /// That it is.
+        reply: Reply<()>,
+    },
+    /// How do things stand?
+    Census {
+        /// So.
+        reply: Reply<Census>,
+    },
+    /// What will become of a job that is not over?
+    Explain {
+        /// Which one.
+        job: u64,
+        /// Its story; none if it is over, or there is no such job.
+        reply: Reply<Option<Story>>,
+    },
+    /// Tell me when a job is over, or, with `decided`, let in or kept out.
+    Wait {
+        /// Which one.
+        job: u64,
+        /// At once if it is so already, or there is no such job.
+        reply: Reply<()>,
+        /// Whether to be let in is enough.
+        decided: bool,
+    },
+    /// The engine may have something to report.
+    Wake,
+    /// Stop.
+    Stop,
+}
+
+/// A job's number and what it is told.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verdict {
+    /// Its number.
+    pub job: u64,
+    /// What it is told.
+    pub answer: Answer,
+}
+
+/// How things stand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Census {
+    /// When this was so.
+    pub now: Instant,
+    /// Nodes that are there.
+    pub nodes: u32,
+    /// Those of them that nothing runs on.
+    pub idle: u32,
+    /// Jobs that wait.
+    pub queued: u32,
+    /// Jobs that are held back.
+    pub held: u32,
+    /// Jobs that run.
+    pub running: u32,
+}
+
+/// How a job stands that is not over, and what is to be expected of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Story {
+    /// When this was so.
+    pub now: Instant,
+    /// How many jobs that wait were handed in before it.
+    pub ahead: u32,
+    /// Processors that are idle.
+    pub idle: u32,
+    /// For when processors are reserved for it.
+    pub reserved: Option<Instant>,
+    /// When it starts and ends and how sure that is.
+    pub prospect: Option<Prospect>,
+}
+
+/// Why something was not done.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Failed {
+    /// It changes nothing.
+    #[error(transparent)]
+    Ignored(#[from] Ignored),
+    /// There is no room on the disk.
+    #[error("the disk of the service is full: nothing new is taken in")]
+    Full,
+    /// What was decided could not be written down, so it was not decided.
+    #[error("the service cannot write to its store: {0}")]
+    Store(String),
+}
+
+impl From<&StoreError> for Failed {
+    fn from(error: &StoreError) -> Self {
+        if error.is_full() {
+            return Self::Full;
+        }
+        Self::Store(error.to_string())
+    }
+}

@@ -1,0 +1,524 @@
+//! One turn of the keeper: everything that came in meanwhile.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tollgate_engine::{Engine, EngineError, KillReason, Launch, Limits, Report, Wake};
+use tollgate_gate::WorkerId;
+use tollgate_model::{Instant, NodeId, Span};
+use tollgate_policy::Phase;
+
+use super::ask::{Ask, Census, Failed, Reply, Story, Verdict};
+use crate::core::{AttemptKey, Change, Command, Core, Order, Reply as Said, Rules, Step};
+use crate::engine_words;
+use crate::store::{Batch, Program, Store, StoreError};
+
+/// The engine of this machine, as the gate knows it.
+const LOCAL: WorkerId = WorkerId(0);
+/// How many batches a recovery handles again at most, more or less.
+const BATCHES_A_SNAPSHOT: u32 = 2_000;
+/// How long to wait before something is tried again that failed.
+const BACK_OFF: Span = Span::from_secs(1);
+
+/// Tells the time; it may go back, and is then taken to stand still.
+pub type Clock = Box<dyn FnMut() -> Instant + Send>;
+
+/// What owns gate, store and engine.
+pub struct Keeper<E> {
+    core: Core,
+    store: Store,
+    engine: E,
+    clock: Clock,
+    /// Who waits for a job to be over, or to be decided about.
+    waiting: BTreeMap<u64, Vec<Waiter>>,
+    /// What the engine said and the store does not know yet.
+    reports: Vec<Report>,
+    /// What the engine has not been told yet: it could not be reached.
+    orders: Vec<Order>,
+    /// When to try again what failed.
+    retry: Option<Instant>,
+}
+
+#[derive(Debug)]
+struct Waiter {
+    reply: Reply<()>,
+    decided: bool,
+}
+
+/// Why the keeper cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The store cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The engine cannot be used.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// There is no thread to be had.
+    #[error("no thread can be started: {0}")]
+    Thread(io::Error),
+}
+
+/// Who is answered once a step is committed.
+enum Asker {
+    Submitted(Reply<Verdict>),
+    Acted(Reply<()>),
+    Nobody,
+}
+
+impl<E: Engine> Keeper<E> {
+    /// Takes up where the store left off.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn new(
+        mut store: Store,
+        engine: E,
+        rules: &Rules,
+        clock: Clock,
+    ) -> Result<Self, StoreError> {
+        Ok(Self {
+            core: store.recover(rules)?,
+            store,
+            engine,
+            clock,
+            waiting: BTreeMap::new(),
+            reports: Vec::new(),
+            orders: Vec::new(),
+            retry: None,
+        })
+    }
+
+    /// The state, to look into.
+    pub fn core(&self) -> &Core {
+        &self.core
+    }
+
+    /// The present instant: never before what was handled last.
+    pub fn now(&mut self) -> Instant {
+        (self.clock)().max(self.core.now())
+    }
+
+    /// When to turn at the latest although nobody asks.
+    pub fn next_wake(&self) -> Option<Instant> {
+        self.core.next_wake().into_iter().chain(self.retry).min()
+    }
+
+    pub(super) fn on_report(&mut self, wake: Wake) {
+        self.engine.on_report(wake);
+    }
+
+    /// Brings gate and engine together: the machine's nodes are offered, what is to run and the
+    /// engine does not know is handed in again, and what it runs and nobody wants is ended.
+    ///
+    /// # Errors
+    /// If the engine cannot be asked, or the store cannot be written.
+    pub fn begin(&mut self) -> Result<(), StartError> {
+        let nodes = self.engine.capacity()?.nodes;
+        let known = self.core.gate().worker(LOCAL);
+        let mut commands = Vec::new();
+        if let Some(life) = known.filter(|life| life.up && life.nodes.len != nodes) {
+            let epoch = life.epoch;
+            commands.push(Command::WorkerGone {
+                worker: LOCAL,
+                epoch,
+            });
+        }
+        if known.is_none_or(|life| !life.up || life.nodes.len != nodes) {
+            commands.push(Command::WorkerUp {
+                worker: LOCAL,
+                epoch: known.map_or(1, |life| life.epoch + 1),
+                nodes,
+            });
+        }
+        if !commands.is_empty() {
+            let step = self.commit(&commands, &[])?;
+            self.orders.extend(step.orders);
+        }
+        self.reconcile()?;
+        Ok(())
+    }
+
+    fn reconcile(&mut self) -> Result<(), EngineError> {
+        let wanted = self.core.running();
+        let is_wanted = |attempt: AttemptKey| {
+            wanted.iter().any(|order| match order {
+                Order::Start { attempt: key, .. } => *key == attempt,
+                Order::SetShare { .. } | Order::Kill { .. } => false,
+            })
+        };
+        let strays: Vec<Order> = self
+            .engine
+            .running()?
+            .into_iter()
+            .map(|running| engine_words::key_of(running.attempt))
+            .filter(|&attempt| !is_wanted(attempt))
+            .map(|attempt| Order::Kill { attempt })
+            .collect();
+        self.orders.extend(wanted);
+        self.orders.extend(strays);
+        self.carry_out();
+        Ok(())
+    }
+
+    /// Handles what came in, commits what follows, and then answers and acts.
+    pub fn turn(&mut self, asks: Vec<Ask>) {
+        let now = self.now();
+        if self.retry.is_some_and(|at| at <= now) {
+            self.retry = None;
+        }
+        self.poll();
+        let mut commands = Vec::new();
+        let mut askers = Vec::new();
+        let mut programs = Vec::new();
+        for report in &self.reports {
+            commands.push(engine_words::command(report));
+            askers.push(Asker::Nobody);
+        }
+        if self.core.next_wake().is_some_and(|at| at <= now) {
+            commands.push(Command::Tick);
+            askers.push(Asker::Nobody);
+        }
+        let mut later = Vec::new();
+        for ask in asks {
+            match ask {
+                Ask::Submit {
+                    submission,
+                    program,
+                    reply,
+                } => {
+                    commands.push(Command::Submit(submission));
+                    programs.push(*program);
+                    askers.push(Asker::Submitted(reply));
+                }
+                Ask::Act {
+                    user,
+                    command,
+                    reply,
+                } => match self.may(user, &command) {
+                    Ok(()) => {
+                        commands.push(command);
+                        askers.push(Asker::Acted(reply));
+                    }
+                    Err(failed) => drop(reply.send(Err(failed))),
+                },
+                Ask::Quote { .. }
+                | Ask::Census { .. }
+                | Ask::Explain { .. }
+                | Ask::Wait { .. }
+                | Ask::Wake
+                | Ask::Stop => later.push(ask),
+            }
+        }
+        if !commands.is_empty() {
+            self.act(&commands, &programs, askers);
+        }
+        if self.retry.is_none() {
+            self.carry_out();
+        }
+        for ask in later {
+            self.look(ask);
+        }
+        if self.store.since_snapshot() >= BATCHES_A_SNAPSHOT {
+            self.rest();
+        }
+    }
+
+    /// Writes down the state, so that the next start need not handle again what led to it. If that
+    /// fails nothing is lost: the start takes longer.
+    pub fn rest(&mut self) {
+        if let Err(error) = self.store.save(&mut self.core) {
+            self.complain(&error);
+        }
+    }
+
+    /// A job of somebody else is answered as one that is not there.
+    fn may(&self, user: Option<u32>, command: &Command) -> Result<(), Failed> {
+        let (Command::Cancel { job } | Command::Hold { job } | Command::Release { job }) = command
+        else {
+            return Ok(());
+        };
+        let live = self.core.job(*job);
+        let own = live.is_some_and(|live| user.is_none_or(|user| live.user == user));
+        if own {
+            Ok(())
+        } else {
+            Err(Failed::Ignored(crate::core::Ignored::UnknownJob))
+        }
+    }
+
+    fn poll(&mut self) {
+        match self.engine.poll(Duration::ZERO) {
+            Ok(reports) => self.reports.extend(reports),
+            Err(error) => self.complain(&error),
+        }
+    }
+
+    fn act(&mut self, commands: &[Command], programs: &[Program], askers: Vec<Asker>) {
+        match self.commit(commands, programs) {
+            Ok(step) => {
+                self.answer(&step, askers);
+                self.tell_waiting(&step.changes);
+                self.orders.extend(step.orders);
+                self.acknowledge();
+            }
+            Err(error) => {
+                self.complain(&error);
+                self.refuse(&error, askers);
+            }
+        }
+    }
+
+    /// What was decided and not written was not decided: the state is what the store says.
+    fn commit(&mut self, commands: &[Command], programs: &[Program]) -> Result<Step, StoreError> {
+        let at = self.now();
+        let step = self.core.step(at, commands);
+        let batch = Batch {
+            at,
+            commands,
+            changes: &step.changes,
+            programs,
+        };
+        if let Err(error) = self.store.commit(&batch) {
+            let rules = self.core.rules().clone();
+            self.core = self.store.recover(&rules)?;
+            return Err(error);
+        }
+        Ok(step)
+    }
+
+    fn answer(&mut self, step: &Step, askers: Vec<Asker>) {
+        for (asker, reply) in askers.into_iter().zip(&step.replies) {
+            match (asker, reply) {
+                (Asker::Submitted(to), Said::Submitted { job, answer }) => {
+                    let (job, answer) = (*job, answer.clone());
+                    let _ = to.send(Ok(Verdict { job, answer }));
+                }
+                (Asker::Acted(to), Said::Done) => drop(to.send(Ok(()))),
+                (Asker::Acted(to), Said::Ignored(ignored)) => {
+                    let _ = to.send(Err(Failed::Ignored(*ignored)));
+                }
+                (Asker::Nobody, _) => {}
+                (Asker::Submitted(_), Said::Done | Said::Ignored(_))
+                | (Asker::Acted(_), Said::Submitted { .. }) => {
+                    unreachable!("a reply that does not fit its command: {reply:?}")
+                }
+            }
+        }
+    }
+
+    fn refuse(&mut self, error: &StoreError, askers: Vec<Asker>) {
+        for asker in askers {
+            let failed = Failed::from(error);
+            match asker {
+                Asker::Submitted(to) => drop(to.send(Err(failed))),
+                Asker::Acted(to) => drop(to.send(Err(failed))),
+                Asker::Nobody => {}
+            }
+        }
+    }
+
+    fn tell_waiting(&mut self, changes: &[Change]) {
+        for change in changes {
+            let (job, over) = match change {
+                Change::Over { job, .. } | Change::Rejected { job, .. } => (*job, true),
+                Change::Accepted { job, .. } => (*job, false),
+                Change::Submitted { .. }
+                | Change::Queued { .. }
+                | Change::Held { .. }
+                | Change::Started { .. }
+                | Change::Fate { .. }
+                | Change::Booked { .. } => continue,
+            };
+            let waiting = self.waiting.remove(&job).unwrap_or_default();
+            let (told, still): (Vec<_>, Vec<_>) = waiting
+                .into_iter()
+                .partition(|waiter| over || waiter.decided);
+            for waiter in told {
+                let _ = waiter.reply.send(Ok(()));
+            }
+            if !still.is_empty() {
+                self.waiting.insert(job, still);
+            }
+        }
+    }
+
+    /// The ends of attempts are on disk: the engine may forget them.
+    fn acknowledge(&mut self) {
+        let ended: Vec<_> = std::mem::take(&mut self.reports)
+            .into_iter()
+            .filter(engine_words::is_end)
+            .map(|report| report.attempt)
+            .collect();
+        if !ended.is_empty()
+            && let Err(error) = self.engine.acknowledge(&ended)
+        {
+            self.complain(&error);
+        }
+    }
+
+    /// Tells the engine what is to be done. What it cannot be told now, it is told later; what no
+    /// engine could start has ended.
+    fn carry_out(&mut self) {
+        let orders = std::mem::take(&mut self.orders);
+        if orders.is_empty() {
+            return;
+        }
+        let mut launches = Vec::new();
+        let mut shares = BTreeMap::new();
+        let mut kills = Vec::new();
+        for order in &orders {
+            match order {
+                Order::Start { attempt, nodes, .. } => {
+                    launches.extend(self.launch(*attempt, nodes));
+                }
+                Order::SetShare { attempt, rate } => {
+                    shares.insert(engine_words::key(*attempt), rate.max(f64::MIN_POSITIVE));
+                }
+                Order::Kill { attempt } => kills.push(engine_words::key(*attempt)),
+            }
+        }
+        for launch in &mut launches {
+            if let Some(share) = shares.remove(&launch.attempt) {
+                launch.share = share;
+            }
+        }
+        let shares: Vec<_> = shares.into_iter().collect();
+        let done = start_all(&mut self.engine, &launches)
+            .and_then(|()| when(!shares.is_empty(), || self.engine.set_shares(&shares)))
+            .and_then(|()| {
+                when(!kills.is_empty(), || {
+                    self.engine.kill(&kills, KillReason::Cancelled)
+                })
+            });
+        if let Err(error) = done {
+            self.complain(&error);
+            self.orders = orders;
+        }
+    }
+
+    fn launch(&self, attempt: AttemptKey, nodes: &[NodeId]) -> Option<Launch> {
+        let program = match self.store.program(attempt.job) {
+            Ok(program) => program?,
+            Err(error) => {
+                eprintln!("tollgate: {error}");
+                return None;
+            }
+        };
+        let live = self.core.job(attempt.job)?;
+        let user = engine_words::user(live.user);
+        Some(Launch {
+            attempt: engine_words::key(attempt),
+            nodes: nodes.to_vec(),
+            argv: program.argv.into_iter().map(OsString::from).collect(),
+            env: pairs(program.env),
+            dir: PathBuf::from(program.dir),
+            output: program.output.map(|name| output(&name, attempt)),
+            user,
+            umask: program.umask,
+            limits: Limits {
+                wall: None,
+                memory: program.memory,
+            },
+            share: 1.0,
+        })
+    }
+
+    fn look(&mut self, ask: Ask) {
+        match ask {
+            Ask::Quote { submission, reply } => {
+                let at = self.now();
+                let _ = reply.send(Ok(self.core.quote(at, &submission)));
+            }
+            Ask::Census { reply } => {
+                let census = self.census();
+                let _ = reply.send(Ok(census));
+            }
+            Ask::Explain { job, reply } => {
+                let story = self.story(job);
+                let _ = reply.send(Ok(story));
+            }
+            Ask::Wait {
+                job,
+                reply,
+                decided,
+            } => self.wait(job, reply, decided),
+            Ask::Submit { .. } | Ask::Act { .. } | Ask::Wake | Ask::Stop => {}
+        }
+    }
+
+    fn wait(&mut self, job: u64, reply: Reply<()>, decided: bool) {
+        let live = self.core.job(job);
+        let view = self.core.gate().view(self.core.now());
+        let known = live.map(|live| view.job(live.slot).accepted.is_some());
+        match known {
+            None => drop(reply.send(Ok(()))),
+            Some(true) if decided => drop(reply.send(Ok(()))),
+            Some(_) => {
+                let waiting = self.waiting.entry(job).or_default();
+                waiting.retain(|waiter| !waiter.reply.is_closed());
+                waiting.push(Waiter { reply, decided });
+            }
+        }
+    }
+
+    fn census(&mut self) -> Census {
+        let now = self.now();
+        let view = self.core.gate().view(now);
+        let count = |phase| view.jobs().filter(|(_, job)| job.phase == phase).count() as u32;
+        let nodes = (0..view.n_nodes()).filter(|&node| view.is_up(NodeId(node)));
+        Census {
+            now,
+            nodes: nodes.count() as u32,
+            idle: view.n_idle(),
+            queued: count(Phase::Queued),
+            held: count(Phase::Held),
+            running: count(Phase::Running),
+        }
+    }
+
+    fn story(&mut self, job: u64) -> Option<Story> {
+        let now = self.now();
+        let live = self.core.job(job)?;
+        let view = self.core.gate().view(now);
+        let this = view.job(live.slot);
+        let ahead = view
+            .jobs()
+            .filter(|(_, other)| other.phase == Phase::Queued && other.sequence < this.sequence);
+        Some(Story {
+            now,
+            ahead: ahead.count() as u32,
+            idle: view.n_idle(),
+            reserved: this.planned.filter(|_| this.phase == Phase::Queued),
+            prospect: self.core.outlook(now, job),
+        })
+    }
+
+    fn complain(&mut self, error: &dyn std::fmt::Display) {
+        eprintln!("tollgate: {error}");
+        self.retry = Some(self.now() + BACK_OFF);
+    }
+}
+
+fn start_all<E: Engine>(engine: &mut E, launches: &[Launch]) -> Result<(), EngineError> {
+    when(!launches.is_empty(), || engine.start(launches))
+}
+
+fn when(wanted: bool, act: impl FnOnce() -> Result<(), EngineError>) -> Result<(), EngineError> {
+    if wanted { act() } else { Ok(()) }
+}
+
+fn pairs(env: Vec<(String, String)>) -> Vec<(OsString, OsString)> {
+    env.into_iter()
+        .map(|(name, value)| (name.into(), value.into()))
+        .collect()
+}
+
+/// The name of a file with `%j` for the job's number and `%a` for the task's place in it.
+fn output(name: &str, attempt: AttemptKey) -> PathBuf {
+    let name = name.replace("%j", &attempt.job.to_string());
+    PathBuf::from(name.replace("%a", &attempt.task.to_string()))
+}

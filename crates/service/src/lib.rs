@@ -1,0 +1,31 @@
+//! The daemon around the gate: what it says is on disk before it says it.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`core`] | every decision, without input and output: commands in; answers, changes and orders out |
+//! | [`store`] | what was said and done, on disk |
+//! | [`keeper`] | the one thread that owns both, and the engine |
+//! | [`api`] | HTTP and JSON under `/v1` |
+//! | [`client`] | the other end of it |
+//! | [`serve`](mod@serve) | a service from its start to its end |
+//! | [`config`] | its settings |
+//! | [`folder`] | its data folder |
+//!
+//! A request takes this way: `api` puts an [`keeper::Ask`] before the keeper; the keeper handles all
+//! that came in meanwhile in one [`core::Core::step`], commits what follows to the store in one
+//! transaction, and only then answers and lets the engine start something.
+
+pub mod api;
+pub mod client;
+pub mod config;
+pub mod core;
+mod engine_words;
+pub mod folder;
+pub mod keeper;
+pub mod serve;
+pub mod store;
+
+pub use client::{Client, ClientError};
+pub use config::{Config, ConfigError};
+pub use folder::{Folder, FolderError};
+pub use serve::{ServeError, serve};

@@ -1,0 +1,256 @@
+//! What those who ask are told of what is stored.
+
+use std::path::PathBuf;
+
+use rusqlite::{Connection, Row, params};
+use tollgate_model::{Credits, Instant, Span};
+
+use super::{Program, StoreError, sqlite};
+
+/// The store, to read from, beside the one that writes.
+#[derive(Debug)]
+pub struct Reader {
+    connection: Connection,
+    path: PathBuf,
+}
+
+/// A job as it is stored.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobRow {
+    /// Its number.
+    pub id: u64,
+    /// Whose it is.
+    pub user: u32,
+    /// What it is called.
+    pub name: String,
+    /// `queued`, `held`, `running`, `finished`, `cancelled`, `lost` or `rejected`.
+    pub state: String,
+    /// What it runs.
+    pub program: Option<Program>,
+    /// Processors it needs.
+    pub procs: u32,
+    /// When it was handed in.
+    pub submit: Instant,
+    /// The estimate that was decided on.
+    pub estimate: Span,
+    /// Where that came from: `user`, `class` or `default`.
+    pub source: String,
+    /// By when it must have finished.
+    pub due: Option<Instant>,
+    /// The most its user pays.
+    pub budget: Option<Credits>,
+    /// When it was let in or kept out.
+    pub decided: Option<Instant>,
+    /// The most it costs, once let in.
+    pub price: Option<Credits>,
+    /// Why it was kept out: keys.
+    pub reasons: Vec<String>,
+    /// How sure it was to keep its deadline when it was handed in.
+    pub probability: Option<f64>,
+    /// When it was first started.
+    pub start: Option<Instant>,
+    /// When it was over.
+    pub finish: Option<Instant>,
+    /// How often it was started.
+    pub attempts: u32,
+    /// How its last attempt ended, in words: `exit 0`, `signal 9`, `lost`.
+    pub status: Option<String>,
+}
+
+/// An attempt as it is stored.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AttemptRow {
+    /// Which task.
+    pub task: u32,
+    /// Which try.
+    pub attempt: u32,
+    /// When it ran.
+    pub start: Option<Instant>,
+    /// When it ended.
+    pub finish: Option<Instant>,
+    /// How.
+    pub status: Option<String>,
+    /// How much time of processors it took.
+    pub cpu: Option<Span>,
+    /// The most memory that it used at once, in bytes.
+    pub peak_memory: Option<u64>,
+}
+
+/// What was booked for a user on a day.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Account {
+    /// Whose it is.
+    pub user: u32,
+    /// Days since 1970, in UTC.
+    pub day: i64,
+    /// What was charged.
+    pub charges: Credits,
+    /// What was lost to penalties; not positive.
+    pub penalties: Credits,
+}
+
+/// Which jobs are meant.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// Only those of this user.
+    pub user: Option<u32>,
+    /// Only those in this state.
+    pub state: Option<String>,
+    /// Only those that are not over.
+    pub live: bool,
+    /// Only those before this number.
+    pub before: Option<u64>,
+    /// At most so many, the latest first.
+    pub limit: u32,
+}
+
+const COLUMNS: &str =
+    "id, user, name, state, program, procs, submit, estimate, source, due, budget,
+    decided, price, reasons, probability, start, finish, attempts,
+    (SELECT status FROM attempt WHERE job = id ORDER BY task DESC, attempt DESC LIMIT 1)";
+
+impl Reader {
+    pub(super) fn new(connection: Connection, path: PathBuf) -> Self {
+        Self { connection, path }
+    }
+
+    /// One job.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn job(&self, job: u64) -> Result<Option<JobRow>, StoreError> {
+        let sql = format!("SELECT {COLUMNS} FROM job WHERE id = ?1");
+        let rows = self.rows(&sql, [job], job_row)?;
+        Ok(rows.into_iter().next())
+    }
+
+    /// The jobs that are meant, the latest first.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn jobs(&self, selection: &Selection) -> Result<Vec<JobRow>, StoreError> {
+        let live = if selection.live {
+            " AND state IN ('queued', 'held', 'running')"
+        } else {
+            ""
+        };
+        let sql = format!(
+            "SELECT {COLUMNS} FROM job WHERE (?1 IS NULL OR user = ?1)
+             AND (?2 IS NULL OR state = ?2) AND (?3 IS NULL OR id < ?3){live}
+             ORDER BY id DESC LIMIT ?4"
+        );
+        let values = params![
+            selection.user,
+            selection.state,
+            selection.before,
+            selection.limit
+        ];
+        self.rows(&sql, values, job_row)
+    }
+
+    /// The attempts at a job, in order.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn attempts(&self, job: u64) -> Result<Vec<AttemptRow>, StoreError> {
+        let sql = "SELECT task, attempt, start, finish, status, cpu, peak_memory
+             FROM attempt WHERE job = ?1 ORDER BY task, attempt";
+        self.rows(sql, [job], |row| {
+            Ok(AttemptRow {
+                task: row.get(0)?,
+                attempt: row.get(1)?,
+                start: instant(row, 2)?,
+                finish: instant(row, 3)?,
+                status: row.get(4)?,
+                cpu: row.get::<_, Option<i64>>(5)?.map(Span::from_micros),
+                peak_memory: row.get::<_, Option<i64>>(6)?.map(|bytes| bytes as u64),
+            })
+        })
+    }
+
+    /// What was booked, by user and day.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn ledger(&self, user: Option<u32>) -> Result<Vec<Account>, StoreError> {
+        let sql = "SELECT user, at / 86400000000 AS day,
+                 sum(CASE kind WHEN 'charge' THEN amount ELSE 0 END),
+                 sum(CASE kind WHEN 'penalty' THEN amount ELSE 0 END)
+             FROM ledger WHERE (?1 IS NULL OR user = ?1) GROUP BY user, day ORDER BY user, day";
+        self.rows(sql, [user], |row| {
+            Ok(Account {
+                user: row.get(0)?,
+                day: row.get(1)?,
+                charges: Credits::from_micros(row.get(2)?),
+                penalties: Credits::from_micros(row.get(3)?),
+            })
+        })
+    }
+
+    fn rows<T>(
+        &self,
+        sql: &str,
+        values: impl rusqlite::Params,
+        row: impl Fn(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, StoreError> {
+        let failed = sqlite(&self.path, "cannot be read");
+        let mut statement = self.connection.prepare_cached(sql).map_err(failed)?;
+        let rows = statement
+            .query_map(values, |found| row(found))
+            .map_err(failed)?;
+        rows.collect::<Result<_, _>>().map_err(failed)
+    }
+}
+
+/// When a batch was handled, and its commands.
+pub(super) fn batch(row: &Row<'_>) -> rusqlite::Result<(Instant, Vec<u8>)> {
+    Ok((Instant::from_micros(row.get(0)?), row.get(1)?))
+}
+
+/// What a job runs.
+pub(super) fn program(connection: &Connection, job: u64) -> rusqlite::Result<Option<Program>> {
+    let mut statement = connection.prepare_cached("SELECT program FROM job WHERE id = ?1")?;
+    statement.query_row([job], |row| program_of(row, 0))
+}
+
+fn program_of(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Program>> {
+    let text: String = row.get(column)?;
+    serde_json::from_str(&text).map_err(|error| {
+        let kind = rusqlite::types::Type::Text;
+        rusqlite::Error::FromSqlConversionFailure(column, kind, Box::new(error))
+    })
+}
+
+fn instant(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Instant>> {
+    Ok(row.get::<_, Option<i64>>(column)?.map(Instant::from_micros))
+}
+
+fn job_row(row: &Row<'_>) -> rusqlite::Result<JobRow> {
+    let credits = |column| -> rusqlite::Result<Option<Credits>> {
+        Ok(row.get::<_, Option<i64>>(column)?.map(Credits::from_micros))
+    };
+    let reasons: Option<String> = row.get(13)?;
+    Ok(JobRow {
+        id: row.get(0)?,
+        user: row.get(1)?,
+        name: row.get(2)?,
+        state: row.get(3)?,
+        program: program_of(row, 4)?,
+        procs: row.get(5)?,
+        submit: Instant::from_micros(row.get(6)?),
+        estimate: Span::from_micros(row.get(7)?),
+        source: row.get(8)?,
+        due: instant(row, 9)?,
+        budget: credits(10)?,
+        decided: instant(row, 11)?,
+        price: credits(12)?,
+        reasons: reasons.map_or(Vec::new(), |keys| {
+            keys.split(',').map(str::to_owned).collect()
+        }),
+        probability: row.get(14)?,
+        start: instant(row, 15)?,
+        finish: instant(row, 16)?,
+        attempts: row.get(17)?,
+        status: row.get(18)?,
+    })
+}

@@ -1,0 +1,239 @@
+//! A service that crashed goes on as if it had not: what is recovered from the store is the state
+//! that was there, to the last bit, and decides alike from then on.
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngSeed};
+use tollgate_gate::{Retry, WorkerId};
+use tollgate_model::{Credits, CreditsPerSecond, Instant, Market, Probability, Span};
+use tollgate_policy::Choice;
+use tollgate_policy::registry::REGISTRY;
+use tollgate_service::core::{
+    AttemptKey, Command, Core, ExitStatus, Fate, Order, Rules, Submission,
+};
+use tollgate_service::store::{Batch, Program, Store};
+
+/// What happens next. Numbers choose among what there is at that moment.
+#[derive(Clone, Debug)]
+enum Step {
+    Wait(i64),
+    Batch(Vec<Doing>),
+    Snapshot,
+    Crash,
+}
+
+#[derive(Clone, Debug)]
+enum Doing {
+    Submit {
+        user: u32,
+        procs: u32,
+        estimate_s: Option<i64>,
+        deadline_s: Option<i64>,
+        budget: Option<i64>,
+        requeue: bool,
+    },
+    End(usize, i64),
+    Lose(usize),
+    Cancel(u64),
+    Hold(u64),
+    Release(u64),
+    Restart,
+    Tick,
+}
+
+fn doing() -> impl Strategy<Value = Doing> {
+    let submit = (
+        0u32..3,
+        1u32..4,
+        prop::option::of(1i64..40),
+        prop::option::weighted(0.8, 1i64..200),
+        prop::option::of(0i64..5),
+        any::<bool>(),
+    );
+    prop_oneof![
+        6 => submit.prop_map(|(user, procs, estimate_s, deadline_s, budget, requeue)| {
+            Doing::Submit { user, procs, estimate_s, deadline_s, budget, requeue }
+        }),
+        4 => (any::<usize>(), 1i64..60).prop_map(|(job, secs)| Doing::End(job, secs)),
+        1 => any::<usize>().prop_map(Doing::Lose),
+        1 => (0u64..20).prop_map(Doing::Cancel),
+        1 => (0u64..20).prop_map(Doing::Hold),
+        1 => (0u64..20).prop_map(Doing::Release),
+        1 => Just(Doing::Restart),
+        1 => Just(Doing::Tick),
+    ]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => (0i64..20_000_000).prop_map(Step::Wait),
+        6 => prop::collection::vec(doing(), 1..5).prop_map(Step::Batch),
+        1 => Just(Step::Snapshot),
+        1 => Just(Step::Crash),
+    ]
+}
+
+fn rules(policy: &str, market: Market) -> Rules {
+    Rules {
+        policy: Choice::named(policy).unwrap(),
+        market,
+        price: 3600.0,
+        default_estimate: Span::from_secs(10),
+        level: Probability::new(0.9).unwrap(),
+    }
+}
+
+struct Service {
+    core: Core,
+    store: Store,
+    now: Instant,
+    epoch: u32,
+}
+
+impl Service {
+    fn new(folder: &std::path::Path, rules: &Rules) -> Self {
+        let mut store = Store::open(&folder.join("tollgate.db")).unwrap();
+        let core = store.recover(rules).unwrap();
+        let mut service = Self {
+            core,
+            store,
+            now: Instant::from_secs(1_000),
+            epoch: 0,
+        };
+        service.commit(vec![Doing::Restart]);
+        service
+    }
+
+    fn running(&self) -> Vec<AttemptKey> {
+        let attempt = |order| match order {
+            Order::Start { attempt, .. } => Some(attempt),
+            Order::SetShare { .. } | Order::Kill { .. } => None,
+        };
+        self.core
+            .running()
+            .into_iter()
+            .filter_map(attempt)
+            .collect()
+    }
+
+    fn commands(&mut self, doing: Doing) -> Vec<Command> {
+        let running = self.running();
+        let pick = |n: usize| (!running.is_empty()).then(|| running[n % running.len()]);
+        let report = |attempt, fate| Command::Report { attempt, fate };
+        match doing {
+            Doing::Submit {
+                user,
+                procs,
+                estimate_s,
+                deadline_s,
+                budget,
+                requeue,
+            } => vec![Command::Submit(Submission {
+                user,
+                name: format!("class {}", user % 2),
+                procs,
+                estimate: estimate_s.map(Span::from_secs),
+                deadline: deadline_s.map(Span::from_secs),
+                budget: budget.map(|budget| Credits::from_f64(budget as f64 * 10.0)),
+                penalty: CreditsPerSecond::from_f64(0.5),
+                confidence: None,
+                retry: if requeue {
+                    Retry::Requeue
+                } else {
+                    Retry::Never
+                },
+            })],
+            Doing::End(n, secs) => pick(n)
+                .map(|attempt| {
+                    let fate = Fate::Ended {
+                        status: ExitStatus::Code(0),
+                        killed: None,
+                        at: self.now,
+                        wall: Span::from_secs(secs),
+                        cpu: Span::ZERO,
+                        peak_memory: None,
+                    };
+                    report(attempt, fate)
+                })
+                .into_iter()
+                .collect(),
+            Doing::Lose(n) => pick(n)
+                .map(|attempt| report(attempt, Fate::Lost { at: self.now }))
+                .into_iter()
+                .collect(),
+            Doing::Cancel(job) => vec![Command::Cancel { job }],
+            Doing::Hold(job) => vec![Command::Hold { job }],
+            Doing::Release(job) => vec![Command::Release { job }],
+            Doing::Restart => {
+                let worker = WorkerId(0);
+                let gone = Command::WorkerGone {
+                    worker,
+                    epoch: self.epoch,
+                };
+                self.epoch += 1;
+                let up = Command::WorkerUp {
+                    worker,
+                    epoch: self.epoch,
+                    nodes: 3,
+                };
+                vec![gone, up]
+            }
+            Doing::Tick => vec![Command::Tick],
+        }
+    }
+
+    fn commit(&mut self, doings: Vec<Doing>) {
+        let commands: Vec<Command> = doings
+            .into_iter()
+            .flat_map(|doing| self.commands(doing))
+            .collect();
+        let step = self.core.step(self.now, &commands);
+        let program = Program {
+            argv: vec!["true".to_owned()],
+            env: Vec::new(),
+            dir: "/".to_owned(),
+            output: None,
+            umask: 0o022,
+            memory: None,
+        };
+        self.store
+            .commit(&Batch {
+                at: self.now,
+                commands: &commands,
+                changes: &step.changes,
+                programs: &vec![program; commands.len()],
+            })
+            .unwrap();
+        self.core.check().unwrap();
+    }
+
+    /// The state, as bytes.
+    fn bytes(&mut self) -> Vec<u8> {
+        postcard::to_stdvec(&self.core.save()).unwrap()
+    }
+}
+
+proptest! {
+    #![proptest_config(Config { cases: 48, rng_seed: RngSeed::Fixed(5), ..Config::default() })]
+    #[test]
+    fn a_crash_changes_nothing(
+        steps in prop::collection::vec(step(), 1..40),
+        policy in 0..REGISTRY.len(),
+    ) {
+        let named = &REGISTRY[policy];
+        let rules = rules(named.name, named.markets[0]);
+        let folder = tempfile::tempdir().unwrap();
+        let mut service = Service::new(folder.path(), &rules);
+        for step in steps {
+            match step {
+                Step::Wait(micros) => service.now += Span::from_micros(micros),
+                Step::Batch(doings) => service.commit(doings),
+                Step::Snapshot => service.store.save(&mut service.core).unwrap(),
+                Step::Crash => service.core = service.store.recover(&rules).unwrap(),
+            }
+            let recovered = service.store.recover(&rules).unwrap();
+            prop_assert_eq!(format!("{:?}", recovered.running()), format!("{:?}", service.core.running()));
+        }
+        let mut recovered = service.store.recover(&rules).unwrap();
+        prop_assert_eq!(postcard::to_stdvec(&recovered.save()).unwrap(), service.bytes());
+    }
+}

@@ -1,0 +1,12 @@
+//! What HTCondor writes about jobs.
+//!
+//! | module | what it reads |
+//! |---|---|
+//! | [`history`] | job ads: `condor_history -l`, the history file itself |
+//! | [`json`] | the same ads as `condor_history -json` prints them |
+//! | [`events`] | job event logs (user logs), with every eviction and suspension |
+
+mod ad;
+pub mod events;
+pub mod history;
+pub mod json;

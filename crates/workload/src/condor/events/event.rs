@@ -1,0 +1,137 @@
+//! One event of a job event log.
+
+use tollgate_model::{Instant, Span};
+
+use crate::clock;
+use crate::diagnostics::{Field, Finding};
+use crate::field;
+
+/// The numbers of the events that are read (`ULogEventNumber` of HTCondor).
+pub(super) const SUBMITTED: u16 = 0;
+pub(super) const EXECUTES: u16 = 1;
+pub(super) const CHECKPOINTED: u16 = 3;
+pub(super) const EVICTED: u16 = 4;
+pub(super) const TERMINATED: u16 = 5;
+pub(super) const IMAGE_SIZE: u16 = 6;
+pub(super) const SHADOW_EXCEPTION: u16 = 7;
+pub(super) const ABORTED: u16 = 9;
+pub(super) const SUSPENDED: u16 = 10;
+pub(super) const UNSUSPENDED: u16 = 11;
+pub(super) const HELD: u16 = 12;
+pub(super) const RECONNECT_FAILED: u16 = 24;
+
+/// Dates without a year begin in this one, which has a 29th of February.
+const FIRST_YEAR: i64 = 2000;
+
+/// Months that go back by more than so many are those of the next year.
+const MONTHS_BACK: i64 = 6;
+
+/// Which job an event is of: cluster and process. Those of nodes of a parallel job count as its.
+pub(super) type Id = (u64, u64);
+
+/// An event.
+pub(super) struct Event<'a> {
+    pub(super) code: u16,
+    pub(super) id: Id,
+    pub(super) time: Instant,
+    /// What stands behind the time, and in the lines after it.
+    pub(super) body: &'a [u8],
+}
+
+impl<'a> Event<'a> {
+    /// Reads `NNN (cluster.process.subprocess) date time text`, and the lines after it.
+    pub(super) fn parse(text: &'a [u8], calendar: &mut Calendar) -> Result<Self, Finding> {
+        if !super::begins_event(text) {
+            return Err(Finding::Malformed);
+        }
+        let (code, rest) = text.split_at(3);
+        let code = std::str::from_utf8(code).ok();
+        let code = code.and_then(|code| code.parse().ok());
+        let close = memchr::memchr(b')', rest).ok_or(Finding::Malformed)?;
+        let id = id(&rest[2..close])?;
+        let rest = rest[close + 1..].trim_ascii_start();
+        let (date, rest) = word(rest);
+        let (time, body) = word(rest);
+        Ok(Self {
+            code: code.ok_or(Finding::Malformed)?,
+            id,
+            time: calendar.instant(date, time)?,
+            body,
+        })
+    }
+
+    /// The lines of the event; the first is what stands behind the time.
+    pub(super) fn lines(&self) -> impl Iterator<Item = &'a [u8]> {
+        self.body
+            .split(|&byte| byte == b'\n')
+            .map(<[u8]>::trim_ascii)
+    }
+}
+
+fn id(text: &[u8]) -> Result<Id, Finding> {
+    let mut parts = text.split(|&byte| byte == b'.');
+    let cluster = field::job_number(parts.next().unwrap_or_default())?;
+    let process = field::job_number(parts.next().unwrap_or(b"0"))?;
+    Ok((cluster, process))
+}
+
+fn word(text: &[u8]) -> (&[u8], &[u8]) {
+    let end = text.iter().position(u8::is_ascii_whitespace);
+    let (word, rest) = text.split_at(end.unwrap_or(text.len()));
+    (word, rest.trim_ascii_start())
+}
+
+/// From dates to instants; keeps the year where dates have none.
+#[derive(Default)]
+pub(super) struct Calendar {
+    years: i64,
+    month: i64,
+    notes: Vec<Finding>,
+    noted: bool,
+}
+
+impl Calendar {
+    /// What had to be assumed, once.
+    pub(super) fn take_notes(&mut self) -> Vec<Finding> {
+        std::mem::take(&mut self.notes)
+    }
+
+    fn instant(&mut self, date: &[u8], time: &[u8]) -> Result<Instant, Finding> {
+        let wrong = Finding::NotATime(Field::Event);
+        let (date, time) = (
+            std::str::from_utf8(date).map_err(|_| wrong)?,
+            std::str::from_utf8(time).map_err(|_| wrong)?,
+        );
+        let (clock, fraction) = time.split_once('.').unwrap_or((time, "0"));
+        let short = date.split_once('/');
+        let whole = match short {
+            Some((month, day)) => {
+                let month = month.parse().map_err(|_| wrong)?;
+                let year = self.year(month);
+                format!("{year}-{month}-{day}T{clock}")
+            }
+            None => format!("{date}T{clock}"),
+        };
+        let instant = clock::instant(whole.as_bytes(), Field::Event)?;
+        let fraction = crate::number::millionths(format!("0.{fraction}").as_bytes());
+        let fraction = fraction.map_err(|_| wrong)?;
+        if !self.noted {
+            self.noted = true;
+            self.notes.push(Finding::AssumedUtc);
+            if short.is_some() {
+                self.notes.push(Finding::AssumedYear);
+            }
+        }
+        Ok(instant + Span::from_micros(fraction))
+    }
+
+    fn year(&mut self, month: i64) -> i64 {
+        if month + MONTHS_BACK < self.month {
+            self.years += 1;
+        }
+        if (1..=12).contains(&month) {
+            self.month = month;
+        }
+        FIRST_YEAR + self.years
+    }
+}

@@ -1,0 +1,229 @@
+//! What the events of one job add up to.
+
+use tollgate_model::{Bytes, Instant, Span};
+
+use super::event::{self, Event, Id};
+use crate::attempts::{Attempt, Ended};
+use crate::clock;
+use crate::diagnostics::{Field, Finding};
+use crate::field;
+use crate::open::Columns;
+use crate::records::{Draft, NEVER_RAN, waited};
+use crate::trace::Names;
+use crate::usage::{Status, Usage};
+
+const KIBI: u64 = 1 << 10;
+const MEBI: u64 = 1 << 20;
+
+/// A job that has not ended yet.
+pub(super) struct Job {
+    submit: Instant,
+    /// The line of its submission.
+    pub(super) line: u64,
+    attempts: Vec<Attempt>,
+    /// Since when it runs, if it does.
+    running: Option<Instant>,
+    /// The latest event.
+    latest: Instant,
+    procs: Option<u32>,
+    cpu_time: Option<Span>,
+    peak_memory: Option<Bytes>,
+    requested_memory: Option<Bytes>,
+    notes: Vec<Finding>,
+}
+
+impl Job {
+    /// A job that was submitted at `submit`, as `line` says.
+    pub(super) fn new(submit: Instant, line: u64, notes: Vec<Finding>) -> Self {
+        Self {
+            submit,
+            line,
+            attempts: Vec::new(),
+            running: None,
+            latest: submit,
+            procs: None,
+            cpu_time: None,
+            peak_memory: None,
+            requested_memory: None,
+            notes,
+        }
+    }
+
+    /// Takes an event, and tells how the job ended if it did.
+    pub(super) fn take(&mut self, event: &Event<'_>) -> Option<Status> {
+        let now = self.now(event.time);
+        self.measure(event);
+        match event.code {
+            event::EXECUTES => {
+                self.stop(now, Ended::Lost);
+                self.running = Some(now);
+            }
+            event::UNSUSPENDED => self.running = self.running.or(Some(now)),
+            event::SUSPENDED => self.stop(now, Ended::Suspended),
+            event::CHECKPOINTED if self.running.is_some() => {
+                self.stop(now, Ended::Checkpointed);
+                self.running = Some(now);
+            }
+            event::EVICTED => self.leave(now, evicted(event)),
+            event::SHADOW_EXCEPTION | event::RECONNECT_FAILED => self.leave(now, Ended::Lost),
+            event::HELD => self.leave(now, Ended::Held),
+            event::TERMINATED => {
+                self.stop(now, Ended::Finished);
+                return Some(exit(event));
+            }
+            event::ABORTED => {
+                self.stop(now, Ended::Removed);
+                return Some(Status::Cancelled);
+            }
+            _ => {}
+        }
+        None
+    }
+
+    /// What became of the job.
+    pub(super) fn draft(mut self, id: Id, status: Status, keep: Columns) -> Draft<'static> {
+        let (number, process) = id;
+        if process > 0 {
+            self.notes.push(Finding::SharedNumber);
+        }
+        let mut notes = std::mem::take(&mut self.notes);
+        let usage = keep.usage(|| Usage {
+            wait: self
+                .attempts
+                .first()
+                .and_then(|first| waited(self.submit, first.start, &mut notes)),
+            cpu_time: self.cpu_time,
+            peak_memory: self.peak_memory,
+            requested_memory: self.requested_memory,
+            status,
+        });
+        Draft {
+            number,
+            submit: self.submit,
+            runtime: self.runtime(),
+            estimate: None,
+            allocated: self.procs,
+            requested: None,
+            names: Names::default(),
+            usage,
+            attempts: Some(self.attempts),
+            notes,
+        }
+    }
+
+    /// How long the job ran since it last lost its work.
+    fn runtime(&self) -> Span {
+        let Some((last, before)) = self.attempts.split_last() else {
+            return NEVER_RAN;
+        };
+        let kept = before.iter().rev().take_while(|one| one.ended.keeps_work());
+        kept.fold(last.span(), |sum, attempt| sum + attempt.span())
+    }
+
+    /// The time of an event, which is not before the one that it follows.
+    fn now(&mut self, time: Instant) -> Instant {
+        if time < self.latest {
+            self.notes.push(Finding::TimeWentBack);
+        }
+        self.latest = self.latest.max(time);
+        self.latest
+    }
+
+    fn stop(&mut self, end: Instant, ended: Ended) {
+        if let Some(start) = self.running.take() {
+            self.attempts.push(Attempt { start, end, ended });
+        }
+    }
+
+    /// The job is taken off its computer; if it was suspended there, that is how it ended.
+    fn leave(&mut self, end: Instant, ended: Ended) {
+        let was_running = self.running.is_some();
+        self.stop(end, ended);
+        if let Some(last) = self.attempts.last_mut()
+            && !was_running
+            && last.ended == Ended::Suspended
+        {
+            last.ended = ended;
+        }
+    }
+
+    fn measure(&mut self, event: &Event<'_>) {
+        if ![event::TERMINATED, event::EVICTED, event::IMAGE_SIZE].contains(&event.code) {
+            return;
+        }
+        for line in event.lines() {
+            if let Some(usage) = line.strip_suffix(b"-  Total Remote Usage") {
+                self.cpu_time = usage_times(usage).or(self.cpu_time);
+            } else if let Some(size) = line.strip_suffix(b"-  ResidentSetSize of job (KB)") {
+                self.peak(size, KIBI);
+            } else if let Some(size) = line.strip_suffix(b"-  MemoryUsage of job (MB)") {
+                self.peak(size, MEBI);
+            } else if let Some((b"Cpus", row)) = resource(line) {
+                let count = row.last().map(|text| field::procs(text));
+                self.procs = count.and_then(Result::ok).flatten().or(self.procs);
+            } else if let Some((b"Memory (MB)", row)) = resource(line) {
+                let asked = row.len().checked_sub(2).map(|at| row[at]);
+                let asked = asked.and_then(|text| memory(text, MEBI));
+                self.requested_memory = asked.or(self.requested_memory);
+                if let [used, _, _] = row[..] {
+                    self.peak(used, MEBI);
+                }
+            }
+        }
+    }
+
+    fn peak(&mut self, text: &[u8], unit: u64) {
+        let used = memory(text.trim_ascii(), unit).filter(|&used| used > Bytes::ZERO);
+        self.peak_memory = self.peak_memory.max(used);
+    }
+}
+
+/// Whether the work was saved is said in the first line, between parentheses.
+fn evicted(event: &Event<'_>) -> Ended {
+    match event
+        .lines()
+        .any(|line| line.starts_with(b"(1) Job was checkpointed"))
+    {
+        true => Ended::Checkpointed,
+        false => Ended::Evicted,
+    }
+}
+
+fn exit(event: &Event<'_>) -> Status {
+    for line in event.lines() {
+        if line.starts_with(b"(0) Abnormal termination") {
+            return Status::Failed;
+        }
+        if let Some(value) = line.strip_prefix(b"(1) Normal termination (return value ") {
+            return match value.starts_with(b"0)") {
+                true => Status::Completed,
+                false => Status::Failed,
+            };
+        }
+    }
+    Status::Unknown
+}
+
+/// The sum of `Usr 0 00:00:06, Sys 0 00:00:01`: days and times of day.
+fn usage_times(text: &[u8]) -> Option<Span> {
+    let text = std::str::from_utf8(text).ok()?;
+    let (user, system) = text.split_once(',')?;
+    let span = |text: &str, name| {
+        let time = text.trim().strip_prefix(name)?.trim().replace(' ', "-");
+        clock::span(time.as_bytes(), Field::CpuTime).ok()
+    };
+    Some(span(user, "Usr")? + span(system, "Sys")?)
+}
+
+/// The name and the figures of a row of the table of resources: used (which may be missing), asked
+/// for, allocated.
+fn resource(line: &[u8]) -> Option<(&[u8], Vec<&[u8]>)> {
+    let at = memchr::memchr(b':', line)?;
+    let figures = line[at + 1..].split(u8::is_ascii_whitespace);
+    let figures = figures.filter(|figure| !figure.is_empty());
+    Some((line[..at].trim_ascii(), figures.collect()))
+}
+
+fn memory(text: &[u8], unit: u64) -> Option<Bytes> {
+    field::bytes(text, unit, Field::PeakMemory).ok().flatten()
+}

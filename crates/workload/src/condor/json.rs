@@ -1,0 +1,139 @@
+//! Job ads as `condor_history -json` and `-jsonl` print them: an array of objects, or one object
+//! behind the other, with a key for each attribute. An expression stands as text, `/Expr(..)/`.
+//!
+//! What becomes of the attributes: `ad.rs`.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::io::BufRead;
+
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use tollgate_model::Instant;
+
+use super::ad::Ad;
+use crate::batches::Outlet;
+use crate::diagnostics::Finding;
+use crate::error::ReadError;
+use crate::format::holds;
+use crate::json::{self, Texts};
+use crate::open::ReadOptions;
+use crate::records;
+use crate::trace::Trace;
+
+/// Reads every ad of `reader`; those that are no jobs that have ended are counted and left out.
+///
+/// # Errors
+/// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no ad was a job.
+pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<Trace, ReadError> {
+    read_to(&mut Outlet::keep(), source, reader, options)
+}
+
+/// As [`read`], through `outlet`.
+pub(crate) fn read_to(
+    outlet: &mut Outlet<'_>,
+    source: &str,
+    reader: impl BufRead,
+    options: ReadOptions,
+) -> Result<Trace, ReadError> {
+    let mut trace = outlet.trace(source, options);
+    trace.unix_start = Some(Instant::ZERO);
+    let mut latest = Instant::ZERO;
+    json::for_each_record(reader, None, |line, record| {
+        if let Err(finding) = record.and_then(|record| {
+            let JsonAd(ad) = serde_json::from_slice(record).map_err(|_| Finding::Malformed)?;
+            let draft = ad.draft(options.columns)?;
+            outlet.before_job(&mut trace);
+            records::push(&mut trace, draft, line, &mut latest);
+            Ok(())
+        }) {
+            trace.diagnostics.record(finding, line);
+        }
+        outlet.after_line(&mut trace);
+    })
+    .map_err(|(line, error)| ReadError::Io { line, error })?;
+    outlet.finish(trace)
+}
+
+/// Whether `start`, the beginning of a file, is that of objects with attributes of a job ad.
+pub(crate) fn starts_like(start: &[u8]) -> bool {
+    matches!(start.trim_ascii_start(), [b'[' | b'{', ..])
+        && (holds(start, b"\"ClusterId\"") || holds(start, b"\"QDate\""))
+}
+
+struct JsonAd(Ad<'static>);
+
+impl<'de> Deserialize<'de> for JsonAd {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(AdVisitor)
+    }
+}
+
+struct AdVisitor;
+
+impl<'de> Visitor<'de> for AdVisitor {
+    type Value = JsonAd;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an ad")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<JsonAd, A::Error> {
+        let mut ad = Ad::default();
+        while let Some(name) = map.next_key::<String>()? {
+            if Ad::reads(name.as_bytes()) {
+                let Texts(mut values) = map.next_value()?;
+                let value = values.pop().unwrap_or_default();
+                ad.set(name.as_bytes(), Cow::Owned(value.into_bytes()));
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(JsonAd(ad))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnostics::Field;
+    use crate::open::Columns;
+
+    const AD: &str = r#"{"ClusterId": 7, "ProcId": 0, "QDate": 100, "JobStatus": 4, "Owner": "ann",
+        "CommittedTime": 60, "JobCurrentStartDate": 160, "CompletionDate": 220, "RequestCpus": 2,
+        "ExitBySignal": true, "RequestMemory": "\/Expr(a + b)\/", "Extra": {"a": [1, "}"]}}"#;
+    const LINES: &str = "ClusterId = 7\nProcId = 0\nQDate = 100\nJobStatus = 4\nOwner = \"ann\"\n\
+        CommittedTime = 60\nJobCurrentStartDate = 160\nCompletionDate = 220\nRequestCpus = 2\n\
+        ExitBySignal = true\nRequestMemory = a + b\n";
+
+    fn parsed(text: &str) -> Trace {
+        let columns = Columns::All;
+        read("jobs", text.as_bytes(), ReadOptions { columns }).unwrap()
+    }
+
+    #[test]
+    fn every_notation_gives_the_same_jobs() {
+        assert!(starts_like(AD.as_bytes()));
+        let columns = Columns::All;
+        let lines = super::super::history::read(
+            "jobs",
+            format!("{LINES}\n{LINES}").as_bytes(),
+            ReadOptions { columns },
+        );
+        let lines = lines.unwrap();
+        for text in [format!("[\n{AD},\n{AD}\n]"), format!("{AD}\n{AD}\n")] {
+            let trace = parsed(&text);
+            assert_eq!(trace.jobs, lines.jobs);
+            assert_eq!(trace.metadata, lines.metadata);
+            let expression = Finding::Expression(Field::RequestedMemory);
+            assert_eq!(trace.diagnostics.count(expression), 2);
+        }
+    }
+
+    #[test]
+    fn what_is_no_job_is_counted() {
+        let trace = parsed(&format!("[{AD}, {{\"ClusterId\": 7}}, {{\"QDate\": }}, {{"));
+        assert_eq!(trace.jobs.len(), 1);
+        assert_eq!(trace.diagnostics.count(Finding::Missing(Field::Submit)), 1);
+        assert_eq!(trace.diagnostics.count(Finding::Malformed), 2);
+    }
+}

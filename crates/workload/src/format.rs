@@ -1,0 +1,243 @@
+//! The formats of records, and which of them a file is in: by content, never by name.
+
+use std::fmt;
+use std::io::BufRead;
+
+use memchr::{memchr, memmem};
+
+use crate::batches::Outlet;
+use crate::error::{BinaryKind, OtherRecords, ReadError};
+use crate::open::ReadOptions;
+use crate::trace::Trace;
+use crate::{condor, gwf, logins, lsf, pbs, sge, slurm, swf, table};
+
+/// How many characters of an unknown line a message shows.
+const SHOWN: usize = 40;
+
+/// A format of records of jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Format {
+    /// The Standard Workload Format.
+    Swf,
+    /// The Grid Workloads Format.
+    Gwf,
+    /// Grid Engine's `accounting`.
+    GridEngine,
+    /// The output of `sacct -P`.
+    Slurm,
+    /// The output of `sacct --json`.
+    SlurmJson,
+    /// Events of the simulator of Slurm.
+    SlurmEvents,
+    /// Accounting records of PBS and Torque.
+    Pbs,
+    /// LSF's `lsb.acct`.
+    Lsf,
+    /// HTCondor's job ads, a line an attribute.
+    CondorHistory,
+    /// HTCondor's job ads in JSON.
+    CondorJson,
+    /// HTCondor's job event log.
+    CondorEvents,
+    /// Tollgate's own job table.
+    Table,
+}
+
+impl Format {
+    /// Every format.
+    pub const ALL: [Self; 12] = [
+        Self::Swf,
+        Self::Gwf,
+        Self::GridEngine,
+        Self::Slurm,
+        Self::SlurmJson,
+        Self::SlurmEvents,
+        Self::Pbs,
+        Self::Lsf,
+        Self::CondorHistory,
+        Self::CondorJson,
+        Self::CondorEvents,
+        Self::Table,
+    ];
+
+    /// The format as it stands in machine-readable output.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::Swf => "swf",
+            Self::Gwf => "gwf",
+            Self::GridEngine => "grid_engine",
+            Self::Slurm => "sacct",
+            Self::SlurmJson => "sacct_json",
+            Self::SlurmEvents => "slurm_simulator_events",
+            Self::Pbs => "pbs",
+            Self::Lsf => "lsf",
+            Self::CondorHistory => "condor_history",
+            Self::CondorJson => "condor_history_json",
+            Self::CondorEvents => "condor_event_log",
+            Self::Table => "job_table",
+        }
+    }
+
+    /// The format in words.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Swf => "Standard Workload Format",
+            Self::Gwf => "Grid Workloads Format",
+            Self::GridEngine => "Grid Engine accounting",
+            Self::Slurm => "Slurm accounting (sacct -P)",
+            Self::SlurmJson => "Slurm accounting (sacct --json)",
+            Self::SlurmEvents => "Slurm simulator events",
+            Self::Pbs => "PBS or Torque accounting",
+            Self::Lsf => "LSF accounting (lsb.acct)",
+            Self::CondorHistory => "HTCondor history",
+            Self::CondorJson => "HTCondor history in JSON",
+            Self::CondorEvents => "HTCondor job event log",
+            Self::Table => "job table",
+        }
+    }
+
+    /// The format of a file that begins with `prefix`.
+    pub(crate) fn of(prefix: &[u8]) -> Result<Self, ReadError> {
+        if crate::rrd::starts_like(prefix) {
+            let found = OtherRecords::Rrd;
+            return Err(ReadError::NotJobs { found });
+        }
+        let found = BinaryKind::of(prefix);
+        if found != BinaryKind::Unknown || memchr(0, prefix).is_some() {
+            return Err(ReadError::Binary { found });
+        }
+        let mut lines = (1..).zip(prefix.split(|&byte| byte == b'\n'));
+        let (line, first) = lines
+            .find(|(_, line)| !line.trim_ascii().is_empty())
+            .ok_or(ReadError::Empty)?;
+        if let Some(format) = Self::of_start(first, prefix) {
+            return Ok(format);
+        }
+        if logins::starts_like(first) {
+            let found = OtherRecords::Logins;
+            return Err(ReadError::NotJobs { found });
+        }
+        if let Some(format) = prefix
+            .split(|&byte| byte == b'\n')
+            .find_map(Self::of_record)
+        {
+            return Ok(format);
+        }
+        if swf::starts_like(first) || lines.any(|(_, line)| swf::is_record(line)) {
+            return Ok(Self::Swf);
+        }
+        Err(ReadError::UnknownFormat {
+            line,
+            found: excerpt(first),
+        })
+    }
+
+    /// The format that the beginning of a file tells by itself, without a record.
+    fn of_start(first: &[u8], prefix: &[u8]) -> Option<Self> {
+        let first_byte = first.trim_ascii_start().first();
+        match first_byte {
+            Some(b';') => Some(Self::Swf),
+            Some(b'[' | b'{') if condor::json::starts_like(prefix) => Some(Self::CondorJson),
+            Some(b'{') if slurm::json::starts_like(prefix) => Some(Self::SlurmJson),
+            _ if looks_like_table(first) => Some(Self::Table),
+            _ => None,
+        }
+    }
+
+    /// The format in which `line` is a record, or begins one: no line is one in two of them.
+    fn of_record(line: &[u8]) -> Option<Self> {
+        let line = line.trim_ascii();
+        let known = [
+            (sge::is_record as fn(&[u8]) -> bool, Self::GridEngine),
+            (slurm::starts_like, Self::Slurm),
+            (pbs::begins_record, Self::Pbs),
+            (lsf::begins_record, Self::Lsf),
+            (slurm::events::is_event, Self::SlurmEvents),
+            (condor::events::begins_event, Self::CondorEvents),
+            (condor::history::is_attribute, Self::CondorHistory),
+            (gwf::starts_like, Self::Gwf),
+        ];
+        known
+            .into_iter()
+            .find_map(|(is_record, format)| is_record(line).then_some(format))
+    }
+
+    /// Reads the jobs in `reader`, which is of this format, through `outlet`.
+    pub(crate) fn read(
+        self,
+        outlet: &mut Outlet<'_>,
+        source: &str,
+        reader: impl BufRead,
+        options: ReadOptions,
+    ) -> Result<Trace, ReadError> {
+        let trace = match self {
+            Self::Swf => swf::read_to(outlet, source, reader, options),
+            Self::Gwf => gwf::read_to(outlet, source, reader, options),
+            Self::GridEngine => sge::read_to(outlet, source, reader, options),
+            Self::Slurm => slurm::read_to(outlet, source, reader, options),
+            Self::SlurmJson => slurm::json::read_to(outlet, source, reader, options),
+            Self::SlurmEvents => slurm::events::read_to(outlet, source, reader, options),
+            Self::Pbs => pbs::read_to(outlet, source, reader, options),
+            Self::Lsf => lsf::read_to(outlet, source, reader, options),
+            Self::CondorHistory => condor::history::read_to(outlet, source, reader, options),
+            Self::CondorJson => condor::json::read_to(outlet, source, reader, options),
+            Self::CondorEvents => condor::events::read_to(outlet, source, reader, options),
+            Self::Table => table::read_to(outlet, source, reader, options),
+        };
+        trace.map(|mut trace| {
+            trace.format = Some(self);
+            trace
+        })
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A header names at least one of the required columns of a job table.
+fn looks_like_table(line: &[u8]) -> bool {
+    line.split(|&byte| byte == b',')
+        .any(|cell| table::is_required(unquoted(cell)))
+}
+
+/// A cell of a header, without the quotation marks around it.
+pub(crate) fn unquoted(cell: &[u8]) -> &[u8] {
+    let cell = cell.trim_ascii();
+    cell.strip_prefix(b"\"")
+        .and_then(|inner| inner.strip_suffix(b"\""))
+        .unwrap_or(cell)
+}
+
+/// Whether `text` holds `part`.
+pub(crate) fn holds(text: &[u8], part: &[u8]) -> bool {
+    memmem::find(text, part).is_some()
+}
+
+/// The beginning of a line, fit for a message.
+pub(crate) fn excerpt(line: &[u8]) -> String {
+    let text = String::from_utf8_lossy(line.trim_ascii());
+    let shown = text
+        .chars()
+        .take(SHOWN)
+        .map(|c| if c.is_control() { '?' } else { c });
+    let dots = if text.chars().count() > SHOWN {
+        ".."
+    } else {
+        ""
+    };
+    shown.collect::<String>() + dots
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_format_has_a_name_of_its_own() {
+        let names: std::collections::BTreeSet<_> = Format::ALL.map(Format::name).into();
+        assert_eq!(names.len(), Format::ALL.len());
+    }
+}

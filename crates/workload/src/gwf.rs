@@ -1,0 +1,237 @@
+//! The Grid Workloads Format of the Grid Workloads Archive, in both of its notations.
+//!
+//! Iosup et al., "The Grid Workloads Archive", Future Generation Computer Systems 24(7), 2008.
+//! With blanks between them, the first 15 of the 29 fields are those of SWF ([`crate::swf`]), and
+//! comments begin with `#`; the project (field 29) is the account. With commas, a header names
+//! the columns, of which `JobID`, `SubmitTime`, `RunTime` and `NProcs` must be there; every task
+//! of a workflow is a job, and what the workflow is is not kept.
+
+use std::io::BufRead;
+
+use tollgate_model::{Instant, Span};
+
+use crate::batches::Outlet;
+use crate::diagnostics::{Field, Finding};
+use crate::error::ReadError;
+use crate::field;
+use crate::open::{Columns, ReadOptions};
+use crate::records::{self, Draft, Format};
+use crate::swf::{Fields, Record};
+use crate::trace::{Names, Trace};
+
+/// The structure of a job, field 19, and what it may be: what tells a record from one of SWF.
+const STRUCTURE: usize = 18;
+const STRUCTURES: [&[u8]; 6] = [
+    b"UNITARY",
+    b"COMPOSITE",
+    b"BOT",
+    b"BoT",
+    b"DAG",
+    b"WORKFLOW",
+];
+
+/// Fields of a record, the last of which is the project.
+const FIELDS: usize = 29;
+
+/// The columns that the notation with commas must have.
+const REQUIRED: [&[u8]; 4] = [b"JobID", b"SubmitTime", b"RunTime", b"NProcs"];
+
+/// Reads every record of `reader`; lines that are none are counted and left out.
+///
+/// # Errors
+/// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no line was a job.
+pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<Trace, ReadError> {
+    read_to(&mut Outlet::keep(), source, reader, options)
+}
+
+/// As [`read`], through `outlet`.
+pub(crate) fn read_to(
+    outlet: &mut Outlet<'_>,
+    source: &str,
+    reader: impl BufRead,
+    options: ReadOptions,
+) -> Result<Trace, ReadError> {
+    records::read(Gwf::default(), outlet, source, reader, options)
+}
+
+/// Whether `line` is a header with commas, or a record with blanks.
+pub(crate) fn starts_like(line: &[u8]) -> bool {
+    Header::of(line).is_some() || is_record(line)
+}
+
+fn is_record(line: &[u8]) -> bool {
+    let structure = Fields(line).nth(STRUCTURE);
+    let told = structure.is_some_and(|word| STRUCTURES.contains(&word));
+    (told || Fields(line).count() == FIELDS) && crate::swf::is_record(line)
+}
+
+#[derive(Default)]
+struct Gwf {
+    header: Option<Header>,
+}
+
+impl Format for Gwf {
+    const ORIGIN: Option<Instant> = None;
+
+    fn begins_record(&self, _line: &[u8]) -> bool {
+        true
+    }
+
+    fn draft<'a>(&mut self, text: &'a [u8], keep: Columns) -> Result<Option<Draft<'a>>, Finding> {
+        if text.trim_ascii_start().starts_with(b"#") {
+            return Ok(None);
+        }
+        if let Some(header) = Header::of(text) {
+            return match self.header.replace(header) {
+                Some(_) => Err(Finding::HeaderAgain),
+                None => Ok(None),
+            };
+        }
+        let (record, project) = match &self.header {
+            Some(header) => header.split(text)?,
+            None => (Record::split(text)?, Fields(text).nth(FIELDS - 1)),
+        };
+        draft(&record, project, keep).map(Some)
+    }
+}
+
+fn draft<'a>(
+    record: &Record<'a>,
+    project: Option<&'a [u8]>,
+    keep: Columns,
+) -> Result<Draft<'a>, Finding> {
+    let mut notes = Vec::new();
+    let allocated = field::procs(record.allocated)?;
+    let requested = record.requested.map(field::procs).transpose()?.flatten();
+    let procs = allocated.or(requested).unwrap_or(1);
+    let estimate = record.estimate;
+    let estimate = estimate.map(|text| field::span(text, Field::Estimate));
+    Ok(Draft {
+        number: field::job_number(record.number)?,
+        submit: field::submit(record.submit)?,
+        runtime: field::span(record.runtime, Field::RunTime)?,
+        estimate: estimate.transpose()?.filter(|&span| span > Span::ZERO),
+        allocated,
+        requested,
+        names: Names {
+            account: project.filter(|&name| name != b"-1").unwrap_or_default(),
+            ..record.names()
+        },
+        usage: keep.usage(|| record.usage(procs, &mut notes)),
+        attempts: None,
+        notes,
+    })
+}
+
+/// Where each column of the notation with commas stands.
+struct Header {
+    /// In the order of SWF's fields; the project comes last.
+    places: [Option<usize>; COLUMNS.len()],
+    width: usize,
+}
+
+const COLUMNS: [&[u8]; 16] = [
+    b"JobID",
+    b"SubmitTime",
+    b"WaitTime",
+    b"RunTime",
+    b"NProcs",
+    b"AverageCPUTimeUsed",
+    b"UsedMemory",
+    b"ReqNProcs",
+    b"ReqTime",
+    b"ReqMemory",
+    b"Status",
+    b"UserID",
+    b"GroupID",
+    b"ExecutableID",
+    b"QueueID",
+    b"ProjectID",
+];
+
+impl Header {
+    fn of(line: &[u8]) -> Option<Self> {
+        let names = || cells(line);
+        let is_header = REQUIRED
+            .iter()
+            .all(|required| names().any(|name| name == *required));
+        is_header.then(|| Self {
+            places: COLUMNS.map(|column| names().position(|name| name == column)),
+            width: names().count(),
+        })
+    }
+
+    fn split<'a>(&self, line: &'a [u8]) -> Result<(Record<'a>, Option<&'a [u8]>), Finding> {
+        let mut found = [None; COLUMNS.len()];
+        let mut width = 0;
+        for (place, cell) in cells(line).enumerate() {
+            width += 1;
+            if let Some(column) = self.places.iter().position(|&at| at == Some(place)) {
+                found[column] = Some(cell).filter(|cell| !cell.is_empty());
+            }
+        }
+        if width != self.width {
+            return Err(Finding::FieldCount);
+        }
+        let [record @ .., project] = found;
+        Ok((Record::of_fields(record), project))
+    }
+}
+
+fn cells(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    line.split(|&byte| byte == b',').map(<[u8]>::trim_ascii)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BLANKS: &str = "1 1136073600 5 40 4 35 1000 4 900 2000 1 U7 G2 X11 Q3 -1 -1 -1 UNITARY \
+        -1 -1 -1 -1 -1 -1 -1 -1 -1 P9";
+    const COMMAS: &str =
+        "WorkflowID, JobID , SubmitTime, RunTime , NProcs , ReqNProcs, Dependencies";
+
+    fn parsed(text: &str) -> Trace {
+        let columns = Columns::All;
+        read("jobs", text.as_bytes(), ReadOptions { columns }).unwrap()
+    }
+
+    #[test]
+    fn both_notations_are_told_from_swf() {
+        assert!(starts_like(BLANKS.as_bytes()) && starts_like(COMMAS.as_bytes()));
+        assert!(!starts_like(
+            b"1 0 5 40 4 35 1000 4 900 2000 1 7 2 11 3 -1 -1 -1 {1,2} q 1:ppn=4"
+        ));
+        assert!(!starts_like(b"job_id,submit_s,runtime_s,procs"));
+    }
+
+    #[test]
+    fn blanks_are_read_like_swf_with_a_project() {
+        let trace = parsed(&format!("# Version: 1.0\n{BLANKS}\n"));
+        let swf = crate::swf::read(
+            "jobs",
+            BLANKS.as_bytes(),
+            ReadOptions {
+                columns: Columns::All,
+            },
+        );
+        let swf = swf.unwrap();
+        assert_eq!(trace.jobs, swf.jobs);
+        let (names, swf_names) = (trace.metadata.unwrap(), swf.metadata.unwrap());
+        assert_eq!(names.usage, swf_names.usage);
+        assert_eq!(names.executable.get(0), Some("X11"));
+        assert_eq!(names.account.get(0), Some("P9"));
+    }
+
+    #[test]
+    fn commas_are_read_by_their_header() {
+        let text =
+            format!("{COMMAS}\n0, 1 , 16, 11, 1, 1,  \n0, 2, 40, 0, 0, 3, 1 4\n{COMMAS}\n0,3\n");
+        let trace = parsed(&text);
+        assert_eq!(trace.jobs.len(), 2);
+        assert_eq!(trace.jobs[0].runtime, Span::from_secs(11));
+        assert_eq!(trace.jobs[1].procs, 3);
+        assert_eq!(trace.diagnostics.count(Finding::HeaderAgain), 1);
+        assert_eq!(trace.diagnostics.count(Finding::FieldCount), 1);
+    }
+}

@@ -1,0 +1,198 @@
+//! Values whose shape changes from version to version: read in any, and missing in none.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+/// A number that may stand alone, as text, or as `{"set": true, "infinite": false, "number": 5}`;
+/// none if it is not set, infinite, or something else.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Number(pub(crate) Option<f64>);
+
+impl Number {
+    /// The number as text that the readers of fields take.
+    pub(crate) fn text(self) -> Option<String> {
+        self.0.map(|number| number.to_string())
+    }
+
+    /// The number, if it is more than 0: Slurm writes 0 for an instant that never came.
+    pub(crate) fn positive(self) -> Option<f64> {
+        self.0.filter(|&number| number > 0.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Number {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(NumberVisitor)
+    }
+}
+
+struct NumberVisitor;
+
+impl<'de> Visitor<'de> for NumberVisitor {
+    type Value = Number;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number")
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Number, E> {
+        Ok(Number(Some(number as f64)))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Number, E> {
+        Ok(Number(Some(number as f64)))
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Number, E> {
+        Ok(Number(Some(number)))
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Number, E> {
+        Ok(Number(None))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Number, E> {
+        let number = text.trim().parse().ok();
+        Ok(Number(number.filter(|number: &f64| number.is_finite())))
+    }
+
+    fn visit_unit<E>(self) -> Result<Number, E> {
+        Ok(Number(None))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Number, A::Error> {
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Number(None))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Number, A::Error> {
+        let (mut number, mut is_bounded) = (Number(None), true);
+        while let Some(key) = map.next_key::<String>()? {
+            match key.as_str() {
+                "number" => number = map.next_value()?,
+                "set" => is_bounded &= map.next_value::<Flag>()?.0 != Some(false),
+                "infinite" => is_bounded &= map.next_value::<Flag>()?.0 != Some(true),
+                _ => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(if is_bounded { number } else { Number(None) })
+    }
+}
+
+/// A truth value, if it is one.
+struct Flag(Option<bool>);
+
+impl<'de> Deserialize<'de> for Flag {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = serde_json::Value::deserialize(deserializer)?;
+        Ok(Self(value.as_bool()))
+    }
+}
+
+/// Text that may stand alone or as a list of texts; anything else is empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Texts(pub(crate) Vec<String>);
+
+impl Texts {
+    /// The first text, empty if there is none.
+    pub(crate) fn first(&self) -> &str {
+        self.0.first().map_or("", String::as_str)
+    }
+}
+
+impl<'de> Deserialize<'de> for Texts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TextsVisitor)
+    }
+}
+
+struct TextsVisitor;
+
+impl<'de> Visitor<'de> for TextsVisitor {
+    type Value = Texts;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("text, or a list of texts")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Texts, E> {
+        Ok(Texts(vec![text.to_owned()]))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Texts, E> {
+        Ok(Texts(vec![number.to_string()]))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Texts, E> {
+        Ok(Texts(vec![number.to_string()]))
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Texts, E> {
+        Ok(Texts(vec![number.to_string()]))
+    }
+
+    fn visit_bool<E>(self, truth: bool) -> Result<Texts, E> {
+        Ok(Texts(vec![truth.to_string()]))
+    }
+
+    fn visit_unit<E>(self) -> Result<Texts, E> {
+        Ok(Texts::default())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Texts, A::Error> {
+        let mut all = Vec::new();
+        while let Some(Texts(more)) = seq.next_element()? {
+            all.extend(more);
+        }
+        Ok(Texts(all))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Texts, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Texts::default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_in_every_shape() {
+        for (text, number) in [
+            ("5", Some(5.0)),
+            ("-1", Some(-1.0)),
+            ("2.5", Some(2.5)),
+            ("\"5\"", Some(5.0)),
+            (
+                "{\"set\": true, \"infinite\": false, \"number\": 5}",
+                Some(5.0),
+            ),
+            ("{\"set\": false, \"infinite\": false, \"number\": 5}", None),
+            ("{\"set\": true, \"infinite\": true, \"number\": 5}", None),
+            ("{\"set\": 3, \"other\": [1]}", None),
+            ("null", None),
+            ("true", None),
+            ("[1]", None),
+            ("\"NaN\"", None),
+        ] {
+            let read: Number = serde_json::from_str(text).unwrap();
+            assert_eq!(read, Number(number), "{text}");
+        }
+    }
+
+    #[test]
+    fn texts_are_read_in_every_shape() {
+        for (text, first) in [
+            ("\"a\"", "a"),
+            ("[\"a\", \"b\"]", "a"),
+            ("7", "7"),
+            ("{\"a\": 1}", ""),
+            ("null", ""),
+        ] {
+            let read: Texts = serde_json::from_str(text).unwrap();
+            assert_eq!(read.first(), first, "{text}");
+        }
+    }
+}

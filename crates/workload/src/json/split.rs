@@ -1,0 +1,255 @@
+//! Where the records in a stream of JSON begin and end.
+//!
+//! Records are the objects in an array: that at the top, or one at a known key of the object at
+//! the top. Without such a key, objects at the top are records as well, one behind the other. A
+//! record that is damaged costs what follows it only if it does not balance.
+
+use std::io::{self, BufRead};
+
+use crate::diagnostics::Finding;
+
+/// The longest record that is held in memory, in bytes: a job of ten thousand steps.
+const MAX_RECORD: usize = 1 << 25;
+
+/// The longest key that is looked at, in bytes.
+const MAX_KEY: usize = 64;
+
+/// Calls `visit` with the line on which each record of `reader` begins (from 1), and its bytes or
+/// why there are none; `list` is the key of the array in an object at the top, if there is one.
+///
+/// # Errors
+/// The first error of the reader, with the number of the line that it interrupted.
+pub(crate) fn for_each_record(
+    mut reader: impl BufRead,
+    list: Option<&str>,
+    mut visit: impl FnMut(u64, Result<&[u8], Finding>),
+) -> Result<(), (u64, io::Error)> {
+    let mut splitter = Splitter::new(list);
+    loop {
+        let chunk = match reader.fill_buf() {
+            Ok(chunk) => chunk,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err((splitter.line, error)),
+        };
+        if chunk.is_empty() {
+            break;
+        }
+        splitter.chunk(chunk, &mut visit);
+        let used = chunk.len();
+        reader.consume(used);
+    }
+    splitter.finish(visit);
+    Ok(())
+}
+
+struct Splitter<'a> {
+    list: Option<&'a [u8]>,
+    line: u64,
+    /// What encloses the current byte, from the outside in.
+    open: Vec<Open>,
+    /// The bytes of the current record so far, and its line; empty between records.
+    record: Vec<u8>,
+    begun: u64,
+    text: Text,
+    /// The last string in the object at the top: the key, if a colon follows.
+    key: Vec<u8>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Open {
+    /// The object at the top that holds the list, or one that is no record.
+    Object,
+    /// An array whose objects are records.
+    List,
+    /// An array whose objects are none.
+    Array,
+    /// A record, or something within one.
+    Record,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Text {
+    Outside,
+    Within,
+    /// Behind a backslash.
+    Escaped,
+}
+
+impl<'a> Splitter<'a> {
+    fn new(list: Option<&'a str>) -> Self {
+        Self {
+            list: list.map(str::as_bytes),
+            line: 1,
+            open: Vec::new(),
+            record: Vec::new(),
+            begun: 1,
+            text: Text::Outside,
+            key: Vec::new(),
+        }
+    }
+
+    fn chunk(&mut self, chunk: &[u8], visit: &mut impl FnMut(u64, Result<&[u8], Finding>)) {
+        // What of the chunk belongs to the current record begins here.
+        let mut from = 0;
+        for (at, &byte) in chunk.iter().enumerate() {
+            if byte == b'\n' {
+                self.line += 1;
+            }
+            match self.text {
+                Text::Escaped => self.text = Text::Within,
+                Text::Within => self.within(byte),
+                Text::Outside => match byte {
+                    b'"' => {
+                        self.text = Text::Within;
+                        self.key.clear();
+                    }
+                    b'{' | b'[' => {
+                        let began = self.begin(byte);
+                        if began {
+                            self.begun = self.line;
+                            from = at;
+                        }
+                    }
+                    b'}' | b']' => {
+                        let ended = self.end();
+                        if ended {
+                            self.keep(&chunk[from..=at]);
+                            self.hand_over(visit);
+                        }
+                    }
+                    _ => {}
+                },
+            }
+        }
+        if self.in_record() {
+            self.keep(&chunk[from..]);
+        }
+    }
+
+    fn within(&mut self, byte: u8) {
+        match byte {
+            b'\\' => self.text = Text::Escaped,
+            b'"' => self.text = Text::Outside,
+            byte if !self.in_record() && self.key.len() < MAX_KEY => self.key.push(byte),
+            _ => {}
+        }
+    }
+
+    /// Whether a record begins with this bracket.
+    fn begin(&mut self, bracket: u8) -> bool {
+        let is_object = bracket == b'{';
+        let open = match self.open.last() {
+            Some(Open::Record) => Open::Record,
+            Some(Open::List) if is_object => Open::Record,
+            None if is_object && self.list.is_none() => Open::Record,
+            None if is_object => Open::Object,
+            None => Open::List,
+            Some(Open::Object) if !is_object && self.at_list() => Open::List,
+            Some(Open::Object | Open::List | Open::Array) if is_object => Open::Object,
+            Some(Open::Object | Open::List | Open::Array) => Open::Array,
+        };
+        let first = open == Open::Record && !self.in_record();
+        self.open.push(open);
+        first
+    }
+
+    /// Whether the array that begins here stands at the key of the list.
+    fn at_list(&self) -> bool {
+        self.open.len() == 1 && self.list == Some(&self.key)
+    }
+
+    /// Whether the record ends with the bracket that closes here.
+    fn end(&mut self) -> bool {
+        self.open.pop() == Some(Open::Record) && !self.in_record()
+    }
+
+    fn in_record(&self) -> bool {
+        self.open.last() == Some(&Open::Record)
+    }
+
+    fn keep(&mut self, more: &[u8]) {
+        let room = (MAX_RECORD + 1).saturating_sub(self.record.len());
+        self.record.extend_from_slice(&more[..more.len().min(room)]);
+    }
+
+    fn hand_over(&mut self, visit: &mut impl FnMut(u64, Result<&[u8], Finding>)) {
+        if self.record.len() > MAX_RECORD {
+            visit(self.begun, Err(Finding::LineTooLong));
+        } else {
+            visit(self.begun, Ok(&self.record));
+        }
+        self.record.clear();
+    }
+
+    /// What is open at the end was cut off.
+    fn finish(self, mut visit: impl FnMut(u64, Result<&[u8], Finding>)) {
+        if self.in_record() {
+            visit(self.begun, Err(Finding::Malformed));
+        } else if !self.open.is_empty() {
+            visit(self.line, Err(Finding::Malformed));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::BufReader;
+
+    const JOBS: Option<&str> = Some("jobs");
+
+    fn records(
+        text: &str,
+        list: Option<&str>,
+        buffer: usize,
+    ) -> Vec<(u64, Result<String, Finding>)> {
+        let mut seen = Vec::new();
+        let reader = BufReader::with_capacity(buffer, text.as_bytes());
+        for_each_record(reader, list, |line, record| {
+            seen.push((
+                line,
+                record.map(|bytes| String::from_utf8(bytes.to_vec()).unwrap()),
+            ));
+        })
+        .unwrap();
+        seen
+    }
+
+    fn found(text: &str, list: Option<&str>) -> Vec<String> {
+        let whole = records(text, list, 1 << 16);
+        for buffer in 1..7 {
+            assert_eq!(records(text, list, buffer), whole, "{buffer}");
+        }
+        whole
+            .into_iter()
+            .filter_map(|(_, record)| record.ok())
+            .collect()
+    }
+
+    #[test]
+    fn records_stand_in_the_list_alone() {
+        let text = "{\"meta\": {\"jobs\": [{\"a\": 0}]},\n \"other\": [{\"a\": 1}],\n \
+                    \"jobs\": [\n {\"a\": \"}]\\\"\"},\n {\"b\": {\"jobs\": [{}]}}\n], \"c\": []}";
+        assert_eq!(
+            found(text, JOBS),
+            ["{\"a\": \"}]\\\"\"}", "{\"b\": {\"jobs\": [{}]}}"]
+        );
+        assert_eq!(records(text, JOBS, 64)[0].0, 4);
+        assert_eq!(
+            found("[{\"a\": 1}, 2, [{}], {}]", JOBS),
+            ["{\"a\": 1}", "{}"]
+        );
+        assert_eq!(found("{\"a\": [{}]}\n{}", None), ["{\"a\": [{}]}", "{}"]);
+    }
+
+    #[test]
+    fn what_is_cut_off_is_said() {
+        let text = "{\"jobs\": [{\"a\": 1},\n{\"a\": ";
+        assert_eq!(records(text, JOBS, 64)[1], (2, Err(Finding::Malformed)));
+        assert_eq!(
+            records("{\"jobs\": [", JOBS, 64),
+            [(1, Err(Finding::Malformed))]
+        );
+        assert_eq!(records("]]}{[", JOBS, 64), [(1, Err(Finding::Malformed))]);
+    }
+}

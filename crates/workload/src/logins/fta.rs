@@ -1,0 +1,89 @@
+//! Event traces of the Failure Trace Archive (Javadi et al., "The Failure Trace Archive", Journal
+//! of Parallel and Distributed Computing 73(8), 2013): when each node was available, and when not.
+
+use std::io::BufRead;
+
+use super::{Logins, Presence};
+use crate::clock;
+use crate::diagnostics::{Field, Finding};
+use crate::error::ReadError;
+use crate::field;
+use crate::lines::{Line, for_each_line};
+use crate::swf::Fields;
+
+/// The columns that are read.
+const NODE: &[u8] = b"node_id";
+const TYPE: &[u8] = b"event_type";
+const START: &[u8] = b"event_start_time";
+const STOP: &[u8] = b"event_stop_time";
+
+/// Whether `line` names these columns.
+pub(super) fn is_header(line: &[u8]) -> bool {
+    Columns::of(line).is_some()
+}
+
+struct Columns {
+    node: usize,
+    kind: usize,
+    start: usize,
+    stop: usize,
+}
+
+impl Columns {
+    fn of(line: &[u8]) -> Option<Self> {
+        let place = |name: &[u8]| Fields(line).position(|field| field == name);
+        Some(Self {
+            node: place(NODE)?,
+            kind: place(TYPE)?,
+            start: place(START)?,
+            stop: place(STOP)?,
+        })
+    }
+}
+
+/// Reads every event of `reader`.
+pub(super) fn read(reader: impl BufRead) -> Result<Logins, ReadError> {
+    let mut logins = Logins::default();
+    let mut columns = None;
+    for_each_line(reader, |number, line| {
+        let found = match line {
+            Line::TooLong => Err(Finding::LineTooLong),
+            Line::Text(text) if text.trim_ascii().is_empty() || text.starts_with(b"#") => Ok(()),
+            Line::Text(text) => match &columns {
+                Some(columns) => event(&mut logins, columns, text, number),
+                None => {
+                    columns = Columns::of(text);
+                    columns.is_some().then_some(()).ok_or(Finding::FieldCount)
+                }
+            },
+        };
+        if let Err(finding) = found {
+            logins.diagnostics.record(finding, number);
+        }
+    })
+    .map_err(|(line, error)| ReadError::Io { line, error })?;
+    Ok(logins)
+}
+
+fn event(logins: &mut Logins, columns: &Columns, text: &[u8], line: u64) -> Result<(), Finding> {
+    let field = |at| Fields(text).nth(at).ok_or(Finding::FieldCount);
+    let (node, kind) = (field(columns.node)?, field(columns.kind)?);
+    let (start, stop) = (field(columns.start)?, field(columns.stop)?);
+    let presence = match kind {
+        b"0" => Presence::Unavailable,
+        b"1" => Presence::Available,
+        _ => return Err(Finding::UnknownState),
+    };
+    let from = clock::unix(start, Field::Start)?;
+    let to = clock::unix(stop, Field::End)?;
+    if to < from {
+        return Err(Finding::OutOfRange(Field::End));
+    }
+    let mut lossy = false;
+    let node = field::utf8(node, &mut lossy);
+    logins.push(&node, from, Some(to), presence);
+    if lossy {
+        logins.diagnostics.record(Finding::NameNotUtf8, line);
+    }
+    Ok(())
+}

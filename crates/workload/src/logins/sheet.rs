@@ -1,0 +1,120 @@
+//! Log-ins as a table with a header.
+
+use std::io::BufRead;
+
+use csv::{ByteRecord, ReaderBuilder};
+
+use super::{Logins, Presence};
+use crate::clock::{self, Zone};
+use crate::diagnostics::{Field, Finding};
+use crate::error::ReadError;
+use crate::field;
+use crate::format::unquoted;
+use crate::table::io_error;
+
+const PLACES: [&str; 6] = [
+    "computer",
+    "location",
+    "host",
+    "machine",
+    "node",
+    "volunteer",
+];
+const LOGINS: [&str; 5] = ["login", "datetime", "timestamp", "from", "start"];
+const LOGOUTS: [&str; 4] = ["logout", "to", "end", "stop"];
+
+/// Where the columns stand.
+pub(super) struct Header {
+    place: usize,
+    login: usize,
+    logout: Option<usize>,
+    width: usize,
+}
+
+impl Header {
+    /// That of a line, if it is one.
+    pub(super) fn of_line(line: &[u8]) -> Option<Self> {
+        Self::of(|| line.split(|&byte| byte == b',').map(unquoted))
+    }
+
+    fn of<'a, I: Iterator<Item = &'a [u8]>>(cells: impl Fn() -> I) -> Option<Self> {
+        let find = |names: &[&str]| {
+            cells().position(|cell| {
+                let known = |name: &&str| cell.trim_ascii().eq_ignore_ascii_case(name.as_bytes());
+                names.iter().any(known)
+            })
+        };
+        Some(Self {
+            place: find(&PLACES)?,
+            login: find(&LOGINS)?,
+            logout: find(&LOGOUTS),
+            width: cells().count(),
+        })
+    }
+}
+
+/// Reads every line of the table in `reader`.
+pub(super) fn read(reader: impl BufRead) -> Result<Logins, ReadError> {
+    let mut csv = ReaderBuilder::new()
+        .has_headers(false)
+        .flexible(true)
+        .comment(Some(b'#'))
+        .from_reader(reader);
+    let mut logins = Logins::default();
+    let mut header: Option<Header> = None;
+    let mut record = ByteRecord::new();
+    loop {
+        let line = csv.position().line();
+        let more = csv.read_byte_record(&mut record);
+        if !more.map_err(|error| io_error(error, line))? {
+            return Ok(logins);
+        }
+        let line = record.position().map_or(line, csv::Position::line);
+        let found = match &header {
+            Some(header) => session(&mut logins, header, &record, line),
+            None => {
+                header = Header::of(|| record.iter());
+                header.is_some().then_some(()).ok_or(Finding::FieldCount)
+            }
+        };
+        if let Err(finding) = found {
+            logins.diagnostics.record(finding, line);
+        }
+    }
+}
+
+fn session(
+    logins: &mut Logins,
+    header: &Header,
+    record: &ByteRecord,
+    line: u64,
+) -> Result<(), Finding> {
+    if record.len() != header.width {
+        return Err(Finding::FieldCount);
+    }
+    let cell = |at| record.get(at).unwrap_or_default().trim_ascii();
+    let place = cell(header.place);
+    if place.is_empty() {
+        return Err(Finding::Missing(Field::Computer));
+    }
+    let (from, mut zone) = clock::stamp(cell(header.login), Field::Login)?;
+    let mut to = None;
+    if let Some(text) = header.logout.map(cell).filter(|text| !text.is_empty()) {
+        let (logout, logout_zone) = clock::stamp(text, Field::Logout)?;
+        if logout < from {
+            return Err(Finding::OutOfRange(Field::Logout));
+        }
+        (to, zone) = (Some(logout), zone.max(logout_zone));
+    }
+    let mut lossy = false;
+    let place = field::utf8(place, &mut lossy);
+    logins.push(&place, from, to, Presence::LoggedIn);
+    let notes = &mut logins.diagnostics;
+    if lossy {
+        notes.record(Finding::NameNotUtf8, line);
+    }
+    if zone == Zone::Assumed && notes.count(Finding::AssumedUtc) == 0 {
+        notes.record(Finding::AssumedUtc, line);
+    }
+    Ok(())
+}

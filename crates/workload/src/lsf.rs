@@ -1,0 +1,287 @@
+//! LSF's accounting file `lsb.acct`: `JOB_FINISH` records, `lsb.acct(5)`.
+//!
+//! Fields are separated by blanks, text stands in quotation marks (doubled within) and may go on
+//! over several lines. Where a field stands depends on the lists before it. Other records, such
+//! as those of reservations, are passed over.
+//!
+//! - Run time is from the start to the time of the record; a start of 0 is a job that never ran.
+//! - Processors: the execution hosts, each as often as it gave a slot (`4*hostA` is four); else
+//!   those that were asked for.
+//! - Estimate: the run limit; else the user's estimate, which LSF writes times the processor factor
+//!   of a host, divided by that of the execution host.
+//! - Account: the project. Executable: the command, up to its first blank.
+//! - Processor time: user and system time. Peak memory: `maxRMem`. Requested memory: `mem` of
+//!   `rusage` in the effective requirement, in MB on every execution host.
+//! - The tasks of an array share the number of the array.
+
+mod record;
+
+use std::io::BufRead;
+
+use tollgate_model::{Bytes, Instant, Span};
+
+use crate::batches::Outlet;
+use crate::clock;
+use crate::diagnostics::{Field, Finding};
+use crate::error::ReadError;
+use crate::field;
+use crate::open::{Columns, ReadOptions};
+use crate::records::{self, Draft, Format, NEVER_RAN};
+use crate::trace::{Names, Trace};
+use crate::usage::{Status, Usage};
+use record::Record;
+
+const KIBI: u64 = 1 << 10;
+const MEBI: u64 = 1 << 20;
+
+/// `jStatus` of a job that ended with success (`JOB_STAT_DONE` of `lsbatch.h`).
+const DONE: u64 = 0x40;
+
+/// `exitInfo` of jobs that were killed (`TERM_RUNLIMIT`, `TERM_DEADLINE`; `TERM_MEMLIMIT`;
+/// `TERM_PREEMPT`; `TERM_FORCE_OWNER`, `TERM_FORCE_ADMIN`, `TERM_OWNER`, `TERM_ADMIN` of
+/// `lsbatch.h`).
+const RUN_LIMIT: [&[u8]; 2] = [b"5", b"6"];
+const MEMORY_LIMIT: &[u8] = b"16";
+const PREEMPTED: &[u8] = b"1";
+const BY_SOMEBODY: [&[u8]; 4] = [b"8", b"9", b"14", b"15"];
+
+/// Reads every record of `reader`; records that are no jobs are counted and left out.
+///
+/// # Errors
+/// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no record was a job.
+pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<Trace, ReadError> {
+    read_to(&mut Outlet::keep(), source, reader, options)
+}
+
+/// As [`read`], through `outlet`.
+pub(crate) fn read_to(
+    outlet: &mut Outlet<'_>,
+    source: &str,
+    reader: impl BufRead,
+    options: ReadOptions,
+) -> Result<Trace, ReadError> {
+    records::read(Lsf, outlet, source, reader, options)
+}
+
+/// Whether `line` begins with a type and a version in quotation marks, and then a time.
+pub(crate) fn begins_record(line: &[u8]) -> bool {
+    let mut parts = line.splitn(5, |&byte| byte == b'"');
+    let mut part = || parts.next().unwrap_or_default();
+    let (before, kind, between, version, rest) = (part(), part(), part(), part(), part());
+    let is_kind = |byte: &u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b'_';
+    let is_version = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';
+    before.is_empty()
+        && between == b" "
+        && kind.first().is_some_and(u8::is_ascii_uppercase)
+        && kind.iter().all(is_kind)
+        && !version.is_empty()
+        && version.iter().all(is_version)
+        && matches!(rest, [b' ', digit, ..] if digit.is_ascii_digit())
+}
+
+struct Lsf;
+
+impl Format for Lsf {
+    fn begins_record(&self, line: &[u8]) -> bool {
+        begins_record(line)
+    }
+
+    fn join(&self, record: &mut Vec<u8>, line: &[u8]) {
+        record.push(b'\n');
+        record.extend_from_slice(line);
+    }
+
+    fn draft<'a>(&mut self, text: &'a [u8], keep: Columns) -> Result<Option<Draft<'a>>, Finding> {
+        if !text.starts_with(b"\"JOB_FINISH\" ") {
+            return match begins_record(text) {
+                true => Ok(None),
+                false => Err(Finding::Malformed),
+            };
+        }
+        draft(&Record::split(text)?, keep).map(Some)
+    }
+}
+
+fn draft<'a>(record: &Record<'a>, keep: Columns) -> Result<Draft<'a>, Finding> {
+    let mut notes = Vec::new();
+    let number = field::job_number(record.number)?;
+    if !matches!(record.index, b"0" | b"") {
+        notes.push(Finding::SharedNumber);
+    }
+    let submit = clock::unix(record.submit, Field::Submit)?;
+    let start = clock::unix(record.start, Field::Start)?;
+    let end = clock::unix(record.end, Field::End)?;
+    let start = (start > Instant::ZERO).then_some(start);
+    let requested = field::procs(record.procs)?;
+    Ok(Draft {
+        number,
+        submit,
+        runtime: start.map_or(NEVER_RAN, |start| records::ran(start, end, &mut notes)),
+        estimate: estimate(record)?,
+        allocated: record.slots,
+        requested,
+        names: Names {
+            user: record.user,
+            group: &[],
+            account: record.project,
+            executable: first_word(record.command),
+            queue: record.queue,
+        },
+        usage: keep.usage(|| Usage {
+            wait: start.and_then(|start| records::waited(submit, start, &mut notes)),
+            ..usage(record, &mut notes)
+        }),
+        attempts: None,
+        notes,
+    })
+}
+
+/// Fields of later versions may be missing; they are empty then.
+fn estimate(record: &Record<'_>) -> Result<Option<Span>, Finding> {
+    let positive = |text: &[u8]| -> Result<Option<Span>, Finding> {
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let span = field::span(text, Field::Estimate)?;
+        Ok((span > Span::ZERO).then_some(span))
+    };
+    if let Some(limit) = positive(record.run_limit)? {
+        return Ok(Some(limit));
+    }
+    let Some(scaled) = positive(record.estimate)? else {
+        return Ok(None);
+    };
+    let factor = std::str::from_utf8(record.host_factor).ok();
+    let factor = factor.and_then(|text| text.parse().ok());
+    let factor: f64 = factor.filter(|&factor| factor > 0.0).unwrap_or(1.0);
+    let estimate = Span::from_secs_f64(scaled.as_secs_f64() / factor);
+    field::in_range(estimate.as_micros(), Field::Estimate).map(Some)
+}
+
+fn usage(record: &Record<'_>, notes: &mut Vec<Finding>) -> Usage {
+    let mut time = |text| {
+        let read = field::known_span(text, Field::CpuTime);
+        field::usable(read, Field::CpuTime, notes)
+    };
+    let (user, system) = (time(record.user_time), time(record.system_time));
+    let mut memory = |text: &[u8], unit, field| {
+        let read = match text {
+            b"" => Ok(None),
+            text => field::bytes(text, unit, field),
+        };
+        field::usable(read, field, notes).filter(|&bytes| bytes > Bytes::ZERO)
+    };
+    let peak_memory = memory(record.max_memory, KIBI, Field::PeakMemory);
+    let requested = memory(reserved(record.requirement), MEBI, Field::RequestedMemory);
+    Usage {
+        wait: None,
+        cpu_time: user.zip(system).map(|(user, system)| user + system),
+        peak_memory,
+        requested_memory: requested.map(|size| size.times(record.hosts)),
+        status: status(record),
+    }
+}
+
+fn status(record: &Record<'_>) -> Status {
+    let Ok(Some(bits)) = crate::number::whole(record.status) else {
+        return Status::Unknown;
+    };
+    match record.exit_info {
+        _ if bits & DONE != 0 => Status::Completed,
+        reason if RUN_LIMIT.contains(&reason) => Status::TimedOut,
+        MEMORY_LIMIT => Status::OutOfMemory,
+        PREEMPTED => Status::Preempted,
+        reason if BY_SOMEBODY.contains(&reason) => Status::Cancelled,
+        _ => Status::Failed,
+    }
+}
+
+/// The memory in `select[..] rusage[mem=1000.00,swp=100]`.
+fn reserved(requirement: &[u8]) -> &[u8] {
+    let at = memchr::memmem::find(requirement, b"rusage[");
+    let inner = at.map_or(&[][..], |at| &requirement[at + b"rusage[".len()..]);
+    let inner = inner.split(|&byte| byte == b']').next().unwrap_or_default();
+    let mut parts = inner.split(|byte| b",:".contains(byte));
+    let memory = parts.find_map(|part| part.trim_ascii().strip_prefix(b"mem="));
+    memory.unwrap_or_default()
+}
+
+fn first_word(command: &[u8]) -> &[u8] {
+    let mut words = command.trim_ascii().split(u8::is_ascii_whitespace);
+    words.next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(hosts: &str, status: &str, exit_info: &str, tail: &str) -> String {
+        format!(
+            "\"JOB_FINISH\" \"10.108\" 220 101 1501 33554434 8 100 0 0 160 \"ann\" \"normal\" \"\" \"\" \
+             \"\" \"head\" \"/home\" \"\" \"\" \"\" \"1.101\" 0 {hosts} {status} 2.0 \"\" \
+             \"a.out say \"\"hello\nworld\"\"\" 1.5 0.5 10 0 -1 0 0 1 1 0 1 1 -1 0 0 0 1 1 -1 \"\" \
+             \"proj\" 0 1 \"\" \"\" 0 4096 0 \"\" \"\" \"\" \"\" 0 \"\" {exit_info} \"\" -1 \"\" \"\" \"\" \
+             \"\" {tail}\n"
+        )
+    }
+
+    const TAIL: &str = "-1 \"\" \"\" 7184 \"\" 160 \"\" \"\" 1 1058 \"1\" 1 \"n1\" 10 20 0.5 0.1 3600 \
+         4194304 2048 \"select[a] rusage[mem=1000.00,swp=1]\" \"\" -1";
+
+    fn parsed(text: &str) -> Trace {
+        let columns = Columns::All;
+        read("jobs", text.as_bytes(), ReadOptions { columns }).unwrap()
+    }
+
+    #[test]
+    fn lists_of_any_length_move_what_follows() {
+        let trace = parsed(&record("2 \"3*n1\" \"n2\"", "64", "0", TAIL));
+        let job = trace.jobs[0];
+        assert_eq!((job.number, job.procs), (101, 4));
+        assert_eq!(job.runtime, Span::from_secs(60));
+        assert_eq!(job.estimate, Span::from_secs(3600));
+        let metadata = trace.metadata.unwrap();
+        assert_eq!(metadata.executable.get(0), Some("a.out"));
+        assert_eq!(metadata.account.get(0), Some("proj"));
+        let usage = Usage {
+            wait: Some(Span::from_secs(60)),
+            cpu_time: Some(Span::from_secs(2)),
+            peak_memory: Some(Bytes::from_kibibytes(4096)),
+            requested_memory: Some(Bytes::new(2000 << 20)),
+            status: Status::Completed,
+        };
+        assert_eq!(metadata.usage, [usage]);
+    }
+
+    #[test]
+    fn older_records_end_earlier_and_say_why_they_were_killed() {
+        let text = record("0", "32", "5", "7200")
+            + &record("0", "32", "16", "")
+            + &record("0", "32", "14", "")
+            + &record("0", "32", "0", "");
+        let trace = parsed(&text);
+        assert_eq!(trace.jobs[0].estimate, Span::from_secs(3600));
+        assert_eq!(trace.jobs[0].procs, 8);
+        let usage = trace.metadata.unwrap().usage;
+        let statuses: Vec<Status> = usage.iter().map(|usage| usage.status).collect();
+        use Status::{Cancelled, Failed, OutOfMemory, TimedOut};
+        assert_eq!(statuses, [TimedOut, OutOfMemory, Cancelled, Failed]);
+    }
+
+    #[test]
+    fn what_is_no_job_is_told_apart() {
+        let text = "\"EVENT_ADRSV_FINISH\" \"10.1\" 5 6\n".to_owned()
+            + &record("1 \"n1\"", "64", "0", TAIL)
+            + "\"JOB_FINISH\" \"10.108\" 220 101\n"
+            + &record("99999999", "64", "0", TAIL)
+            + &record("1 \"n1\"", "64", "0", TAIL).replace(" 160 \"ann\"", " x \"ann\"");
+        let trace = parsed(&text);
+        assert_eq!(trace.jobs.len(), 1);
+        assert_eq!(trace.diagnostics.count(Finding::ShortRecord), 2);
+        assert_eq!(
+            trace.diagnostics.count(Finding::NotANumber(Field::Start)),
+            1
+        );
+        assert_eq!(trace.diagnostics.iter().count(), 2, "{}", trace.diagnostics);
+    }
+}

@@ -1,0 +1,190 @@
+//! Where the fields of a `JOB_FINISH` record stand.
+
+use crate::diagnostics::{Field, Finding};
+use crate::field;
+
+/// Fields of `lsfRusage` after the two times of it that are read.
+const RUSAGE_REST: usize = 17;
+
+/// The fields of a record that are used, as text; those that only later versions have are empty
+/// where they are missing.
+pub(super) struct Record<'a> {
+    pub(super) end: &'a [u8],
+    pub(super) number: &'a [u8],
+    pub(super) procs: &'a [u8],
+    pub(super) submit: &'a [u8],
+    pub(super) start: &'a [u8],
+    pub(super) user: &'a [u8],
+    pub(super) queue: &'a [u8],
+    /// The slots that the execution hosts gave, if there were any.
+    pub(super) slots: Option<u32>,
+    /// How many execution hosts there were, each counted once.
+    pub(super) hosts: u64,
+    pub(super) status: &'a [u8],
+    pub(super) host_factor: &'a [u8],
+    pub(super) command: &'a [u8],
+    pub(super) user_time: &'a [u8],
+    pub(super) system_time: &'a [u8],
+    pub(super) project: &'a [u8],
+    pub(super) index: &'a [u8],
+    pub(super) max_memory: &'a [u8],
+    pub(super) exit_info: &'a [u8],
+    pub(super) estimate: &'a [u8],
+    pub(super) run_limit: &'a [u8],
+    pub(super) requirement: &'a [u8],
+}
+
+impl<'a> Record<'a> {
+    /// The fields of `text` in the order of `lsb.acct(5)`.
+    pub(super) fn split(text: &'a [u8]) -> Result<Self, Finding> {
+        let mut words = Words(text);
+        // The type and the version.
+        words.skip(2)?;
+        let (end, number) = (words.next()?, words.next()?);
+        words.skip(2)?;
+        let (procs, submit) = (words.next()?, words.next()?);
+        words.skip(2)?;
+        let (start, user, queue) = (words.next()?, words.next()?, words.next()?);
+        // Requirement, dependency, pre-execution command, submission host, directory, three files
+        // and the job file come before the hosts that were asked for.
+        words.skip(9)?;
+        let asked = words.count()?;
+        words.skip(asked)?;
+        let (slots, hosts) = words.hosts()?;
+        let (status, host_factor) = (words.next()?, words.next()?);
+        let _name = words.next()?;
+        let command = words.next()?;
+        let (user_time, system_time) = (words.next()?, words.next()?);
+        words.skip(RUSAGE_REST)?;
+        let _mail = words.next()?;
+        let project = words.next()?;
+        let mut later = Later(words);
+        // Exit status, widest request, shell and time event come before the index; the swap, two
+        // spools, reservation, service class, exceptions and additional information before the
+        // reason of the exit.
+        let index = later.nth(4);
+        let max_memory = later.nth(0);
+        let exit_info = later.nth(7);
+        let estimate = later.nth(6);
+        let run_limit = later.run_limit();
+        let requirement = later.nth(2);
+        Ok(Self {
+            end,
+            number,
+            procs,
+            submit,
+            start,
+            user,
+            queue,
+            slots,
+            hosts,
+            status,
+            host_factor,
+            command,
+            user_time,
+            system_time,
+            project,
+            index,
+            max_memory,
+            exit_info,
+            estimate,
+            run_limit,
+            requirement,
+        })
+    }
+}
+
+/// The fields of a record: words, or text in quotation marks.
+struct Words<'a>(&'a [u8]);
+
+impl<'a> Words<'a> {
+    fn next(&mut self) -> Result<&'a [u8], Finding> {
+        self.word().ok_or(Finding::ShortRecord)
+    }
+
+    fn skip(&mut self, n: usize) -> Result<(), Finding> {
+        (0..n).try_for_each(|_| self.next().map(drop))
+    }
+
+    /// How long the list is that follows.
+    fn count(&mut self) -> Result<usize, Finding> {
+        let count = field::count(self.next()?, Field::Procs)?;
+        // A list cannot have more elements than there are bytes left.
+        let count = usize::try_from(count).map_err(|_| Finding::ShortRecord)?;
+        (count <= self.0.len())
+            .then_some(count)
+            .ok_or(Finding::ShortRecord)
+    }
+
+    /// The slots of the hosts in the list that follows, and how many hosts these are. Equal hosts
+    /// stand beside each other.
+    fn hosts(&mut self) -> Result<(Option<u32>, u64), Finding> {
+        let (mut slots, mut hosts, mut last) = (0u32, 0, &[][..]);
+        for _ in 0..self.count()? {
+            let text = self.next()?;
+            let star = text.iter().position(|&byte| byte == b'*');
+            let (count, host) = match star {
+                Some(at) => (&text[..at], &text[at + 1..]),
+                None => (&b"1"[..], text),
+            };
+            slots = slots.saturating_add(field::procs(count)?.unwrap_or(0));
+            hosts += u64::from(host != last);
+            last = host;
+        }
+        let slots = field::procs(slots.to_string().as_bytes())?;
+        Ok((slots, hosts.max(1)))
+    }
+
+    fn word(&mut self) -> Option<&'a [u8]> {
+        let text = self.0.trim_ascii_start();
+        let Some(quoted) = text.strip_prefix(b"\"") else {
+            let end = text.iter().position(u8::is_ascii_whitespace);
+            let (word, rest) = text.split_at(end.unwrap_or(text.len()));
+            self.0 = rest;
+            return (!word.is_empty()).then_some(word);
+        };
+        let end = closing_quote(quoted)?;
+        self.0 = &quoted[end + 1..];
+        Some(&quoted[..end])
+    }
+}
+
+/// The first quotation mark that is not doubled.
+fn closing_quote(text: &[u8]) -> Option<usize> {
+    let mut from = 0;
+    loop {
+        let at = from + memchr::memchr(b'"', &text[from..])?;
+        if text.get(at + 1) != Some(&b'"') {
+            return Some(at);
+        }
+        from = at + 2;
+    }
+}
+
+/// The fields that were added from version to version: empty where the record ends.
+struct Later<'a>(Words<'a>);
+
+impl<'a> Later<'a> {
+    /// The field after `n` others.
+    fn nth(&mut self, n: usize) -> &'a [u8] {
+        for _ in 0..n {
+            self.0.word();
+        }
+        self.0.word().unwrap_or_default()
+    }
+
+    /// The run limit, behind two lists: of further options in pairs, and of five figures a host.
+    fn run_limit(&mut self) -> &'a [u8] {
+        // Job group, requeue values, options, resize command and time, reservation and description.
+        self.nth(6);
+        for per_element in [2, 5] {
+            let Ok(count) = self.0.count() else {
+                return &[];
+            };
+            for _ in 0..count * per_element {
+                self.0.word();
+            }
+        }
+        self.nth(0)
+    }
+}

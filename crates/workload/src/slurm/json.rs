@@ -1,0 +1,355 @@
+//! Slurm's records as `sacct --json` prints them.
+//!
+//! The shape differs by the version of Slurm's data parser: a number may stand alone or say whether
+//! it is set, a state may be one word or a list. Every shape is read. The jobs are those under the
+//! key `jobs`; steps are part of their job. Limits count minutes, requested memory mebibytes, used
+//! memory bytes; instants are Unix seconds.
+//!
+//! - A job's number is its `job_id`, which each task of an array has of its own.
+//! - Run time: `time.elapsed`, which leaves suspensions out, else from `start` to `end`.
+
+use std::io::BufRead;
+
+use serde::Deserialize;
+use tollgate_model::{Bytes, Instant, Span};
+
+use super::state;
+use crate::batches::Outlet;
+use crate::clock;
+use crate::diagnostics::{Field, Finding};
+use crate::error::ReadError;
+use crate::field;
+use crate::format::holds;
+use crate::json::{self, Number, Texts};
+use crate::open::{Columns, ReadOptions};
+use crate::records::{self, Draft, NEVER_RAN};
+use crate::trace::{Names, Trace};
+use crate::usage::Usage;
+
+/// The key of the list of jobs.
+const JOBS: &str = "jobs";
+
+const SECONDS_PER_MINUTE: f64 = 60.0;
+const MEBI: u64 = 1 << 20;
+
+/// Reads every record of `reader`; records that are no jobs are counted and left out.
+///
+/// # Errors
+/// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no record was a job.
+pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<Trace, ReadError> {
+    read_to(&mut Outlet::keep(), source, reader, options)
+}
+
+/// As [`read`], through `outlet`.
+pub(crate) fn read_to(
+    outlet: &mut Outlet<'_>,
+    source: &str,
+    reader: impl BufRead,
+    options: ReadOptions,
+) -> Result<Trace, ReadError> {
+    let mut trace = outlet.trace(source, options);
+    trace.unix_start = Some(Instant::ZERO);
+    let mut latest = Instant::ZERO;
+    json::for_each_record(reader, Some(JOBS), |line, record| {
+        if let Err(finding) = record.and_then(|record| {
+            let job: Job = serde_json::from_slice(record).map_err(|_| Finding::Malformed)?;
+            let draft = job.draft(options.columns)?;
+            outlet.before_job(&mut trace);
+            records::push(&mut trace, draft, line, &mut latest);
+            Ok(())
+        }) {
+            trace.diagnostics.record(finding, line);
+        }
+        outlet.after_line(&mut trace);
+    })
+    .map_err(|(line, error)| ReadError::Io { line, error })?;
+    outlet.finish(trace)
+}
+
+/// Whether `start`, the beginning of a file, is that of an object with a list of jobs, or of what
+/// `sacct` writes around it.
+pub(crate) fn starts_like(start: &[u8]) -> bool {
+    start.trim_ascii_start().starts_with(b"{")
+        && (holds(start, b"\"jobs\"") || holds(start, b"\"data_parser\""))
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Job {
+    job_id: Number,
+    name: Texts,
+    user: Texts,
+    group: Texts,
+    account: Texts,
+    partition: Texts,
+    association: Association,
+    state: State,
+    time: Time,
+    required: Required,
+    tres: Tres,
+    steps: Vec<Step>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Association {
+    user: Texts,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct State {
+    current: Texts,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Time {
+    submission: Number,
+    start: Number,
+    end: Number,
+    elapsed: Number,
+    limit: Number,
+    total: Parts,
+}
+
+/// A span of processor time in two numbers.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Parts {
+    seconds: Number,
+    microseconds: Number,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Required {
+    #[serde(rename = "CPUs")]
+    cpus: Number,
+}
+
+/// Trackable resources, of jobs and of steps.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Tres {
+    allocated: Vec<Resource>,
+    requested: Resources,
+    consumed: Consumed,
+}
+
+/// What was requested: a list of a job, and of a step an object that is not read.
+#[derive(Default)]
+struct Resources(Vec<Resource>);
+
+impl<'de> Deserialize<'de> for Resources {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = serde_json::Value::deserialize(deserializer)?;
+        Ok(Self(serde_json::from_value(value).unwrap_or_default()))
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Consumed {
+    total: Vec<Resource>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Resource {
+    #[serde(rename = "type")]
+    kind: Texts,
+    count: Number,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Step {
+    tres: Tres,
+}
+
+impl Job {
+    fn draft(&self, keep: Columns) -> Result<Draft<'_>, Finding> {
+        let mut notes = Vec::new();
+        let number = self
+            .job_id
+            .text()
+            .ok_or(Finding::Missing(Field::JobNumber))?;
+        let status = match self.state.current.first() {
+            "" => None,
+            state => Some(state::ended(state.as_bytes())?),
+        };
+        let submit = self.time.submission.positive();
+        let submit = submit.ok_or(Finding::Missing(Field::Submit))?;
+        let submit = instant(submit, Field::Submit)?;
+        let start = self.time.start.positive();
+        let start = start
+            .map(|start| instant(start, Field::Start))
+            .transpose()?;
+        let user = match self.user.first() {
+            "" => self.association.user.first(),
+            user => user,
+        };
+        Ok(Draft {
+            number: field::job_number(number.as_bytes())?,
+            submit,
+            runtime: self.runtime(start, &mut notes)?,
+            estimate: self.limit()?,
+            allocated: procs(count(&self.tres.allocated, "cpu"))?,
+            requested: procs(self.required.cpus)?,
+            names: Names {
+                user: user.as_bytes(),
+                group: self.group.first().as_bytes(),
+                account: self.account.first().as_bytes(),
+                executable: self.name.first().as_bytes(),
+                queue: self.partition.first().as_bytes(),
+            },
+            usage: keep.usage(|| Usage {
+                wait: start.and_then(|start| records::waited(submit, start, &mut notes)),
+                cpu_time: self.cpu_time(),
+                peak_memory: self.peak_memory(),
+                requested_memory: bytes(count(&self.tres.requested.0, "mem"), MEBI),
+                status: status.unwrap_or_default(),
+            }),
+            attempts: None,
+            notes,
+        })
+    }
+
+    fn runtime(&self, start: Option<Instant>, notes: &mut Vec<Finding>) -> Result<Span, Finding> {
+        let Some(start) = start else {
+            return Ok(NEVER_RAN);
+        };
+        if let Some(elapsed) = self.time.elapsed.text() {
+            return field::span(elapsed.as_bytes(), Field::RunTime);
+        }
+        let end = self.time.end.positive().ok_or(Finding::NotEnded)?;
+        Ok(records::ran(start, instant(end, Field::End)?, notes))
+    }
+
+    fn limit(&self) -> Result<Option<Span>, Finding> {
+        let Some(minutes) = self.time.limit.positive() else {
+            return Ok(None);
+        };
+        let limit = Span::from_secs_f64(minutes * SECONDS_PER_MINUTE);
+        field::in_range(limit.as_micros(), Field::Estimate).map(Some)
+    }
+
+    fn cpu_time(&self) -> Option<Span> {
+        let Parts {
+            seconds,
+            microseconds,
+        } = &self.time.total;
+        let micros = microseconds.0.unwrap_or(0.0);
+        Some(Span::from_secs_f64(seconds.0? + micros / 1e6))
+    }
+
+    /// That of the largest step.
+    fn peak_memory(&self) -> Option<Bytes> {
+        let steps = self.steps.iter();
+        let used = steps.filter_map(|step| bytes(count(&step.tres.consumed.total, "mem"), 1));
+        used.max()
+    }
+}
+
+fn instant(seconds: f64, field: Field) -> Result<Instant, Finding> {
+    clock::unix(seconds.to_string().as_bytes(), field)
+}
+
+fn count(resources: &[Resource], kind: &str) -> Number {
+    let found = resources
+        .iter()
+        .find(|resource| resource.kind.first() == kind);
+    found.map_or(Number(None), |resource| resource.count)
+}
+
+fn procs(count: Number) -> Result<Option<u32>, Finding> {
+    let text = count.text().map(|text| field::procs(text.as_bytes()));
+    Ok(text.transpose()?.flatten())
+}
+
+/// Slurm writes -2 or the like for what it does not know.
+fn bytes(count: Number, unit: u64) -> Option<Bytes> {
+    let count = count.positive()?;
+    Some(Bytes::new((count * unit as f64).round() as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::usage::Status;
+
+    /// One job as data parsers up to 0.0.39 shape it, and the same as later ones do.
+    const OLD: &str = r#"{"meta": {"Slurm": {}}, "errors": [], "jobs": [
+        {"account": "physics", "job_id": 7, "name": "a.out", "user": "ann", "group": "staff",
+         "partition": "long", "state": {"current": "TIMEOUT", "reason": "None"},
+         "time": {"elapsed": 60, "end": 220, "start": 160, "submission": 100, "limit": 30,
+                  "total": {"seconds": 59, "microseconds": 500000}},
+         "required": {"CPUs": 4, "memory": 2},
+         "tres": {"allocated": [{"type": "cpu", "id": 1, "count": 4}],
+                  "requested": [{"type": "mem", "id": 2, "count": 1000}]},
+         "steps": [{"tres": {"requested": {"max": []},
+                             "consumed": {"total": [{"type": "mem", "count": 4096}]}}}]},
+        {"job_id": 8, "state": {"current": "RUNNING"}, "time": {"submission": 101}},
+        {"job_id": 9, "state": {"current": "CANCELLED"}, "time": {"submission": 102, "start": 0}},
+        {"job_id": {"set": false}}, {"job_id": 10, "steps": 5}]}"#;
+    const NEW: &str = r#"{"jobs": [
+        {"account": "physics", "job_id": 7, "name": "a.out", "user": "", "group": "staff",
+         "association": {"user": "ann"}, "partition": "long",
+         "state": {"current": ["TIMEOUT", "X"], "reason": "None"},
+         "time": {"elapsed": 60, "end": {"set": true, "infinite": false, "number": 220},
+                  "start": {"set": true, "infinite": false, "number": 160}, "submission": 100,
+                  "limit": {"set": true, "infinite": false, "number": 30},
+                  "total": {"seconds": 59, "microseconds": 500000}},
+         "required": {"CPUs": 4, "memory_per_cpu": {"set": false, "number": 0}},
+         "tres": {"allocated": [{"type": "cpu", "name": "", "id": 1, "count": 4}],
+                  "requested": [{"type": "mem", "name": "", "id": 2, "count": 1000}]},
+         "steps": [{"tres": {"consumed": {"total": [{"type": "mem", "count": 4096}]}}}]}],
+        "warnings": []}"#;
+
+    fn parsed(text: &str) -> Trace {
+        let columns = Columns::All;
+        read("jobs", text.as_bytes(), ReadOptions { columns }).unwrap()
+    }
+
+    #[test]
+    fn both_shapes_give_the_same_job() {
+        let (old, new) = (parsed(OLD), parsed(NEW));
+        assert!(starts_like(OLD.as_bytes()) && starts_like(NEW.as_bytes()));
+        assert_eq!(old.jobs[0], new.jobs[0]);
+        let job = old.jobs[0];
+        assert_eq!((job.number, job.procs), (7, 4));
+        assert_eq!(job.estimate, Span::from_secs(1800));
+        let (old, new) = (old.metadata.unwrap(), new.metadata.unwrap());
+        assert_eq!(old.usage[0], new.usage[0]);
+        assert_eq!(
+            old.usage[0],
+            Usage {
+                wait: Some(Span::from_secs(60)),
+                cpu_time: Some(Span::from_micros(59_500_000)),
+                peak_memory: Some(Bytes::new(4096)),
+                requested_memory: Some(Bytes::new(1000 << 20)),
+                status: Status::TimedOut,
+            }
+        );
+        assert_eq!(
+            (old.user.get(0), new.user.get(0)),
+            (Some("ann"), Some("ann"))
+        );
+    }
+
+    #[test]
+    fn what_is_no_job_is_counted() {
+        let trace = parsed(OLD);
+        assert_eq!(trace.jobs[1].runtime, NEVER_RAN);
+        for finding in [
+            Finding::NotEnded,
+            Finding::Missing(Field::JobNumber),
+            Finding::Malformed,
+        ] {
+            assert_eq!(trace.diagnostics.count(finding), 1, "{}", trace.diagnostics);
+        }
+        let cut = parsed(&OLD[..OLD.len() - 60]);
+        assert_eq!(cut.jobs, trace.jobs);
+    }
+}

@@ -1,0 +1,36 @@
+//! The states of Slurm's jobs: `sacct(1)`, "JOB STATE CODES".
+
+use crate::diagnostics::Finding;
+use crate::usage::Status;
+
+/// States that a job leaves again.
+const GOING_ON: [&[u8]; 9] = [
+    b"COMPLETING",
+    b"CONFIGURING",
+    b"PENDING",
+    b"REQUEUED",
+    b"RESIZING",
+    b"RUNNING",
+    b"STAGE_OUT",
+    b"STOPPED",
+    b"SUSPENDED",
+];
+
+/// How a job in `state`, which may be followed by who cancelled it, ended.
+///
+/// # Errors
+/// If it has not ended yet, or the state is not known.
+pub(super) fn ended(state: &[u8]) -> Result<Status, Finding> {
+    let word = state.split(|&byte| byte == b' ').next();
+    match word.unwrap_or_default() {
+        b"COMPLETED" => Ok(Status::Completed),
+        b"FAILED" => Ok(Status::Failed),
+        b"CANCELLED" | b"REVOKED" => Ok(Status::Cancelled),
+        b"TIMEOUT" | b"DEADLINE" => Ok(Status::TimedOut),
+        b"OUT_OF_MEMORY" => Ok(Status::OutOfMemory),
+        b"BOOT_FAIL" | b"LAUNCH_FAILED" | b"NODE_FAIL" => Ok(Status::NodeFailed),
+        b"PREEMPTED" => Ok(Status::Preempted),
+        word if GOING_ON.contains(&word) => Err(Finding::NotEnded),
+        _ => Err(Finding::UnknownState),
+    }
+}

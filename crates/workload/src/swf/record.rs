@@ -1,0 +1,174 @@
+//! The fields of one line, and what they say of how a job went.
+
+use tollgate_model::Span;
+
+use crate::diagnostics::{Field, Finding};
+use crate::field;
+use crate::trace::Names;
+use crate::usage::{Status, Usage};
+
+/// Memory is counted in units of so many bytes.
+const KIBI: u64 = 1024;
+
+/// The fields of one line, as text; whatever comes after the fifth may be missing.
+#[derive(Default)]
+pub(crate) struct Record<'a> {
+    pub(crate) number: &'a [u8],
+    pub(crate) submit: &'a [u8],
+    wait: Option<&'a [u8]>,
+    pub(crate) runtime: &'a [u8],
+    pub(crate) allocated: &'a [u8],
+    cpu_time: Option<&'a [u8]>,
+    memory: Option<&'a [u8]>,
+    pub(crate) requested: Option<&'a [u8]>,
+    pub(crate) estimate: Option<&'a [u8]>,
+    requested_memory: Option<&'a [u8]>,
+    status: Option<&'a [u8]>,
+    user: Option<&'a [u8]>,
+    group: Option<&'a [u8]>,
+    executable: Option<&'a [u8]>,
+    queue: Option<&'a [u8]>,
+    rest: &'a [u8],
+}
+
+impl<'a> Record<'a> {
+    pub(crate) fn split(text: &'a [u8]) -> Result<Self, Finding> {
+        let mut fields = Fields(text);
+        let mut required = || fields.next().ok_or(Finding::TooFewFields);
+        Ok(Self {
+            number: required()?,
+            submit: required()?,
+            wait: Some(required()?),
+            runtime: required()?,
+            allocated: required()?,
+            cpu_time: fields.next(),
+            memory: fields.next(),
+            requested: fields.next(),
+            estimate: fields.next(),
+            requested_memory: fields.next(),
+            status: fields.next(),
+            user: fields.next(),
+            group: fields.next(),
+            executable: fields.next(),
+            queue: fields.next(),
+            rest: fields.0,
+        })
+    }
+
+    /// A record of which only these fields are known; those that must be there are empty where
+    /// they are not.
+    pub(crate) fn of_fields(fields: [Option<&'a [u8]>; 15]) -> Self {
+        let [number, submit, wait, runtime, allocated, rest @ ..] = fields;
+        let [cpu_time, memory, requested, estimate, rest @ ..] = rest;
+        let [requested_memory, status, user, group, executable, queue] = rest;
+        let [number, submit, runtime, allocated] =
+            [number, submit, runtime, allocated].map(Option::unwrap_or_default);
+        Self {
+            number,
+            submit,
+            wait,
+            runtime,
+            allocated,
+            cpu_time,
+            memory,
+            requested,
+            estimate,
+            requested_memory,
+            status,
+            user,
+            group,
+            executable,
+            queue,
+            rest: &[],
+        }
+    }
+
+    /// The names, where they are known.
+    pub(crate) fn names(&self) -> Names<'a> {
+        let known = |text: Option<&'a [u8]>| text.filter(|&text| text != b"-1").unwrap_or_default();
+        Names {
+            user: known(self.user),
+            group: known(self.group),
+            account: &[],
+            executable: known(self.executable),
+            queue: known(self.queue),
+        }
+    }
+
+    /// How the job went on `procs` processors. Times and memory are given by processor.
+    pub(crate) fn usage(&self, procs: u32, notes: &mut Vec<Finding>) -> Usage {
+        let whole = self.is_metacentrum();
+        let (unit, share) = if whole {
+            (1, 1)
+        } else {
+            (KIBI, u64::from(procs))
+        };
+        let mut memory = |text: Option<&[u8]>, field| {
+            let read = text.map_or(Ok(None), |text| field::bytes(text, unit, field));
+            field::usable(read, field, notes).map(|bytes| bytes.times(share))
+        };
+        let peak_memory = memory(self.memory.filter(|_| !whole), Field::PeakMemory);
+        let requested_memory = memory(self.requested_memory, Field::RequestedMemory);
+        let mut span = |text: Option<&[u8]>, field| {
+            let read = text.map_or(Ok(None), |text| field::known_span(text, field));
+            field::usable(read, field, notes)
+        };
+        let wait = span(self.wait, Field::Wait);
+        let cpu_time = span(self.cpu_time.filter(|_| !whole), Field::CpuTime)
+            .map(|span| Span::from_micros(span.as_micros().saturating_mul(i64::from(procs))));
+        let status = field::usable(status(self.status), Field::Status, notes);
+        let usage = Usage {
+            wait,
+            cpu_time,
+            peak_memory,
+            requested_memory,
+            status: status.unwrap_or_default(),
+        };
+        field::settle_usage(usage, procs, notes)
+    }
+
+    /// Whether the record is of MetaCentrum's variant: a list of nodes in braces follows the 18
+    /// fields. It has the requested memory of the whole job in bytes, and mere placeholders for
+    /// what was used.
+    fn is_metacentrum(&self) -> bool {
+        Fields(self.rest)
+            .nth(3)
+            .is_some_and(|field| field.starts_with(b"{"))
+    }
+}
+
+/// Field 11. Of a job that was checkpointed, 2 is a part that was followed by others, and 3 and
+/// 4 are how the last part ended.
+fn status(text: Option<&[u8]>) -> Result<Option<Status>, Finding> {
+    match text {
+        None | Some(b"-1" | b"2") => Ok(None),
+        Some(b"1" | b"3") => Ok(Some(Status::Completed)),
+        Some(b"0" | b"4") => Ok(Some(Status::Failed)),
+        Some(b"5") => Ok(Some(Status::Cancelled)),
+        Some(_) => Err(Finding::Unusable(Field::Status)),
+    }
+}
+
+/// The pieces of a line between blanks.
+pub(crate) struct Fields<'a>(pub(crate) &'a [u8]);
+
+impl<'a> Iterator for Fields<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let start = self.0.iter().position(|&byte| !is_blank(byte))?;
+        let rest = &self.0[start..];
+        let end = rest
+            .iter()
+            .position(|&byte| is_blank(byte))
+            .unwrap_or(rest.len());
+        let (field, rest) = rest.split_at(end);
+        self.0 = rest;
+        Some(field)
+    }
+}
+
+/// Blanks, tabs and whatever else below them ends up in files, such as carriage returns.
+const fn is_blank(byte: u8) -> bool {
+    byte <= b' '
+}

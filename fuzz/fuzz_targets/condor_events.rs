@@ -1,0 +1,5 @@
+//! HTCondor's job event log.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tollgate_workload::fuzz::condor_events(data));

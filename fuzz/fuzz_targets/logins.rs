@@ -1,0 +1,5 @@
+//! Log-ins and availability of computers.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tollgate_workload::fuzz::logins(data));

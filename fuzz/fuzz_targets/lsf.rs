@@ -1,0 +1,5 @@
+//! LSF's `lsb.acct`.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tollgate_workload::fuzz::lsf(data));

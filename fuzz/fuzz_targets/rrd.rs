@@ -1,0 +1,5 @@
+//! Round-robin databases, binary and XML.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tollgate_workload::fuzz::rrd(data));

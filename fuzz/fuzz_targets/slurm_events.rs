@@ -1,0 +1,5 @@
+//! Events of Slurm's simulator.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tollgate_workload::fuzz::slurm_events(data));

@@ -1,0 +1,5 @@
+//! Slurm's records as `sacct --json` prints them.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tollgate_workload::fuzz::slurm_json(data));
