@@ -7,6 +7,7 @@
 //! | [`cx`](Cx) | how a policy acts: checked transitions that leave effects |
 //! | [`queue`] | the space-shared family: an ordered queue with reservations |
 //! | [`share`] | the time-shared family: shares by remaining work and time |
+//! | [`tail`] | the policy that admits by the tail of predictive distributions |
 //! | [`named`] | the policies, one file each |
 //! | [`registry`] | their list; `NAME:KEY=VALUE,..` words made into policies |
 //!
@@ -15,6 +16,8 @@
 
 mod blocks;
 mod cx;
+mod evicted;
+mod fit;
 pub mod named;
 mod policy;
 mod price;
@@ -23,6 +26,7 @@ pub mod registry;
 mod settings;
 pub mod share;
 mod state;
+pub mod tail;
 mod timers;
 
 pub use cx::{Clock, Cx, Effect, Ending, Entry, Said, Violation};

@@ -10,14 +10,14 @@ mod risk;
 mod rules;
 mod settings;
 
-use std::collections::BTreeSet;
-
-use tollgate_model::{Credits, Instant, JobId, JobSpec, Market, NodeId, Reason, Sla, Span};
+use tollgate_model::{Credits, Distribution, JobId, JobSpec, Market, NodeId, Reason};
 
 use crate::cx::{Cx, Violation};
+use crate::evicted::{self, Evicted};
+use crate::fit::take_first;
 use crate::policy::{Policy, Scratch, Verdict};
 use crate::price;
-use crate::state::{Phase, TOLERANCE_S, Task, View, requested_share};
+use crate::state::{TOLERANCE_S, Task, View, requested_share};
 use load::{Loads, total_by_tasks};
 
 pub use rules::Rule;
@@ -34,9 +34,7 @@ pub struct Share {
     settings: Settings,
     market: Market,
     loads: Loads,
-    /// Evicted jobs, in order of submission: they keep their promise and start again as soon as
-    /// nodes suit.
-    evicted: BTreeSet<(u64, JobId)>,
+    evicted: Evicted,
 }
 
 /// What is asked of each node for one job.
@@ -57,7 +55,7 @@ impl Share {
             settings,
             market,
             loads: Loads::default(),
-            evicted: BTreeSet::new(),
+            evicted: Evicted::default(),
         }
     }
 
@@ -243,50 +241,6 @@ fn emptiness(view: View<'_>, id: NodeId, total: f64) -> i64 {
     (((promised << TASKS_BITS) | tasks) << NODE_BITS) | from_the_end
 }
 
-/// Appends to `nodes` the first `wanted` of `ranked`, in order, that are `allowed`. Only as much
-/// is sorted, and as many are asked for, as it takes.
-fn take_first(
-    mut ranked: &mut [(i64, NodeId)],
-    wanted: usize,
-    nodes: &mut Vec<NodeId>,
-    allowed: impl Fn(NodeId) -> bool,
-) {
-    let mut batch = wanted.max(16);
-    while !ranked.is_empty() {
-        if batch < ranked.len() {
-            ranked.select_nth_unstable(batch);
-        }
-        let (first, rest) = ranked.split_at_mut(batch.min(ranked.len()));
-        first.sort_unstable();
-        for &mut (_, node) in first {
-            if nodes.len() == wanted {
-                return;
-            }
-            if allowed(node) {
-                nodes.push(node);
-            }
-        }
-        ranked = rest;
-        batch *= 2;
-    }
-}
-
-/// The job as it would be handed in at `now` to be run from its start again: with the time that
-/// is left to its deadline, or without a deadline once that has passed.
-fn what_is_left(spec: &JobSpec, now: Instant) -> JobSpec {
-    let left = spec.due().map(|due| due.since(now));
-    let sla = Sla {
-        deadline: left.filter(|&left| left > Span::TICK),
-        budget: None,
-        ..spec.sla
-    };
-    JobSpec {
-        submit: now,
-        sla,
-        ..*spec
-    }
-}
-
 /// Whether a task of a node is about to outlive its estimate: asked within a few microseconds of
 /// it, the task itself knows before the node's alarm rings and its row is written anew.
 fn on_the_verge(view: View<'_>, id: NodeId) -> bool {
@@ -297,7 +251,13 @@ fn on_the_verge(view: View<'_>, id: NodeId) -> bool {
 }
 
 impl Policy for Share {
-    fn probe(&self, view: View<'_>, spec: &JobSpec, scratch: &mut Scratch) -> Verdict {
+    fn probe(
+        &self,
+        view: View<'_>,
+        spec: &JobSpec,
+        _: Option<&Distribution>,
+        scratch: &mut Scratch,
+    ) -> Verdict {
         match self.admit(view, spec, scratch) {
             Ok(price) => Verdict::Run { price },
             Err(reason) => Verdict::Reject(reason),
@@ -305,11 +265,11 @@ impl Policy for Share {
     }
 
     fn queued(&mut self, view: View<'_>, job: JobId) {
-        self.evicted.insert((view.job(job).sequence, job));
+        self.evicted.insert(view, job);
     }
 
     fn withdrawn(&mut self, view: View<'_>, job: JobId) {
-        self.evicted.remove(&(view.job(job).sequence, job));
+        self.evicted.remove(view, job);
     }
 
     fn ended(&mut self, _: View<'_>, _: JobId) {}
@@ -320,21 +280,22 @@ impl Policy for Share {
 
     fn refresh(&mut self, cx: &mut Cx<'_>, node: NodeId) {
         let (settings, now) = (self.settings, cx.now());
-        cx.set_shares(node, |task| rules::share(&settings, task, task.work, now));
+        cx.set_shares(
+            node,
+            |task| rules::share(&settings, task, task.work, now),
+            |task| task.estimate,
+        );
         self.loads.set(node, cx.node(node), &self.settings);
     }
 
     fn pass(&mut self, cx: &mut Cx<'_>) {
-        if self.evicted.is_empty() {
-            return;
-        }
         let mut scratch = Scratch::default();
-        for (sequence, job) in std::mem::take(&mut self.evicted) {
-            let rest = what_is_left(&cx.job(job).spec, cx.now());
+        for job in self.evicted.all() {
+            let rest = evicted::what_is_left(&cx.job(job).spec, cx.now());
             let Ok(price) = self.admit(cx.view(), &rest, &mut scratch) else {
-                self.evicted.insert((sequence, job));
                 continue;
             };
+            self.evicted.remove(cx.view(), job);
             cx.start_shared(job, &scratch.nodes, price);
             for &node in &scratch.nodes {
                 self.refresh(cx, node);
@@ -343,11 +304,7 @@ impl Policy for Share {
     }
 
     fn rebuild(&mut self, view: View<'_>) {
-        self.evicted = view
-            .jobs()
-            .filter(|(_, job)| job.phase == Phase::Queued)
-            .map(|(id, job)| (job.sequence, id))
-            .collect();
+        self.evicted = Evicted::of(view);
         self.loads = Loads::default();
         self.loads.resize(view.n_nodes() as usize);
         for node in (0..view.n_nodes()).map(NodeId) {

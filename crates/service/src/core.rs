@@ -233,6 +233,7 @@ impl Core {
         let input = Input::Submitted {
             spec: self.rules.for_policy(&candidate.reserved()),
             retry: submission.retry,
+            forecast: Some(candidate.reserved_for()),
         };
         let answered = self.gate.handle(self.now, input, &mut self.effects);
         let Ok(tollgate_gate::Answer::Job(slot)) = answered else {

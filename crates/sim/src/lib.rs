@@ -4,15 +4,19 @@
 //! |---|---|
 //! | [`cluster`] | the cluster world: jobs arrive, a gate decides, the truth about run times unfolds |
 //! | [`check`] | an independent verifier of finished schedules |
+//! | [`estimates`] | what policies are told about run times |
 //! | [`mod@rebid`] | what the same schedule earns when users bid otherwise |
 //!
 //! A world knows how long jobs really take; the gate and its policy do not.
 
 pub mod check;
 pub mod cluster;
+pub mod estimates;
 pub mod rebid;
 
-pub use cluster::{Placements, Record, Replay, Settings, replay};
+pub use cluster::{Placements, Record, Replay, Settings, replay, replay_with};
+pub use estimates::{Estimates, EstimatesError, Known};
 pub use rebid::{is_blind_to_bids, rebid};
+pub use tollgate_forecast::{ClassId, Context};
 pub use tollgate_policy::{Choice, PolicyError};
 pub use tollgate_workload::Arrival;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tollgate_model::Market;
+use tollgate_sim::Estimates;
 use tollgate_workload::{Factor, NeverRan, Settings};
 
 use crate::args::{Format, count, whole};
@@ -46,6 +47,12 @@ pub(crate) struct Args {
         value_parser = whole::<u64>, allow_negative_numbers = true,
     )]
     pub(super) seed: u64,
+
+    /// What policies believe about run times: `user`, `true`, `forecast:LEVEL` (the quantile of a
+    /// forecast that is learned from the jobs that have ended in the run) or `user+forecast:LEVEL`
+    /// (the larger of both)
+    #[arg(long, value_name = "WHOSE", default_value_t = Estimates::User)]
+    pub(super) estimates: Estimates,
 
     /// How the answer is written
     #[arg(long, value_enum, default_value_t = Format::Table)]

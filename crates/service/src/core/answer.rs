@@ -106,8 +106,11 @@ impl Core {
             return Standing::Rejected(vec![Refusal::Holds]);
         }
         let asked = self.rules.for_policy(&candidate.reserved());
-        match self.gate.quote(at, &asked, &mut self.scratch) {
-            Verdict::Reject(reason) => Standing::Rejected(self.reasons(at, &asked, reason)),
+        let forecast = candidate.reserved_for();
+        match self.gate.quote(at, &asked, Some(&forecast), &mut self.scratch) {
+            Verdict::Reject(reason) => {
+                Standing::Rejected(self.reasons(at, &asked, &forecast, reason))
+            }
             Verdict::Queue => Standing::Queued,
             Verdict::Promise { price } | Verdict::Run { price } => Standing::Accepted {
                 price: self.rules.for_user(spec.procs, price),
@@ -117,12 +120,18 @@ impl Core {
 
     /// A policy says the first thing that is wrong. With that out of the way it is asked again, so
     /// that a user need not find out one by one.
-    fn reasons(&mut self, at: Instant, spec: &JobSpec, first: Reason) -> Vec<Refusal> {
+    fn reasons(
+        &mut self,
+        at: Instant,
+        spec: &JobSpec,
+        forecast: &Distribution,
+        first: Reason,
+    ) -> Vec<Refusal> {
         let mut reasons = vec![first];
         let mut spec = *spec;
         while let Some(relaxed) = reasons.last().and_then(|&reason| without(reason, &spec)) {
             spec = relaxed;
-            match self.gate.quote(at, &spec, &mut self.scratch) {
+            match self.gate.quote(at, &spec, Some(forecast), &mut self.scratch) {
                 Verdict::Reject(reason) if !reasons.contains(&reason) => reasons.push(reason),
                 Verdict::Reject(_)
                 | Verdict::Queue
@@ -152,6 +161,11 @@ impl Candidate {
             estimate: self.spec.estimate + self.delay(),
             ..self.spec
         }
+    }
+
+    /// For how long they are kept, with probabilities.
+    pub(super) fn reserved_for(&self) -> Distribution {
+        Distribution::new(self.distribution.quantiles().map(|span| span + self.delay()))
     }
 
     /// How much later than its nodes are kept for it the job may start.

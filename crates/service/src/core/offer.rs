@@ -157,7 +157,9 @@ impl Search<'_> {
         let spec = rules::spec(submission, estimate, self.at);
         let candidate = Candidate::new(submission, spec, self.forecast);
         let asked = self.core.rules.for_policy(&candidate.reserved());
-        let promised = match self.core.gate.quote(self.at, &asked, &mut self.core.scratch) {
+        let (forecast, scratch) = (candidate.reserved_for(), &mut self.core.scratch);
+        let verdict = self.core.gate.quote(self.at, &asked, Some(&forecast), scratch);
+        let promised = match verdict {
             Verdict::Reject(_) => return false,
             Verdict::Queue => false,
             Verdict::Promise { .. } | Verdict::Run { .. } => true,

@@ -66,6 +66,7 @@ impl Core {
         Input::Submitted {
             spec: self.rules.for_policy(&candidate.reserved()),
             retry: candidate.submission.retry,
+            forecast: Some(candidate.reserved_for()),
         }
     }
 
