@@ -295,6 +295,13 @@ fn pictures(experiment: &Experiment) -> Checked {
             &curves.scenario,
             &curves.set,
         )?;
+        let plan = experiment.market(curves.market);
+        let there = plan.map_or(&[][..], |plan| &plan.policies);
+        for (at, name) in curves.policies.iter().enumerate() {
+            let place = place.then("policies").item(at);
+            let there = there.iter().map(String::as_str);
+            known(place, "that market has no policy", name, there)?;
+        }
         let at = place.then("measure");
         if let Measure::Risk(_) = measure(at.clone(), experiment, &curves.measure)? {
             return fault(

@@ -154,6 +154,9 @@ pub struct Curves {
     pub scenario: String,
     /// What is measured in each run.
     pub measure: MeasureName,
+    /// The policies that are drawn; all of the market if none is named.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub policies: Vec<String>,
 }
 
 /// A plot: volatility on x, performance on y, one point a policy and scenario.
