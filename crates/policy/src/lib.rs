@@ -9,6 +9,7 @@
 //! | [`share`] | the time-shared family: shares by remaining work and time |
 //! | [`tail`] | the policy that admits by the tail of predictive distributions |
 //! | [`named`] | the policies, one file each |
+//! | [`migrate`] | which pilot moves to which site: a family and a list of its own |
 //! | [`registry`] | their list; `NAME:KEY=VALUE,..` words made into policies |
 //!
 //! A policy decides from a [`View`] and acts through a [`Cx`]. It reads no clock, no file and no
@@ -18,6 +19,7 @@ mod blocks;
 mod cx;
 mod evicted;
 mod fit;
+pub mod migrate;
 pub mod named;
 mod policy;
 mod price;

@@ -40,7 +40,7 @@ pub mod tick;
 pub use axis::{Axis, Extent};
 pub use course_chart::{CourseChart, CourseStep, Sign};
 pub use gantt::{Gantt, Place};
-pub use line_chart::{LineChart, Point, Series};
+pub use line_chart::{Joined, LineChart, Point, Series};
 pub use look::Look;
 pub use page::Page;
 pub use risk_plot::{RiskPlot, RiskPoint, RiskSeries};

@@ -28,8 +28,24 @@ pub struct Series {
     pub name: String,
     /// Its colour, marks and dashes.
     pub look: Look,
+    /// How its points are joined.
+    pub joined: Joined,
     /// Its points in the order in which the line joins them.
     pub points: Vec<Point>,
+}
+
+/// How the points of a series are joined.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Joined {
+    /// By straight lines, with a mark at each.
+    #[default]
+    Marked,
+    /// By straight lines, without marks.
+    Plain,
+    /// Each holds until the next one, without marks.
+    Steps,
+    /// Not at all: marks alone.
+    Apart,
 }
 
 /// A point of a line.
@@ -90,15 +106,21 @@ impl Series {
     fn draw_line(&self, svg: &mut Svg, frame: &Frame, order: usize) {
         let place = |point: &Point| frame.place((point.x, point.y?));
         let places: Vec<_> = self.points.iter().map(place).collect();
-        let line: String = runs(&places)
-            .filter(|run| run.len() > 1)
-            .map(|run| polyline(run.iter().copied()))
-            .collect();
+        let joined = runs(&places).filter(|run| run.len() > 1);
+        let path = |run: Vec<(f64, f64)>| match self.joined {
+            Joined::Marked | Joined::Plain => polyline(run.into_iter()),
+            Joined::Steps => polyline(stairs(&run)),
+            Joined::Apart => String::new(),
+        };
+        let line: String = joined.map(path).collect();
         if !line.is_empty() {
             draw_line(svg, self.look, &line);
         }
-        for (point, place) in self.points.iter().zip(places) {
-            if let Some(place) = place {
+        if matches!(self.joined, Joined::Plain | Joined::Steps) {
+            return;
+        }
+        for (point, place) in self.points.iter().zip(&places) {
+            if let &Some(place) = place {
                 draw_mark(
                     svg,
                     self.look,
@@ -141,6 +163,15 @@ where
         .split(Option::is_none)
         .map(|run| run.iter().flatten().copied().collect::<Vec<T>>())
         .filter(|run| !run.is_empty())
+}
+
+/// Places with a corner between any two: the height changes where the next one stands.
+fn stairs(places: &[(f64, f64)]) -> impl Iterator<Item = (f64, f64)> {
+    let corners = places.windows(2).flat_map(|pair| {
+        let [(_, height), (next, _)] = [pair[0], pair[1]];
+        [pair[0], (next, height)]
+    });
+    corners.chain(places.last().copied())
 }
 
 /// A path through places.

@@ -5,10 +5,12 @@
 //! |---|---|
 //! | [`finished`] | a study that was run, read from its folder |
 //! | `input` | what was run, on which jobs |
+//! | `charts` | the pictures that a world draws |
 //! | `claims` | the claims ledger |
 //! | `risk` | risk analysis plots and rankings |
 //! | `curves` | measures over the varied settings |
 
+mod charts;
 mod claims;
 mod curves;
 pub mod finished;
@@ -34,6 +36,7 @@ pub fn page(finished: &Finished, weights: Option<&Weights>) -> Page {
     let experiment = finished.results.experiment();
     let looks = Looks::of(experiment);
     let mut sections: Vec<Section> = vec![input::section(finished)];
+    sections.extend(charts::sections(&finished.charts));
     sections.extend(curves::section(&finished.results, &looks));
     sections.extend(risk::sections(&finished.results, &looks, weights));
     sections.extend(claims::section(&finished.ledger));
@@ -57,9 +60,13 @@ fn lead(finished: &Finished) -> String {
              lies at 95 %, by bootstrap."
         ),
     };
+    let on = match &finished.summary.input {
+        Some(input) => format!(" on {}", input.workload),
+        None => String::new(),
+    };
     format!(
-        "Study {}{published}, run by tollgate {} on {}. {certainty}",
-        experiment.name, finished.summary.version, finished.summary.workload
+        "Study {}{published}, run by tollgate {}{on}. {certainty}",
+        experiment.name, finished.summary.version
     )
 }
 

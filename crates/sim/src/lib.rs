@@ -3,6 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`cluster`] | the cluster world: jobs arrive, a gate decides, the truth about run times unfolds |
+//! | [`federation`] | the federation world: proxies at several sites, dispatched and moved |
 //! | [`check`] | an independent verifier of finished schedules |
 //! | [`estimates`] | what policies are told about run times |
 //! | [`mod@rebid`] | what the same schedule earns when users bid otherwise |
@@ -12,6 +13,7 @@
 pub mod check;
 pub mod cluster;
 pub mod estimates;
+pub mod federation;
 pub mod rebid;
 
 pub use cluster::{Placements, Record, Replay, Settings, replay, replay_with};

@@ -264,7 +264,7 @@ impl Cells<'_> {
                 value,
                 policy,
             };
-            objective.value(&self.results.seeds(at)[seed].objectives)
+            self.results.seeds(at)[seed].figures.objective(objective)
         })
     }
 

@@ -19,6 +19,10 @@ pub const BUILTINS: &[Builtin] = &[
         name: "integrated-risk-2008",
         text: include_str!("../../../studies/integrated-risk-2008.toml"),
     },
+    Builtin {
+        name: "mycluster-2009",
+        text: include_str!("../../../studies/mycluster-2009.toml"),
+    },
 ];
 
 impl Builtin {

@@ -6,11 +6,12 @@ use tollgate_model::Market;
 use tollgate_sim::Choice;
 
 use crate::experiment::{Experiment, Scenario};
-use crate::measure::Measure;
+use crate::measure::{Measure, MeasureName};
 use crate::nearest::nearest;
 use crate::place::Place;
-use crate::setting::{self, Overrides};
+use crate::setting::{Key, Overrides};
 use crate::words::{Vocabulary, Word};
+use crate::world::WorldKind;
 
 mod claims;
 
@@ -27,19 +28,48 @@ type Checked = Result<(), Fault>;
 pub(crate) fn check(experiment: &Experiment) -> Checked {
     let Experiment { seeds, world, .. } = experiment;
     at_least_one(Place::key("seeds"), *seeds)?;
+    fit(experiment)?;
     if let Some(nodes) = world.nodes {
         at_least_one(Place::key("world").then("nodes"), nodes.into())?;
     }
     if let Some(last) = experiment.workload.last {
         at_least_one(Place::key("workload").then("last"), last as u64)?;
     }
-    overrides(&Place::key("base"), &experiment.base)?;
+    overrides(&Place::key("base"), world.kind.0, &experiment.base)?;
     markets(experiment)?;
     sets(experiment)?;
     scenarios(experiment)?;
     pictures(experiment)?;
     claims::check(experiment)
 }
+
+/// That nothing is said of one world that means something in another only.
+fn fit(experiment: &Experiment) -> Checked {
+    let Experiment {
+        world, workload, ..
+    } = experiment;
+    let place = Place::key("world");
+    let lacking = |place: Place, what: &str| {
+        let message = format!("the world `{}` has no {what}", world.kind);
+        fault(place, message)
+    };
+    match world.kind.0.model() {
+        None if world.scale.is_some() => lacking(place.then("scale"), "scale: see `workload.last`"),
+        None => Ok(()),
+        Some(_) if world.nodes.is_some() => lacking(place.then("nodes"), "nodes"),
+        Some(_) if *workload != Default::default() => lacking(Place::key("workload"), "workload"),
+        Some(_) => match world.scale {
+            Some(scale) if !(scale > 0.0 && scale <= MOST_SCALE) => fault(
+                place.then("scale"),
+                format!("expected a positive number up to {MOST_SCALE}"),
+            ),
+            Some(_) | None => Ok(()),
+        },
+    }
+}
+
+/// How much larger than full size a world may be.
+pub(crate) const MOST_SCALE: f64 = 100.0;
 
 fn fault(place: Place, message: impl Into<String>) -> Checked {
     Err(Fault {
@@ -102,11 +132,48 @@ fn known<'a>(
     )
 }
 
-fn overrides(place: &Place, overrides: &Overrides) -> Checked {
-    match overrides.validate() {
-        Ok(()) => Ok(()),
-        Err((setting, error)) => fault(place.then(setting.word()), error.to_string()),
+fn overrides(place: &Place, world: WorldKind, overrides: &Overrides) -> Checked {
+    for (key, value) in &overrides.0 {
+        let place = place.then(key);
+        setting(place.clone(), world, key)?;
+        in_range(place, world, key, *value)?;
     }
+    Ok(())
+}
+
+/// That the world has a setting of that name.
+fn setting(place: Place, world: WorldKind, key: &str) -> Checked {
+    word(place, "a setting", key, &world.settings())
+}
+
+fn in_range(place: Place, world: WorldKind, key: &str, value: f64) -> Checked {
+    match world.check_setting(key, value) {
+        Ok(()) => Ok(()),
+        Err(message) => fault(place, message),
+    }
+}
+
+/// The measure of that name.
+fn measure(place: Place, experiment: &Experiment, name: &MeasureName) -> Result<Measure, Fault> {
+    let measures = experiment.world.kind.0.measures();
+    let words: Vec<&str> = measures.iter().map(|measure| measure.word()).collect();
+    word(place, "a measure", &name.0, &words)?;
+    Ok(experiment.measure(name).expect("it is one of them"))
+}
+
+/// That `named` is one of `words`, which are of that kind.
+fn word(place: Place, kind: &str, named: &str, words: &[&str]) -> Checked {
+    if words.contains(&named) {
+        return Ok(());
+    }
+    let meant = nearest(named, words.iter().copied())
+        .map(|meant| format!("; did you mean `{meant}`?"))
+        .unwrap_or_default();
+    let listed = words.join(", ");
+    fault(
+        place,
+        format!("`{named}` is not {kind}: expected one of {listed}{meant}"),
+    )
 }
 
 fn markets(experiment: &Experiment) -> Checked {
@@ -115,12 +182,17 @@ fn markets(experiment: &Experiment) -> Checked {
     let words = experiment.markets.iter().map(|market| market.name.0.word());
     names(&list, "name", words)?;
     for (at, market) in experiment.markets.iter().enumerate() {
+        let world = experiment.world.kind;
+        if world.0.model().is_some() && market.name.0 != Market::None {
+            let message = format!("nobody pays in the world `{world}`: expected none");
+            return fault(list.item(at).then("name"), message);
+        }
         let place = list.item(at).then("policies");
         not_empty(place.clone(), &market.policies)?;
         let mut seen = BTreeSet::new();
         for (at, words) in market.policies.iter().enumerate() {
             let place = place.item(at);
-            policy(place.clone(), words, market.name)?;
+            policy(place.clone(), experiment.world.kind, words, market.name)?;
             if !seen.insert(words) {
                 return fault(place, format!("there is another `{words}`"));
             }
@@ -129,7 +201,13 @@ fn markets(experiment: &Experiment) -> Checked {
     Ok(())
 }
 
-fn policy(place: Place, words: &str, market: Word<Market>) -> Checked {
+fn policy(place: Place, world: Word<WorldKind>, words: &str, market: Word<Market>) -> Checked {
+    if let Some(model) = world.0.model() {
+        return match model.check_policy(words) {
+            Ok(()) => Ok(()),
+            Err(message) => fault(place, message),
+        };
+    }
     match Choice::parse_list(words).as_deref() {
         Ok([choice]) if choice.runs_in(market.0) => Ok(()),
         Ok([_]) => fault(
@@ -149,7 +227,8 @@ fn sets(experiment: &Experiment) -> Checked {
     let sets = &experiment.sets;
     names(&list, "name", sets.iter().map(|set| set.name.as_str()))?;
     for (at, set) in sets.iter().enumerate() {
-        overrides(&list.item(at).then("settings"), &set.settings)?;
+        let world = experiment.world.kind.0;
+        overrides(&list.item(at).then("settings"), world, &set.settings)?;
     }
     Ok(())
 }
@@ -161,22 +240,41 @@ fn scenarios(experiment: &Experiment) -> Checked {
     names(&list, "name", scenarios.iter().map(|s| s.name.as_str()))?;
     for (at, scenario) in scenarios.iter().enumerate() {
         let place = list.item(at);
-        overrides(&place.then("settings"), &scenario.settings)?;
-        values(&place.then("values"), scenario)?;
+        let world = experiment.world.kind.0;
+        overrides(&place.then("settings"), world, &scenario.settings)?;
+        setting(place.then("vary"), world, &scenario.vary.0)?;
+        values(&place.then("values"), world, scenario)?;
         for (at, name) in scenario.sets.iter().enumerate() {
             set(place.then("sets").item(at), experiment, name)?;
+        }
+        together(&place, experiment, scenario)?;
+    }
+    Ok(())
+}
+
+/// That the settings of each run go together.
+fn together(place: &Place, experiment: &Experiment, scenario: &Scenario) -> Checked {
+    let Some(model) = experiment.world.kind.0.model() else {
+        return Ok(());
+    };
+    let sets = experiment.sets.iter();
+    for set in sets.filter(|set| scenario.is_in(&set.name)) {
+        for (at, value) in scenario.values.iter().enumerate() {
+            let values = experiment.values(model, set, scenario, *value);
+            if let Err(message) = model.check_settings(&values) {
+                return fault(place.then("values").item(at), message);
+            }
         }
     }
     Ok(())
 }
 
-fn values(place: &Place, scenario: &Scenario) -> Checked {
+fn values(place: &Place, world: WorldKind, scenario: &Scenario) -> Checked {
     not_empty(place.clone(), &scenario.values)?;
     for (at, value) in scenario.values.iter().enumerate() {
         let place = place.item(at);
-        if let Err(error) = setting::check(scenario.vary.0, *value) {
-            return fault(place, error.to_string());
-        }
+        let Key(key) = &scenario.vary;
+        in_range(place.clone(), world, key, *value)?;
         if scenario.values[..at].contains(value) {
             return fault(place, format!("there is another {value}"));
         }
@@ -197,14 +295,26 @@ fn pictures(experiment: &Experiment) -> Checked {
             &curves.scenario,
             &curves.set,
         )?;
-        if let Measure::Risk(_) = curves.measure.0 {
+        let plan = experiment.market(curves.market);
+        let there = plan.map_or(&[][..], |plan| &plan.policies);
+        for (at, name) in curves.policies.iter().enumerate() {
+            let place = place.then("policies").item(at);
+            let there = there.iter().map(String::as_str);
+            known(place, "that market has no policy", name, there)?;
+        }
+        let at = place.then("measure");
+        if let Measure::Risk(_) = measure(at.clone(), experiment, &curves.measure)? {
             return fault(
-                place.then("measure"),
+                at,
                 format!("`{}` has no value at a single setting", curves.measure),
             );
         }
     }
     let list = Place::key("risk-plot");
+    if experiment.world.kind.0.model().is_some() && !experiment.risk_plots.is_empty() {
+        let message = format!("the world `{}` has no objectives", experiment.world.kind);
+        return fault(list, message);
+    }
     names(
         &list,
         "id",

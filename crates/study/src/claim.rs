@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use tollgate_model::Market;
 use tollgate_risk::Objective;
 
-use crate::measure::Measure;
+use crate::measure::MeasureName;
 use crate::words::{Vocabulary, Word};
 
 /// A statement that a run of the experiment can confirm or refute.
@@ -34,7 +34,7 @@ pub struct Claim {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scenarios: Vec<String>,
     /// What is measured.
-    pub measure: Word<Measure>,
+    pub measure: MeasureName,
     /// Combinations of objectives that a measure of risk weighs equally; each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub objectives: Vec<Vec<Word<Objective>>>,

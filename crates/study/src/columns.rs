@@ -3,6 +3,9 @@
 use tollgate_model::{Credits, Reason, Span};
 use tollgate_risk::Objectives;
 
+use crate::results::Figures;
+use crate::world::WorldKind;
+
 /// A column of the results that holds a figure of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
@@ -12,7 +15,7 @@ pub struct Column {
     pub meaning: &'static str,
 }
 
-/// The columns that hold figures, in order; columns that count jobs by the reason of their
+/// The columns that hold figures of the cluster world, in order; columns that count jobs by the reason of their
 /// rejection follow, called `rejected_` and [`Reason::key`].
 pub const COLUMNS: [Column; 15] = [
     column("submitted", "jobs handed in"),
@@ -54,8 +57,23 @@ const fn column(name: &'static str, meaning: &'static str) -> Column {
     Column { name, meaning }
 }
 
-/// The names of all columns that hold figures.
-pub(crate) fn names() -> Vec<String> {
+/// What the columns of a world hold, those that count rejections left out.
+pub(crate) fn of(world: WorldKind) -> Vec<Column> {
+    match world.model() {
+        None => COLUMNS.to_vec(),
+        Some(model) => {
+            let quantities = model.quantities().iter();
+            quantities.map(|q| column(q.name, q.meaning)).collect()
+        }
+    }
+}
+
+/// The names of all columns that hold figures of a world.
+pub(crate) fn names(world: WorldKind) -> Vec<String> {
+    if world.model().is_some() {
+        let columns = of(world).into_iter();
+        return columns.map(|column| column.name.to_owned()).collect();
+    }
     let reasons = Reason::ALL
         .iter()
         .map(|reason| format!("rejected_{}", reason.key()));
@@ -64,7 +82,14 @@ pub(crate) fn names() -> Vec<String> {
 }
 
 /// The figures of a run, a cell a column.
-pub(crate) fn cells(run: &Objectives) -> Vec<String> {
+pub(crate) fn cells(run: &Figures) -> Vec<String> {
+    match run {
+        Figures::Cluster(objectives) => of_objectives(objectives),
+        Figures::Quantities(_, values) => values.iter().map(|&value| text(value)).collect(),
+    }
+}
+
+fn of_objectives(run: &Objectives) -> Vec<String> {
     let figures = [
         run.submitted.to_string(),
         run.accepted.to_string(),
@@ -93,8 +118,22 @@ fn text(value: Option<impl ToString>) -> String {
     value.map(|value| value.to_string()).unwrap_or_default()
 }
 
-/// The figures that [`cells`] wrote; none if these are not its cells.
-pub(crate) fn parse<'a>(cells: impl Iterator<Item = &'a str>) -> Option<Objectives> {
+/// The figures that [`cells`] wrote of a run in `world`; none if these are not its cells.
+pub(crate) fn parse<'a>(world: WorldKind, cells: impl Iterator<Item = &'a str>) -> Option<Figures> {
+    let Some(model) = world.model() else {
+        return objectives(cells).map(Figures::Cluster);
+    };
+    let mut cells = Cells(cells);
+    let number = |cell: &str| cell.parse().ok().filter(|number: &f64| number.is_finite());
+    let values = model.quantities().iter();
+    let values = values
+        .map(|_| cells.optional(number))
+        .collect::<Option<_>>()?;
+    let over = cells.0.next().is_none();
+    over.then_some(Figures::Quantities(world, values))
+}
+
+fn objectives<'a>(cells: impl Iterator<Item = &'a str>) -> Option<Objectives> {
     let mut cells = Cells(cells);
     let mut run = Objectives {
         submitted: cells.number()?,
@@ -201,10 +240,28 @@ mod tests {
                 utilisation,
                 makespan,
             };
+            let run = Figures::Cluster(run);
             let written = cells(&run);
-            prop_assert_eq!(written.len(), names().len());
-            prop_assert_eq!(parse(written.iter().map(String::as_str)), Some(run));
+            prop_assert_eq!(written.len(), names(WorldKind::Cluster).len());
+            let words = written.iter().map(String::as_str);
+            prop_assert_eq!(parse(WorldKind::Cluster, words), Some(run));
         }
+    }
+
+    #[test]
+    fn quantities_are_read_as_they_were_written() {
+        let world = WorldKind::Federation;
+        let count = world.model().unwrap().quantities().len();
+        let mut values = vec![Some(1.0 / 3.0); count];
+        values[0] = None;
+        let run = Figures::Quantities(world, values);
+        let written = cells(&run);
+        assert_eq!(written.len(), names(world).len());
+        let words = || written.iter().map(String::as_str);
+        assert_eq!(parse(world, words()), Some(run.clone()));
+        assert_eq!(parse(world, words().chain(["1"])), None);
+        assert_eq!(parse(world, words().skip(1)), None);
+        assert_eq!(parse(world, words().map(|_| "inf")), None);
     }
 
     #[test]

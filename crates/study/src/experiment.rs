@@ -7,9 +7,10 @@ use tollgate_risk::{Normalisation, Objective};
 use tollgate_workload::{NeverRan, Settings};
 
 use crate::claim::Claim;
-use crate::measure::Measure;
-use crate::setting::{Overrides, Setting};
-use crate::words::{Vocabulary, Word};
+use crate::measure::{Measure, MeasureName};
+use crate::setting::{Key, Overrides, apply};
+use crate::words::Word;
+use crate::world::{Model, Values, WorldKind};
 
 /// An experiment: which policies meet which jobs in which world, what is varied, what is plotted
 /// and what is claimed.
@@ -35,7 +36,7 @@ pub struct Experiment {
     /// Where the jobs come from.
     #[serde(default)]
     pub workload: WorkloadSource,
-    /// Settings of the workload that differ from the default in every run.
+    /// Settings of the workload, or of the world, that differ from the default in every run.
     #[serde(default)]
     pub base: Overrides,
     /// Who pays, and the policies that are compared then. At least one.
@@ -59,23 +60,19 @@ pub struct Experiment {
 }
 
 /// Where the jobs run.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct World {
     /// What kind of world it is.
     #[serde(default)]
     pub kind: Word<WorldKind>,
-    /// How many nodes it has; as many as the workload says if it is left out. At least 1.
+    /// How many nodes a cluster has; as many as the workload says if it is left out. At least 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nodes: Option<u32>,
-}
-
-/// A kind of world.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum WorldKind {
-    /// A dedicated cluster whose nodes never fail.
-    #[default]
-    Cluster,
+    /// How large a world other than the cluster is; 1, full size, if it is left out. Above 0, at
+    /// most 100.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scale: Option<f64>,
 }
 
 /// Where the jobs come from.
@@ -128,7 +125,7 @@ pub struct Scenario {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub title: String,
     /// Which setting is varied.
-    pub vary: Word<Setting>,
+    pub vary: Key,
     /// The values that it takes, each once. At least one.
     pub values: Vec<f64>,
     /// Settings that differ from those of the set in it.
@@ -156,7 +153,10 @@ pub struct Curves {
     /// The scenario.
     pub scenario: String,
     /// What is measured in each run.
-    pub measure: Word<Measure>,
+    pub measure: MeasureName,
+    /// The policies that are drawn; all of the market if none is named.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub policies: Vec<String>,
 }
 
 /// A plot: volatility on x, performance on y, one point a policy and scenario.
@@ -218,9 +218,14 @@ impl Experiment {
         }
     }
 
-    /// The settings of a run, before its setting is varied: those of the experiment, of the
-    /// set, of the scenario, the later ones over the earlier.
-    pub fn settings(&self, set: &Set, scenario: &Scenario) -> Settings {
+    /// The measure that a file names, if its world has it.
+    pub fn measure(&self, name: &MeasureName) -> Option<Measure> {
+        self.world.kind.0.measure(&name.0)
+    }
+
+    /// The settings of a workload in one place of the experiment: its own, those of the set, of
+    /// the scenario, and the value that is varied, the later ones over the earlier.
+    pub fn settings(&self, set: &Set, scenario: &Scenario, value: f64) -> Settings {
         let mut settings = Settings {
             never_ran: self.workload.never_ran.0,
             ..Settings::default()
@@ -228,7 +233,20 @@ impl Experiment {
         for overrides in [&self.base, &set.settings, &scenario.settings] {
             overrides.apply(&mut settings);
         }
+        apply(&scenario.vary.0, value, &mut settings);
         settings
+    }
+
+    /// Likewise the settings of a world that is no cluster.
+    pub fn values(&self, model: &dyn Model, set: &Set, scenario: &Scenario, value: f64) -> Values {
+        let mut values = Values::of(model);
+        for overrides in [&self.base, &set.settings, &scenario.settings] {
+            for (key, value) in &overrides.0 {
+                values.set(key, *value);
+            }
+        }
+        values.set(&scenario.vary.0, value);
+        values
     }
 }
 
@@ -236,19 +254,5 @@ impl Scenario {
     /// Whether it is run in the set of that name.
     pub fn is_in(&self, set: &str) -> bool {
         self.sets.is_empty() || self.sets.iter().any(|name| name == set)
-    }
-}
-
-impl Vocabulary for WorldKind {
-    const KIND: &'static str = "a world";
-
-    fn all() -> Vec<Self> {
-        vec![Self::Cluster]
-    }
-
-    fn word(self) -> &'static str {
-        match self {
-            Self::Cluster => "cluster",
-        }
     }
 }

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 /// | `results.csv` | a row a run |
 /// | `claims.csv` | the claims ledger |
 /// | `risk.csv`, `rankings.csv` | risk analysis, of the objectives that were measured |
+/// | `charts.json` | the pictures of a world that draws some |
 /// | `summary.json` | versions, seeds, workload, counts, the experiment as it was run |
 /// | `journal.csv` | runs that are over, while others are not |
 /// | `piece-K-of-N.csv` | the runs of a chunk |

@@ -4,11 +4,10 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
 
-use tollgate_risk::Objectives;
-
 use crate::columns;
 use crate::fingerprint::Fingerprint;
 use crate::plan::{Plan, RunId};
+use crate::results::Figures;
 use crate::run::Finished;
 
 /// The version of the format, in the first line.
@@ -48,7 +47,7 @@ impl Journal {
     }
 
     /// Notes a run.
-    pub(crate) fn note(&mut self, run: RunId, figures: &Objectives) -> io::Result<()> {
+    pub(crate) fn note(&mut self, run: RunId, figures: &Figures) -> io::Result<()> {
         let cells = columns::cells(figures).join(",");
         self.line(&format!("{},{},{cells}", run.batch, run.policy))
     }
@@ -96,15 +95,15 @@ fn head(study: Fingerprint) -> String {
     format!("{FORMAT} {study}")
 }
 
-fn read(line: &str, plan: &Plan) -> Option<(RunId, Objectives)> {
+fn read(line: &str, plan: &Plan) -> Option<(RunId, Figures)> {
     let mut cells = line.split(',');
     let run = RunId {
         batch: cells.next()?.parse().ok()?,
         policy: cells.next()?.parse().ok()?,
     };
     let batch = plan.batches.get(run.batch as usize)?;
-    let known = (run.policy as usize) < batch.policies.len();
-    columns::parse(cells)
+    let known = (run.policy as usize) < batch.policies();
+    columns::parse(batch.world(), cells)
         .filter(|_| known)
         .map(|figures| (run, figures))
 }

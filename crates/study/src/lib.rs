@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`experiment`] | an experiment as it stands in its TOML file, and its JSON schema |
 //! | [`setting`], [`measure`], [`claim`], [`words`] | what may stand there |
+//! | [`world`] | the worlds that an experiment may name, what is set and measured in each |
 //! | [`parse`] | from text to a checked experiment, with a message for what is wrong |
 //! | [`builtin`] | the published experiments that come with tollgate |
 //! | [`plan`] | its runs, each that differs once |
@@ -12,6 +13,7 @@
 //! | [`results`], [`columns`] | the tidy table that comes out |
 //! | [`estimate`], [`analysis`] | means over seeds, risk analysis and rankings |
 //! | [`ledger`] | what each claim came to |
+//! | [`chart`] | pictures that a world draws |
 //! | [`study`], [`files`] | all of it, from a file to a folder of results |
 //! | [`batch`] | chunks as a job array of a batch system |
 //!
@@ -21,6 +23,7 @@
 pub mod analysis;
 pub mod batch;
 pub mod builtin;
+pub mod chart;
 mod check;
 pub mod claim;
 pub mod columns;
@@ -44,6 +47,7 @@ pub mod study;
 mod summary;
 mod tables;
 pub mod words;
+pub mod world;
 
 pub use analysis::Analysis;
 pub use builtin::{BUILTINS, Builtin};
@@ -53,7 +57,8 @@ pub use files::Folder;
 pub use ledger::Ledger;
 pub use parse::ExperimentError;
 pub use plan::Plan;
-pub use results::Results;
+pub use results::{Figures, Results};
 pub use run::Chunk;
 pub use source::Source;
 pub use study::{Changes, Earlier, Progress, Study, StudyError};
+pub use world::WorldKind;

@@ -1,9 +1,16 @@
 //! What can be measured, by name.
 
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
 use tollgate_model::Span;
 use tollgate_risk::Objectives;
 
+use crate::results::Figures;
 use crate::words::Vocabulary;
+use crate::world::{Quantity, WorldKind};
 
 /// A figure that a curve shows or a claim speaks of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -41,6 +48,8 @@ pub enum RunMeasure {
     Utilisation,
     /// From the first submission to the last finish, in seconds.
     Makespan,
+    /// What a world other than the cluster measures.
+    Quantity(&'static Quantity),
 }
 
 /// A figure of a policy's points in a risk analysis plot, one point a scenario.
@@ -70,37 +79,96 @@ pub enum RiskMeasure {
     RankVolatility,
 }
 
-impl Measure {
-    const ALL: [Self; 23] = [
-        Self::Run(RunMeasure::Wait),
-        Self::Run(RunMeasure::Sla),
-        Self::Run(RunMeasure::Reliability),
-        Self::Run(RunMeasure::Profitability),
-        Self::Run(RunMeasure::Utility),
-        Self::Run(RunMeasure::Accepted),
-        Self::Run(RunMeasure::MeanWait),
-        Self::Run(RunMeasure::MedianWait),
-        Self::Run(RunMeasure::SlowdownFulfilled),
-        Self::Run(RunMeasure::BoundedSlowdown),
-        Self::Run(RunMeasure::Utilisation),
-        Self::Run(RunMeasure::Makespan),
-        Self::Risk(RiskMeasure::Performance),
-        Self::Risk(RiskMeasure::Volatility),
-        Self::Risk(RiskMeasure::MaxPerformance),
-        Self::Risk(RiskMeasure::MinPerformance),
-        Self::Risk(RiskMeasure::MaxVolatility),
-        Self::Risk(RiskMeasure::MinVolatility),
-        Self::Risk(RiskMeasure::Slope),
-        Self::Risk(RiskMeasure::Distance),
-        Self::Risk(RiskMeasure::OffIdeal),
-        Self::Risk(RiskMeasure::RankPerformance),
-        Self::Risk(RiskMeasure::RankVolatility),
+impl RiskMeasure {
+    pub(crate) const ALL: [Self; 11] = [
+        Self::Performance,
+        Self::Volatility,
+        Self::MaxPerformance,
+        Self::MinPerformance,
+        Self::MaxVolatility,
+        Self::MinVolatility,
+        Self::Slope,
+        Self::Distance,
+        Self::OffIdeal,
+        Self::RankPerformance,
+        Self::RankVolatility,
     ];
+
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Performance => "performance",
+            Self::Volatility => "volatility",
+            Self::MaxPerformance => "max-performance",
+            Self::MinPerformance => "min-performance",
+            Self::MaxVolatility => "max-volatility",
+            Self::MinVolatility => "min-volatility",
+            Self::Slope => "slope",
+            Self::Distance => "distance",
+            Self::OffIdeal => "off-ideal",
+            Self::RankPerformance => "rank-performance",
+            Self::RankVolatility => "rank-volatility",
+        }
+    }
+}
+
+impl Measure {
+    /// Its name in files.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Run(measure) => measure.word(),
+            Self::Risk(measure) => measure.word(),
+        }
+    }
 }
 
 impl RunMeasure {
-    /// Its value; none where it is undefined, as the wait if nothing was fulfilled.
-    pub fn of(self, run: &Objectives) -> Option<f64> {
+    /// Those of the cluster world.
+    pub(crate) const CLUSTER: [Self; 12] = [
+        Self::Wait,
+        Self::Sla,
+        Self::Reliability,
+        Self::Profitability,
+        Self::Utility,
+        Self::Accepted,
+        Self::MeanWait,
+        Self::MedianWait,
+        Self::SlowdownFulfilled,
+        Self::BoundedSlowdown,
+        Self::Utilisation,
+        Self::Makespan,
+    ];
+
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Wait => "wait_s",
+            Self::Sla => "sla_pct",
+            Self::Reliability => "reliability_pct",
+            Self::Profitability => "profitability_pct",
+            Self::Utility => "utility",
+            Self::Accepted => "accepted_pct",
+            Self::MeanWait => "mean_wait_s",
+            Self::MedianWait => "median_wait_s",
+            Self::SlowdownFulfilled => "mean_slowdown_fulfilled",
+            Self::BoundedSlowdown => "mean_bounded_slowdown",
+            Self::Utilisation => "utilisation",
+            Self::Makespan => "makespan_s",
+            Self::Quantity(quantity) => quantity.name,
+        }
+    }
+
+    /// Its value in a run; none where it is undefined, as the wait if nothing was fulfilled.
+    pub fn of(self, run: &Figures) -> Option<f64> {
+        match run {
+            Figures::Cluster(objectives) => self.of_objectives(objectives),
+            Figures::Quantities(world, values) => {
+                let known = world.model()?.quantities().iter();
+                let place = known.map(Self::Quantity).position(|known| known == self)?;
+                *values.get(place)?
+            }
+        }
+    }
+
+    fn of_objectives(self, run: &Objectives) -> Option<f64> {
         match self {
             Self::Wait => run.wait.map(Span::as_secs_f64),
             Self::Sla => Some(run.sla_pct),
@@ -116,46 +184,39 @@ impl RunMeasure {
             Self::BoundedSlowdown => run.mean_bounded_slowdown,
             Self::Utilisation => run.utilisation,
             Self::Makespan => run.makespan.map(Span::as_secs_f64),
+            Self::Quantity(_) => None,
         }
     }
 }
 
-impl Vocabulary for Measure {
-    const KIND: &'static str = "a measure";
+/// A measure as a file names it; which there are is for the experiment's world to say.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct MeasureName(pub String);
 
-    fn all() -> Vec<Self> {
-        Self::ALL.to_vec()
+impl fmt::Display for MeasureName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl JsonSchema for MeasureName {
+    fn inline_schema() -> bool {
+        true
     }
 
-    fn word(self) -> &'static str {
-        match self {
-            Self::Run(measure) => match measure {
-                RunMeasure::Wait => "wait_s",
-                RunMeasure::Sla => "sla_pct",
-                RunMeasure::Reliability => "reliability_pct",
-                RunMeasure::Profitability => "profitability_pct",
-                RunMeasure::Utility => "utility",
-                RunMeasure::Accepted => "accepted_pct",
-                RunMeasure::MeanWait => "mean_wait_s",
-                RunMeasure::MedianWait => "median_wait_s",
-                RunMeasure::SlowdownFulfilled => "mean_slowdown_fulfilled",
-                RunMeasure::BoundedSlowdown => "mean_bounded_slowdown",
-                RunMeasure::Utilisation => "utilisation",
-                RunMeasure::Makespan => "makespan_s",
-            },
-            Self::Risk(measure) => match measure {
-                RiskMeasure::Performance => "performance",
-                RiskMeasure::Volatility => "volatility",
-                RiskMeasure::MaxPerformance => "max-performance",
-                RiskMeasure::MinPerformance => "min-performance",
-                RiskMeasure::MaxVolatility => "max-volatility",
-                RiskMeasure::MinVolatility => "min-volatility",
-                RiskMeasure::Slope => "slope",
-                RiskMeasure::Distance => "distance",
-                RiskMeasure::OffIdeal => "off-ideal",
-                RiskMeasure::RankPerformance => "rank-performance",
-                RiskMeasure::RankVolatility => "rank-volatility",
-            },
+    fn schema_name() -> Cow<'static, str> {
+        "Measure".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let worlds = WorldKind::all().into_iter();
+        let mut words: Vec<&str> = Vec::new();
+        for measure in worlds.flat_map(WorldKind::measures) {
+            if !words.contains(&measure.word()) {
+                words.push(measure.word());
+            }
         }
+        json_schema!({ "type": "string", "enum": words })
     }
 }

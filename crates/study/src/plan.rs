@@ -7,6 +7,7 @@ use tollgate_sim::Choice;
 use tollgate_workload::{Factor, Settings};
 
 use crate::experiment::{Experiment, Scenario, Set};
+use crate::world::{Model, Values, WorldKind};
 
 /// The rows of an experiment's results, and the runs that they take.
 #[derive(Clone, Debug)]
@@ -46,12 +47,29 @@ pub struct RunId {
     pub policy: u32,
 }
 
-/// Runs over the same jobs.
+/// Runs over the same jobs, or in the same world with the same settings.
 #[derive(Clone, Debug)]
 pub struct Batch {
-    /// The family of batches whose jobs differ in their bids alone, where there are bids; from
-    /// 0, without gaps. A policy that does not look at bids has one schedule in all of them.
+    /// The family of batches that share work, from 0, without gaps: those whose jobs differ in
+    /// their bids alone, where there are bids (a policy that does not look at bids has one
+    /// schedule in all of them); those that share the environment of a world.
     pub family: usize,
+    /// What is run.
+    pub work: Work,
+}
+
+/// What the runs of a batch are.
+#[derive(Clone, Debug)]
+pub enum Work {
+    /// Jobs meet policies on a cluster.
+    Cluster(Jobs),
+    /// Policies decide in another world.
+    Model(Trial),
+}
+
+/// Jobs and the policies that meet them.
+#[derive(Clone, Debug)]
+pub struct Jobs {
     /// Who pays.
     pub market: Market,
     /// What is done to the jobs, the seed included.
@@ -60,19 +78,46 @@ pub struct Batch {
     pub policies: Vec<Choice>,
 }
 
+/// A world with settings, and the policies that decide there.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    /// Which world; one with a [`crate::world::Model`].
+    pub world: WorldKind,
+    /// How large it is, 1 for full size.
+    pub scale: f64,
+    /// Its settings.
+    pub values: Values,
+    /// What its draws depend on.
+    pub seed: u64,
+    /// Who decides, in words, a policy a run.
+    pub policies: Vec<String>,
+}
+
+impl Batch {
+    /// How many policies there are: each is a run.
+    pub fn policies(&self) -> usize {
+        match &self.work {
+            Work::Cluster(jobs) => jobs.policies.len(),
+            Work::Model(trial) => trial.policies.len(),
+        }
+    }
+
+    /// The world that it runs in.
+    pub const fn world(&self) -> WorldKind {
+        match &self.work {
+            Work::Cluster(_) => WorldKind::Cluster,
+            Work::Model(trial) => trial.world,
+        }
+    }
+}
+
 impl Plan {
     /// Plans all of `experiment`, which has been checked. Runs with the same market, policy,
     /// seed and settings are one, and settings that the market never looks at do not count:
     /// penalties only where users bid, budgets only where anybody pays.
     pub fn of(experiment: &Experiment) -> Self {
-        let policies: Vec<Vec<Choice>> = experiment
-            .markets
-            .iter()
-            .map(|market| market.policies.iter().map(|words| choice(words)).collect())
-            .collect();
         let mut planner = Planner {
             experiment,
-            policies,
             known: BTreeMap::new(),
             families: BTreeMap::new(),
             plan: Self {
@@ -90,7 +135,7 @@ impl Plan {
 
     /// How many runs there are.
     pub fn runs(&self) -> usize {
-        self.batches.iter().map(|batch| batch.policies.len()).sum()
+        self.batches.iter().map(Batch::policies).sum()
     }
 }
 
@@ -102,11 +147,10 @@ fn choice(words: &str) -> Choice {
 
 struct Planner<'a> {
     experiment: &'a Experiment,
-    policies: Vec<Vec<Choice>>,
     /// Batches by market and by what counts of their settings.
-    known: BTreeMap<(Market, [u64; SETTINGS]), u32>,
+    known: BTreeMap<(Market, Vec<u64>), u32>,
     /// Families likewise.
-    families: BTreeMap<(Market, [u64; SETTINGS]), usize>,
+    families: BTreeMap<(Market, Vec<u64>), usize>,
     plan: Plan,
 }
 
@@ -118,7 +162,7 @@ impl Planner<'_> {
         for (scenario, varied) in scenarios.filter(|(_, scenario)| scenario.is_in(name)) {
             for value in 0..varied.values.len() {
                 let batches = self.batches(&experiment.sets[set], market, varied, value);
-                for policy in 0..self.policies[market].len() {
+                for policy in 0..experiment.markets[market].policies.len() {
                     let rows = (1..).zip(&batches).map(|(seed, &batch)| PlannedRow {
                         set,
                         market,
@@ -139,28 +183,75 @@ impl Planner<'_> {
 
     /// The batches of one setting, a seed each.
     fn batches(&mut self, set: &Set, market: usize, scenario: &Scenario, value: usize) -> Vec<u32> {
-        let mut settings = self.experiment.settings(set, scenario);
-        scenario.vary.0.apply(&mut settings, scenario.values[value]);
-        (1..=self.experiment.seeds)
-            .map(|seed| self.batch(market, Settings { seed, ..settings }))
-            .collect()
+        let experiment = self.experiment;
+        let value = scenario.values[value];
+        let seeds = 1..=experiment.seeds;
+        match experiment.world.kind.0.model() {
+            None => {
+                let settings = experiment.settings(set, scenario, value);
+                seeds
+                    .map(|seed| self.jobs(market, Settings { seed, ..settings }))
+                    .collect()
+            }
+            Some(model) => {
+                let values = experiment.values(model, set, scenario, value);
+                seeds
+                    .map(|seed| self.trial(market, model, &values, seed))
+                    .collect()
+            }
+        }
     }
 
-    fn batch(&mut self, market: usize, settings: Settings) -> u32 {
-        let name = self.experiment.markets[market].name.0;
+    fn jobs(&mut self, market: usize, settings: Settings) -> u32 {
+        let plan = &self.experiment.markets[market];
+        let name = plan.name.0;
         let settings = relevant(settings, name);
-        let next = self.plan.batches.len() as u32;
-        let batch = *self.known.entry((name, key(&settings))).or_insert(next);
-        if batch == next {
-            let family = (name, key(&but_for_bids(settings, name)));
-            let new_family = self.families.len();
-            let family = *self.families.entry(family).or_insert(new_family);
-            self.plan.batches.push(Batch {
-                family,
+        let family = key(&but_for_bids(settings, name));
+        let work = || {
+            Work::Cluster(Jobs {
                 market: name,
                 settings,
-                policies: self.policies[market].clone(),
-            });
+                policies: plan.policies.iter().map(|words| choice(words)).collect(),
+            })
+        };
+        self.batch(name, key(&settings), family, work)
+    }
+
+    fn trial(&mut self, market: usize, model: &dyn Model, values: &Values, seed: u64) -> u32 {
+        let plan = &self.experiment.markets[market];
+        let with_seed = |mut key: Vec<u64>| {
+            key.push(seed);
+            key
+        };
+        let family = with_seed(values.key(model, true));
+        let work = || {
+            Work::Model(Trial {
+                world: self.experiment.world.kind.0,
+                scale: self.experiment.world.scale.unwrap_or(1.0),
+                values: values.clone(),
+                seed,
+                policies: plan.policies.clone(),
+            })
+        };
+        let key = with_seed(values.key(model, false));
+        self.batch(plan.name.0, key, family, work)
+    }
+
+    /// The batch with this key, made if there is none yet.
+    fn batch(
+        &mut self,
+        market: Market,
+        key: Vec<u64>,
+        family: Vec<u64>,
+        work: impl FnOnce() -> Work,
+    ) -> u32 {
+        let next = self.plan.batches.len() as u32;
+        let batch = *self.known.entry((market, key)).or_insert(next);
+        if batch == next {
+            let work = work();
+            let new_family = self.families.len();
+            let family = *self.families.entry((market, family)).or_insert(new_family);
+            self.plan.batches.push(Batch { family, work });
         }
         batch
     }
@@ -188,10 +279,8 @@ fn but_for_bids(settings: Settings, market: Market) -> Settings {
     }
 }
 
-const SETTINGS: usize = 13;
-
 /// What tells settings apart within one experiment; numbers by their bits.
-fn key(settings: &Settings) -> [u64; SETTINGS] {
+fn key(settings: &Settings) -> Vec<u64> {
     let Settings {
         never_ran: _,
         high_urgency,
@@ -207,7 +296,7 @@ fn key(settings: &Settings) -> [u64; SETTINGS] {
     let [a, b, c] = factor(deadline);
     let [d, e, f] = factor(budget);
     let [g, h, i] = factor(penalty);
-    [
+    vec![
         bits(*high_urgency),
         bits(*arrival_factor),
         bits(*inaccuracy),

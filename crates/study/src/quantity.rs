@@ -84,7 +84,8 @@ impl<'r> Quantities<'r> {
     }
 
     fn of_case(&self, claim: &Claim, case: &Case, seed: usize) -> Option<f64> {
-        if let (Measure::Run(measure), true) = (claim.measure.0, claim.relation.0.is_course()) {
+        let measured = measure_of(self.results.experiment(), claim);
+        if let (Measure::Run(measure), true) = (measured, claim.relation.0.is_course()) {
             let curve = self.curve(case, measure, seed)?;
             return match claim.relation.0 {
                 Relation::Crosses => crossing(&curve),
@@ -96,7 +97,7 @@ impl<'r> Quantities<'r> {
                 | Relation::Level => rise(&curve),
             };
         }
-        let height = |field| self.difference(case, field, claim.measure.0, seed);
+        let height = |field| self.difference(case, field, measured, seed);
         let here = height(&case.here)?;
         match &case.there {
             Some(there) => Some(here - height(there)?),
@@ -166,7 +167,7 @@ impl<'r> Quantities<'r> {
                 policy,
             };
             let row = self.results.seeds(at).get(seed);
-            (x, row.and_then(|row| measure.of(&row.objectives)))
+            (x, row.and_then(|row| measure.of(&row.figures)))
         })
     }
 
@@ -244,7 +245,7 @@ fn fields(experiment: &Experiment, claim: &Claim, market: usize) -> Vec<Field> {
     let scenarios: Vec<usize> = scenarios
         .map(|s| place_of_scenario(experiment, s))
         .collect();
-    let details: Vec<(Vec<usize>, Option<Weights>)> = match claim.measure.0 {
+    let details: Vec<(Vec<usize>, Option<Weights>)> = match measure_of(experiment, claim) {
         Measure::Run(_) => scenarios.into_iter().map(|s| (vec![s], None)).collect(),
         Measure::Risk(_) => {
             let combinations = claim.objectives.iter();
@@ -306,6 +307,11 @@ fn place_of_market(experiment: &Experiment, name: Option<Word<Market>>) -> usize
 fn place_of_scenario(experiment: &Experiment, name: &String) -> usize {
     let place = experiment.scenarios.iter().position(|s| s.name == *name);
     place.expect("the experiment was checked")
+}
+
+fn measure_of(experiment: &Experiment, claim: &Claim) -> Measure {
+    let measure = experiment.measure(&claim.measure);
+    measure.expect("the experiment was checked")
 }
 
 fn equal_weights(objectives: &[Word<Objective>]) -> Option<Weights> {

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 
-use tollgate_risk::Objectives;
+use tollgate_risk::{Objective, Objectives};
 
 use crate::columns::{self, Column};
 use crate::experiment::Experiment;
 use crate::measure::RunMeasure;
 use crate::plan::{Plan, PlannedRow};
-use crate::words::Vocabulary;
+use crate::world::WorldKind;
 
 /// The columns that say which run a row is about, in order, before [`columns::COLUMNS`].
 pub const KEYS: [Column; 7] = [
@@ -50,13 +50,38 @@ pub struct At {
     pub policy: usize,
 }
 
+/// What came out of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Figures {
+    /// In the cluster world.
+    Cluster(Objectives),
+    /// In another: its quantities in order, none where one is undefined.
+    Quantities(WorldKind, Vec<Option<f64>>),
+}
+
+impl Figures {
+    /// The raw value of an objective; none where it is undefined.
+    pub fn objective(&self, objective: Objective) -> Option<f64> {
+        match self {
+            Self::Cluster(objectives) => objective.value(objectives),
+            Self::Quantities(..) => None,
+        }
+    }
+}
+
+impl From<Objectives> for Figures {
+    fn from(objectives: Objectives) -> Self {
+        Self::Cluster(objectives)
+    }
+}
+
 /// A row of the results.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     /// Which run it is about.
     pub planned: PlannedRow,
     /// What came out.
-    pub objectives: Objectives,
+    pub figures: Figures,
 }
 
 /// A table that does not hold the results of an experiment.
@@ -88,7 +113,7 @@ impl Results {
     ///
     /// # Panics
     /// If there is not one figure a planned row.
-    pub fn new(experiment: Experiment, plan: &Plan, figures: Vec<Objectives>) -> Self {
+    pub fn new(experiment: Experiment, plan: &Plan, figures: Vec<Figures>) -> Self {
         assert_eq!(
             plan.rows.len(),
             figures.len(),
@@ -98,9 +123,9 @@ impl Results {
             .rows
             .iter()
             .zip(figures)
-            .map(|(planned, objectives)| Row {
+            .map(|(planned, figures)| Row {
                 planned: planned.clone(),
-                objectives,
+                figures,
             })
             .collect();
         let first_seeds = rows
@@ -136,20 +161,20 @@ impl Results {
     /// A measure at one place, a value a seed; empty if nothing is run there.
     pub fn values(&self, at: At, measure: RunMeasure) -> Vec<Option<f64>> {
         let rows = self.seeds(at).iter();
-        rows.map(|row| measure.of(&row.objectives)).collect()
+        rows.map(|row| measure.of(&row.figures)).collect()
     }
 
-    /// Writes the table: CSV with a header, columns [`KEYS`] and [`columns::COLUMNS`], then the
-    /// counts of rejections by reason.
+    /// Writes the table: CSV with a header, columns [`KEYS`], then those of the world: of the
+    /// cluster [`columns::COLUMNS`] and the counts of rejections by reason.
     ///
     /// # Errors
     /// If `out` cannot be written to.
     pub fn write(&self, out: impl Write) -> Result<(), ResultsError> {
         let mut table = csv::Writer::from_writer(out);
-        table.write_record(header())?;
+        table.write_record(header(self.experiment.world.kind.0))?;
         for row in &self.rows {
             let mut cells = self.name(&row.planned);
-            cells.extend(columns::cells(&row.objectives));
+            cells.extend(columns::cells(&row.figures));
             table.write_record(&cells)?;
         }
         table.flush().map_err(csv::Error::from)?;
@@ -171,7 +196,8 @@ impl Results {
             };
             let expected = name(&experiment, planned);
             let named = line.iter().take(KEYS.len()).eq(expected.iter());
-            let read = columns::parse(line.iter().skip(KEYS.len())).filter(|_| named);
+            let cells = line.iter().skip(KEYS.len());
+            let read = columns::parse(experiment.world.kind.0, cells).filter(|_| named);
             figures.push(read.ok_or_else(|| ResultsError::Line {
                 line: at + 2,
                 expected: expected.join(","),
@@ -204,9 +230,9 @@ impl PlannedRow {
     }
 }
 
-fn header() -> Vec<String> {
+fn header(world: WorldKind) -> Vec<String> {
     let keys = KEYS.iter().map(|column| column.name.to_owned());
-    keys.chain(columns::names()).collect()
+    keys.chain(columns::names(world)).collect()
 }
 
 /// The cells of [`KEYS`].
@@ -217,7 +243,7 @@ fn name(experiment: &Experiment, planned: &PlannedRow) -> Vec<String> {
         experiment.sets[planned.set].name.clone(),
         market.name.to_string(),
         scenario.name.clone(),
-        scenario.vary.0.word().to_owned(),
+        scenario.vary.to_string(),
         scenario.values[planned.value].to_string(),
         market.policies[planned.policy].clone(),
         planned.seed.to_string(),

@@ -10,11 +10,13 @@ use tollgate_risk::Objectives;
 use tollgate_sim::{Arrival, Choice, Record, is_blind_to_bids, rebid, replay};
 use tollgate_workload::Workload;
 
-use crate::plan::{Batch, Plan, RunId};
+use crate::plan::{Batch, Jobs, Plan, RunId, Trial, Work};
+use crate::results::Figures;
 use crate::source::Source;
+use crate::world::Environment;
 
 /// The figures of runs that are over.
-pub type Finished = BTreeMap<RunId, Objectives>;
+pub type Finished = BTreeMap<RunId, Figures>;
 
 /// Some of the runs of a plan: every `of`-th family of batches from the `number`-th on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,23 +76,23 @@ pub fn pending(plan: &Plan, chunk: Chunk, finished: &Finished) -> Vec<RunId> {
 }
 
 fn runs_of(batch: usize, what: &Batch) -> impl Iterator<Item = RunId> {
-    (0..what.policies.len() as u32).map(move |policy| RunId {
+    (0..what.policies() as u32).map(move |policy| RunId {
         batch: batch as u32,
         policy,
     })
 }
 
-/// Does `runs` on `threads` threads. `done` hears of each as it ends, one at a time; an error
+/// Does `runs` on `threads` threads; `source` holds the jobs if the world is one of jobs. `done` hears of each as it ends, one at a time; an error
 /// from it ends everything soon.
 ///
 /// # Errors
 /// The first that `done` gave.
 pub fn run<E: Send>(
     plan: &Plan,
-    source: &Source,
+    source: Option<&Source>,
     runs: &[RunId],
     threads: NonZeroUsize,
-    done: impl FnMut(RunId, Objectives) -> Result<(), E> + Send,
+    done: impl FnMut(RunId, Figures) -> Result<(), E> + Send,
 ) -> Result<(), E> {
     let mut families: BTreeMap<usize, Vec<RunId>> = BTreeMap::new();
     for &run in runs {
@@ -116,37 +118,73 @@ pub fn run<E: Send>(
 
 struct Workers<'a, F, E> {
     plan: &'a Plan,
-    source: &'a Source,
+    source: Option<&'a Source>,
     families: Vec<Vec<RunId>>,
     next: AtomicUsize,
     failed: AtomicBool,
     done: Mutex<(F, Result<(), E>)>,
 }
 
-impl<F: FnMut(RunId, Objectives) -> Result<(), E>, E> Workers<'_, F, E> {
+impl<F: FnMut(RunId, Figures) -> Result<(), E>, E> Workers<'_, F, E> {
     fn work(&self) {
         while let Some(runs) = self.families.get(self.next.fetch_add(1, Ordering::Relaxed)) {
             let mut schedules = Schedules::default();
+            let mut environment = None;
             for runs in runs.chunk_by(|a, b| a.batch == b.batch) {
-                let batch = &self.plan.batches[runs[0].batch as usize];
-                let arrivals = arrivals(batch, self.source);
-                for &run in runs {
-                    if self.failed.load(Ordering::Relaxed) {
-                        return;
-                    }
-                    let outcomes = schedules.outcomes(run, batch, &arrivals, self.source.nodes());
-                    let figures = Objectives::of(&outcomes, self.source.nodes(), batch.market);
-                    self.report(run, figures);
+                let going_on = match &self.plan.batches[runs[0].batch as usize].work {
+                    Work::Cluster(jobs) => self.jobs(jobs, runs, &mut schedules),
+                    Work::Model(trial) => self.trial(trial, runs, &mut environment),
+                };
+                if !going_on {
+                    return;
                 }
             }
         }
     }
 
-    fn report(&self, run: RunId, objectives: Objectives) {
+    /// False if everything is to end.
+    fn jobs(&self, jobs: &Jobs, runs: &[RunId], schedules: &mut Schedules) -> bool {
+        let source = self.source.expect("the cluster world has jobs");
+        let arrivals = arrivals(jobs, source);
+        for &run in runs {
+            if self.failed.load(Ordering::Relaxed) {
+                return false;
+            }
+            let outcomes = schedules.outcomes(run, jobs, &arrivals, source.nodes());
+            let objectives = Objectives::of(&outcomes, source.nodes(), jobs.market);
+            self.report(run, Figures::Cluster(objectives));
+        }
+        true
+    }
+
+    /// False if everything is to end. The environment is made once for all batches of a family.
+    fn trial(
+        &self,
+        trial: &Trial,
+        runs: &[RunId],
+        environment: &mut Option<Box<dyn Environment>>,
+    ) -> bool {
+        let make = || {
+            let model = trial.world.model().expect("a trial is in such a world");
+            model.environment(&trial.values, trial.seed, trial.scale)
+        };
+        let environment = environment.get_or_insert_with(make);
+        for &run in runs {
+            if self.failed.load(Ordering::Relaxed) {
+                return false;
+            }
+            let policy = &trial.policies[run.policy as usize];
+            let values = environment.run(&trial.values, policy);
+            self.report(run, Figures::Quantities(trial.world, values));
+        }
+        true
+    }
+
+    fn report(&self, run: RunId, figures: Figures) {
         let mut done = self.done.lock().expect("no thread panicked");
         let (hear, outcome) = &mut *done;
         if outcome.is_ok() {
-            *outcome = hear(run, objectives);
+            *outcome = hear(run, figures);
             self.failed.fetch_or(outcome.is_err(), Ordering::Relaxed);
         }
     }
@@ -162,17 +200,17 @@ impl Schedules {
     fn outcomes(
         &mut self,
         run: RunId,
-        batch: &Batch,
+        jobs: &Jobs,
         arrivals: &[Arrival],
         nodes: u32,
     ) -> Vec<Outcome> {
-        let policy = &batch.policies[run.policy as usize];
-        let shared = batch.market == Market::Bid && is_blind_to_bids(policy);
+        let policy = &jobs.policies[run.policy as usize];
+        let shared = jobs.market == Market::Bid && is_blind_to_bids(policy);
         if !shared {
-            return simulate(arrivals, policy, batch.market, nodes);
+            return simulate(arrivals, policy, jobs.market, nodes);
         }
         let schedule = self.0.entry(run.policy);
-        let schedule = schedule.or_insert_with(|| simulate(arrivals, policy, batch.market, nodes));
+        let schedule = schedule.or_insert_with(|| simulate(arrivals, policy, jobs.market, nodes));
         let mut outcomes = schedule.clone();
         rebid(&mut outcomes, arrivals);
         outcomes
@@ -180,9 +218,9 @@ impl Schedules {
 }
 
 /// The jobs of a batch, made once for all its policies.
-fn arrivals(batch: &Batch, source: &Source) -> Vec<Arrival> {
+fn arrivals(jobs: &Jobs, source: &Source) -> Vec<Arrival> {
     let trace = source.trace().clone();
-    let workload = Workload::new(trace, batch.settings, batch.market)
+    let workload = Workload::new(trace, jobs.settings, jobs.market)
         .expect("the experiment was checked, its settings are in range");
     workload.arrivals().collect()
 }

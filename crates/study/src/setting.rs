@@ -2,13 +2,15 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
-use tollgate_workload::settings::SettingsError;
+use tollgate_workload::settings::{Range, SettingsError};
 use tollgate_workload::{Factor, Settings};
 
 use crate::words::{Vocabulary, Word};
+use crate::world::WorldKind;
 
 /// A setting of the workload, named as on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -123,27 +125,36 @@ impl Vocabulary for Setting {
     }
 }
 
-/// Settings that differ from the default, by key.
+/// Settings that differ from the default, by key. Which there are is for the experiment's world to
+/// say.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Overrides(pub BTreeMap<Word<Setting>, f64>);
+pub struct Overrides(pub BTreeMap<String, f64>);
 
 impl Overrides {
-    /// Puts them over `settings`.
+    /// Puts them over the settings of a workload; a key that is none of its changes nothing.
     pub fn apply(&self, settings: &mut Settings) {
         for (key, value) in &self.0 {
-            key.0.apply(settings, *value);
+            apply(key, *value, settings);
         }
     }
+}
 
-    /// The first that is outside its range.
-    ///
-    /// # Errors
-    /// Its key and what it may be.
-    pub fn validate(&self) -> Result<(), (Setting, SettingsError)> {
-        self.0
-            .iter()
-            .try_for_each(|(key, value)| check(key.0, *value).map_err(|error| (key.0, error)))
+/// Gives the setting called `key` a value; a key that is none changes nothing.
+pub(crate) fn apply(key: &str, value: f64, settings: &mut Settings) {
+    if let Ok(setting) = Word::<Setting>::parse(key) {
+        setting.0.apply(settings, value);
+    }
+}
+
+/// The key of a setting as a file names it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Key(pub String);
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
     }
 }
 
@@ -157,33 +168,62 @@ pub fn check(setting: Setting, value: f64) -> Result<(), SettingsError> {
     settings.validate()
 }
 
+impl JsonSchema for Key {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Key".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let words: Vec<&str> = ranges().into_iter().map(|(key, _)| key).collect();
+        json_schema!({ "type": "string", "enum": words })
+    }
+}
+
 impl JsonSchema for Overrides {
     fn schema_name() -> Cow<'static, str> {
         "Settings".into()
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let properties: serde_json::Map<String, serde_json::Value> = Setting::ALL
+        let properties: serde_json::Map<String, serde_json::Value> = ranges()
             .into_iter()
-            .map(|setting| (setting.word().to_owned(), number(setting)))
+            .map(|(key, range)| (key.to_owned(), number(range)))
             .collect();
         json_schema!({
             "type": "object",
-            "description": "Settings of the workload that differ from the default.",
+            "description": "Settings that differ from the default.",
             "properties": properties,
             "additionalProperties": false,
         })
     }
 }
 
-/// The schema of a setting's value. Its range is what the check of an impossible value says.
-fn number(setting: Setting) -> serde_json::Value {
-    match check(setting, f64::NAN) {
-        Ok(()) => serde_json::json!({ "type": "number" }),
-        Err(error) => serde_json::json!({
+/// The settings of all worlds, each key once, with its range if that is the same in all.
+fn ranges() -> Vec<(&'static str, Option<Range>)> {
+    let mut all: Vec<(&str, Option<Range>)> = Vec::new();
+    for world in WorldKind::all() {
+        for key in world.settings() {
+            let range = world.range(key);
+            match all.iter_mut().find(|(known, _)| *known == key) {
+                Some((_, known)) => *known = known.filter(|known| range == Some(*known)),
+                None => all.push((key, range)),
+            }
+        }
+    }
+    all
+}
+
+fn number(range: Option<Range>) -> serde_json::Value {
+    match range {
+        None => serde_json::json!({ "type": "number" }),
+        Some(Range { min, max }) => serde_json::json!({
             "type": "number",
-            "minimum": error.range.min,
-            "maximum": error.range.max,
+            "minimum": min,
+            "maximum": max,
         }),
     }
 }
@@ -202,7 +242,7 @@ mod tests {
 
     #[test]
     fn an_override_leaves_the_rest_alone() {
-        let overrides = Overrides([(Word(Setting::Inaccuracy), 0.0)].into());
+        let overrides = Overrides([("inaccuracy".to_owned(), 0.0)].into());
         let mut settings = Settings::default();
         overrides.apply(&mut settings);
         let expected = Settings {

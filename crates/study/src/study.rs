@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use tollgate_workload::OpenError;
 
 use crate::builtin::{BUILTINS, Builtin};
+use crate::chart::{self, CHARTS};
+use crate::check::MOST_SCALE;
 use crate::experiment::Experiment;
 use crate::files::Folder;
 use crate::fingerprint::Fingerprint;
@@ -27,7 +29,8 @@ pub struct Changes {
     pub seeds: Option<u64>,
     /// The trace that the jobs come from.
     pub workload: Option<String>,
-    /// What the number of jobs is multiplied by; positive. At least one job is left.
+    /// What the number of jobs, or the size of a world without, is multiplied by; positive. At
+    /// least one job is left.
     pub scale: Option<f64>,
 }
 
@@ -36,7 +39,8 @@ pub struct Changes {
 pub struct Study {
     text: String,
     experiment: Experiment,
-    source: Source,
+    /// None in a world without jobs of its own.
+    source: Option<Source>,
     plan: Plan,
 }
 
@@ -112,7 +116,7 @@ impl StudyError {
         match self {
             Self::Unknown(_) => {
                 let names: Vec<&str> = BUILTINS.iter().map(|builtin| builtin.name).collect();
-                Some(format!("built in are {}", names.join(" and ")))
+                Some(format!("built in are {}", names.join(", ")))
             }
             Self::Experiment(error) => error.hint(),
             Self::Workload(error) => error.hint().map(str::to_owned),
@@ -152,11 +156,10 @@ impl Study {
         changes: &Changes,
     ) -> Result<Self, StudyError> {
         changes.apply(&mut experiment)?;
-        let mut source = Source::of(&experiment)?;
-        if let Some(scale) = changes.scale {
-            source = source.scaled(scale);
-            experiment.workload.last = Some(source.trace().jobs.len());
-        }
+        let source = match experiment.world.kind.0.model() {
+            None => Some(changes.source(&mut experiment)?),
+            Some(_) => None,
+        };
         Ok(Self {
             text,
             plan: Plan::of(&experiment),
@@ -170,9 +173,9 @@ impl Study {
         &self.experiment
     }
 
-    /// Its jobs and its machine.
-    pub const fn source(&self) -> &Source {
-        &self.source
+    /// Its jobs and its machine; none in a world without.
+    pub const fn source(&self) -> Option<&Source> {
+        self.source.as_ref()
     }
 
     /// Its runs.
@@ -183,7 +186,8 @@ impl Study {
     /// Tells the runs of this study from others: settings, jobs, machine and version of
     /// tollgate. Claims and pictures may change: they need no new runs.
     pub fn fingerprint(&self) -> Fingerprint {
-        let mut fingerprint = self.source.fingerprint();
+        let source = self.source.as_ref();
+        let mut fingerprint = source.map_or_else(Fingerprint::default, Source::fingerprint);
         fingerprint.text(env!("CARGO_PKG_VERSION"));
         fingerprint.text(&format!("{:?}", self.experiment.runs_only()));
         fingerprint
@@ -275,7 +279,7 @@ impl Study {
             progress(Progress { done, before, all });
             Ok::<(), StudyError>(())
         };
-        run::run(&self.plan, &self.source, &runs, threads, hear)?;
+        run::run(&self.plan, self.source.as_ref(), &runs, threads, hear)?;
         Ok(finished)
     }
 
@@ -330,6 +334,9 @@ impl Study {
         table("claims.csv", &|out| ledger.write(out))?;
         table("risk.csv", &|out| tables::risk(results, out))?;
         table("rankings.csv", &|out| tables::rankings(results, out))?;
+        if let Some(model) = self.experiment.world.kind.0.model() {
+            put(CHARTS, chart::to_json(&model.charts(results)).as_bytes())?;
+        }
         put("summary.json", summary::of(self, &ledger).as_bytes())?;
         table("results.csv", &|out| results.write(out))?;
         Ok(ledger)
@@ -359,10 +366,33 @@ impl Changes {
             let expected = "a positive number";
             return Err(wrong("the scale", scale.to_string(), expected));
         }
-        if let Some(workload) = &self.workload {
-            experiment.workload.file = Some(workload.clone());
+        let world = experiment.world.kind;
+        match (world.0.model(), &self.workload) {
+            (_, None) => {}
+            (None, Some(workload)) => experiment.workload.file = Some(workload.clone()),
+            (Some(_), Some(workload)) => {
+                let expected = "none: the world of this study has no jobs of its own";
+                return Err(wrong("the workload", workload.clone(), expected));
+            }
+        }
+        if let (Some(_), Some(scale)) = (world.0.model(), self.scale) {
+            let scale = scale * experiment.world.scale.unwrap_or(1.0);
+            if scale > MOST_SCALE {
+                return Err(wrong("the scale", scale.to_string(), "at most 100"));
+            }
+            experiment.world.scale = Some(scale);
         }
         Ok(())
+    }
+
+    /// The jobs of an experiment in the cluster world.
+    fn source(&self, experiment: &mut Experiment) -> Result<Source, OpenError> {
+        let mut source = Source::of(experiment)?;
+        if let Some(scale) = self.scale {
+            source = source.scaled(scale);
+            experiment.workload.last = Some(source.trace().jobs.len());
+        }
+        Ok(source)
     }
 }
 

@@ -2,16 +2,17 @@
 
 use serde_json::{Value, json};
 
-use crate::columns::COLUMNS;
+use crate::columns;
 use crate::ledger::{Ledger, Verdict};
 use crate::results::KEYS;
+use crate::source::Source;
 use crate::study::Study;
 
 /// The summary of a study as JSON. Nothing in it depends on when or how fast it was run.
 pub(crate) fn of(study: &Study, ledger: &Ledger) -> String {
     let experiment = study.experiment();
-    let source = study.source();
-    let meanings = KEYS.iter().chain(&COLUMNS);
+    let world = columns::of(experiment.world.kind.0);
+    let meanings = KEYS.iter().chain(&world);
     let columns: serde_json::Map<String, Value> = meanings
         .map(|column| (column.name.to_owned(), column.meaning.into()))
         .collect();
@@ -23,12 +24,13 @@ pub(crate) fn of(study: &Study, ledger: &Ledger) -> String {
         "fingerprint": study.fingerprint().to_string(),
         "seeds": (1..=experiment.seeds).collect::<Vec<u64>>(),
         "normalisation": experiment.normalisation.to_string(),
-        "workload": {
+        "world": experiment.world.kind.to_string(),
+        "workload": study.source().map(|source| json!({
             "source": source.trace().source,
             "jobs": source.trace().jobs.len(),
             "never_ran": experiment.workload.never_ran.to_string(),
-        },
-        "nodes": source.nodes(),
+        })),
+        "nodes": study.source().map(Source::nodes),
         "rows": study.plan().rows.len(),
         "runs": study.plan().runs(),
         "claims": {

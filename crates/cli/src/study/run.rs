@@ -71,21 +71,22 @@ fn create(path: &Path) -> Result<Folder, Failure> {
 }
 
 fn describe(study: &Study, voice: Voice) {
-    let source = study.source();
-    let trace = source.trace();
-    for finding in trace.diagnostics.to_string().lines() {
-        voice.note(format!("{}: {finding}", trace.source));
+    if let Some(source) = study.source() {
+        let trace = source.trace();
+        for finding in trace.diagnostics.to_string().lines() {
+            voice.note(format!("{}: {finding}", trace.source));
+        }
+        let nodes = match study.experiment().world.nodes {
+            Some(_) => "as the experiment says".to_owned(),
+            None => source.nodes_from().to_string(),
+        };
+        voice.note(format!(
+            "{} of {}, on {} ({nodes})",
+            counted(trace.jobs.len(), "job"),
+            trace.source,
+            counted(source.nodes() as usize, "node"),
+        ));
     }
-    let nodes = match study.experiment().world.nodes {
-        Some(_) => "as the experiment says".to_owned(),
-        None => source.nodes_from().to_string(),
-    };
-    voice.note(format!(
-        "{} of {}, on {} ({nodes})",
-        counted(trace.jobs.len(), "job"),
-        trace.source,
-        counted(source.nodes() as usize, "node"),
-    ));
     voice.note(format!(
         "{} of {}, with {}",
         counted(study.plan().runs(), "run"),

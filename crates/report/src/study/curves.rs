@@ -9,7 +9,7 @@ use tollgate_study::results::At;
 
 use super::{Looks, measure, place};
 use crate::axis::{Axis, Extent};
-use crate::line_chart::{LineChart, Point, Series};
+use crate::line_chart::{Joined, LineChart, Point, Series};
 use crate::page::{Block, Figure, Section};
 
 /// A chart that is to be drawn.
@@ -20,6 +20,8 @@ struct Chart {
     market: usize,
     scenario: usize,
     measure: RunMeasure,
+    /// By their place in the market.
+    policies: Vec<usize>,
 }
 
 /// The section with all curves, if there are any, scenario by scenario. Those that the experiment
@@ -66,7 +68,7 @@ fn heading(scenario: &Scenario) -> String {
 fn listed(results: &Results, curves: &Curves) -> Option<Chart> {
     let experiment = results.experiment();
     let market = experiment.market(curves.market)?;
-    let Measure::Run(measure) = curves.measure.0 else {
+    let Measure::Run(measure) = experiment.measure(&curves.measure)? else {
         return None;
     };
     Some(Chart {
@@ -85,7 +87,17 @@ fn listed(results: &Results, curves: &Curves) -> Option<Chart> {
             .iter()
             .position(|scenario| scenario.name == curves.scenario)?,
         measure,
+        policies: drawn(curves, &market.policies),
     })
+}
+
+/// The policies that a chart shows, by their place in the market.
+fn drawn(curves: &Curves, policies: &[String]) -> Vec<usize> {
+    let all = policies.iter().enumerate();
+    let wanted = |name: &String| curves.policies.is_empty() || curves.policies.contains(name);
+    all.filter(|(_, name)| wanted(name))
+        .map(|(at, _)| at)
+        .collect()
 }
 
 /// Every objective in every scenario, set and market.
@@ -111,6 +123,7 @@ fn every(results: &Results) -> Vec<Chart> {
                         market,
                         scenario,
                         measure,
+                        policies: (0..plan.policies.len()).collect(),
                     }
                 }));
             }
@@ -156,8 +169,10 @@ impl Chart {
         let experiment = results.experiment();
         let scenario = &experiment.scenarios[self.scenario];
         let policies = &experiment.markets[self.market].policies;
-        let estimates: Vec<Vec<Option<Estimate>>> = (0..policies.len())
-            .map(|policy| {
+        let estimates: Vec<Vec<Option<Estimate>>> = self
+            .policies
+            .iter()
+            .map(|&policy| {
                 let values = 0..scenario.values.len();
                 values
                     .map(|value| self.estimate(results, value, policy))
@@ -180,14 +195,13 @@ impl Chart {
                     high: interval.high / scaled.per,
                 }),
         };
-        let series = policies
-            .iter()
-            .zip(&estimates)
-            .map(|(policy, estimates)| Series {
-                name: policy.clone(),
-                look: looks.look(policy),
-                points: scenario.values.iter().zip(estimates).map(point).collect(),
-            });
+        let names = self.policies.iter().map(|&policy| &policies[policy]);
+        let series = names.zip(&estimates).map(|(policy, estimates)| Series {
+            name: policy.clone(),
+            look: looks.look(policy),
+            joined: Joined::Marked,
+            points: scenario.values.iter().zip(estimates).map(point).collect(),
+        });
         LineChart {
             title: self.title.clone(),
             x: Axis {

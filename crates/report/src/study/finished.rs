@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use thiserror::Error;
+use tollgate_study::chart::{CHARTS, Chart};
 use tollgate_study::results::ResultsError;
 use tollgate_study::{Experiment, Ledger, Results};
 
@@ -18,6 +19,8 @@ pub struct Finished {
     pub ledger: Ledger,
     /// What was run on.
     pub summary: Summary,
+    /// The pictures that its world drew.
+    pub charts: Vec<Chart>,
 }
 
 /// What a study was run on.
@@ -25,6 +28,15 @@ pub struct Finished {
 pub struct Summary {
     /// The version of tollgate that ran it.
     pub version: String,
+    /// Its jobs and its machine; none in a world without jobs of its own.
+    pub input: Option<Input>,
+    /// How many runs were made.
+    pub runs: u64,
+}
+
+/// The jobs and the machine of a study.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Input {
     /// Where its jobs come from.
     pub workload: String,
     /// How many jobs there are, before any is left out.
@@ -33,8 +45,6 @@ pub struct Summary {
     pub never_ran: String,
     /// How many nodes the machine has.
     pub nodes: u32,
-    /// How many runs were made.
-    pub runs: u64,
 }
 
 /// A folder that holds no finished study.
@@ -51,6 +61,14 @@ pub enum FinishedError {
     /// The summary is not one that a study writes.
     #[error("{}: expected the summary of a study: {error}", file.display())]
     Summary {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it.
+        error: serde_json::Error,
+    },
+    /// The pictures are none that a study writes.
+    #[error("{}: expected the pictures of a study: {error}", file.display())]
+    Charts {
         /// The file.
         file: PathBuf,
         /// What is wrong with it.
@@ -73,7 +91,9 @@ impl FinishedError {
             Self::Io { error, .. } if error.kind() == io::ErrorKind::NotFound => {
                 Some("`tollgate study run NAME --out DIR` leaves a study in a folder")
             }
-            Self::Io { .. } | Self::Summary { .. } | Self::Results { .. } => None,
+            Self::Io { .. } | Self::Summary { .. } | Self::Charts { .. } | Self::Results { .. } => {
+                None
+            }
         }
     }
 }
@@ -103,22 +123,39 @@ impl Finished {
             results,
             summary: Summary {
                 version: stored.tollgate,
-                workload: stored.workload.source,
-                jobs: stored.workload.jobs,
-                never_ran: stored.workload.never_ran,
-                nodes: stored.nodes,
+                input: stored
+                    .workload
+                    .zip(stored.nodes)
+                    .map(|(workload, nodes)| Input {
+                        workload: workload.source,
+                        jobs: workload.jobs,
+                        never_ran: workload.never_ran,
+                        nodes,
+                    }),
                 runs: stored.runs,
             },
+            charts: charts(folder)?,
         })
     }
+}
+
+/// The pictures in the folder; none if its world drew none.
+fn charts(folder: &Path) -> Result<Vec<Chart>, FinishedError> {
+    let file = folder.join(CHARTS);
+    let text = match fs::read(&file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(FinishedError::Io { file, error }),
+    };
+    serde_json::from_slice(&text).map_err(|error| FinishedError::Charts { file, error })
 }
 
 /// The parts of the summary that a report needs.
 #[derive(Deserialize)]
 struct Stored {
     tollgate: String,
-    workload: StoredWorkload,
-    nodes: u32,
+    workload: Option<StoredWorkload>,
+    nodes: Option<u32>,
     runs: u64,
     experiment: Experiment,
 }

@@ -8,13 +8,22 @@ use crate::page::{Block, Cell, Section, Table};
 /// The section about it.
 pub(super) fn section(finished: &Finished) -> Section {
     let (experiment, summary) = (finished.results.experiment(), &finished.summary);
-    let facts = [
-        (
-            "jobs",
-            format!("{} from {}", summary.jobs, summary.workload),
-        ),
-        ("jobs that never ran", summary.never_ran.clone()),
-        ("nodes", summary.nodes.to_string()),
+    let mut facts = vec![("world", experiment.world.kind.to_string())];
+    if let Some(input) = &summary.input {
+        facts.extend([
+            ("jobs", format!("{} from {}", input.jobs, input.workload)),
+            ("jobs that never ran", input.never_ran.clone()),
+            ("nodes", input.nodes.to_string()),
+            ("normalisation", experiment.normalisation.to_string()),
+        ]);
+    }
+    facts.extend(
+        experiment
+            .world
+            .scale
+            .map(|scale| ("scale", scale.to_string())),
+    );
+    facts.extend([
         ("seeds", experiment.seeds.to_string()),
         (
             "runs",
@@ -24,18 +33,21 @@ pub(super) fn section(finished: &Finished) -> Section {
                 finished.results.rows().len()
             ),
         ),
-        ("normalisation", experiment.normalisation.to_string()),
-    ];
+    ]);
     let markets = experiment.markets.iter().map(|market| {
-        let head = format!("policies, market {}", market.name);
+        let head = match summary.input {
+            Some(_) => format!("policies, market {}", market.name),
+            None => "policies".to_owned(),
+        };
         (head, market.policies.join(", "))
     });
     let sets = experiment
         .sets
         .iter()
         .map(|set| (format!("set {}", set.name), set.title.clone()));
+    let facts = facts.into_iter();
     let facts = facts.map(|(name, fact)| (name.to_owned(), fact));
-    let rows = facts.into_iter().chain(markets).chain(sets);
+    let rows = facts.chain(markets).chain(sets);
     let inputs = Table {
         caption: String::new(),
         head: vec![Cell::words("what"), Cell::words("was run")],

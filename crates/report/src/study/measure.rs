@@ -42,6 +42,7 @@ pub(super) fn scaled(measure: RunMeasure, most: f64) -> Scaled {
             };
             (None, 1.0, all)
         }
+        RunMeasure::Quantity(quantity) => (quantity.unit, 1.0, Extent::Fitted),
     };
     let axis = Axis {
         label,
@@ -81,6 +82,7 @@ pub(super) const fn label(measure: RunMeasure) -> &'static str {
         RunMeasure::BoundedSlowdown => "mean bounded slowdown",
         RunMeasure::Utilisation => "utilisation",
         RunMeasure::Makespan => "makespan",
+        RunMeasure::Quantity(quantity) => quantity.meaning,
     }
 }
 

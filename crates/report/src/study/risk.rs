@@ -119,7 +119,7 @@ fn every(results: &Results, market: usize, set: usize) -> Vec<Combination> {
                 } = row.planned.at();
                 (s, m) == (set, market)
             });
-            here.any(|row| objective.value(&row.objectives).is_some())
+            here.any(|row| row.figures.objective(objective).is_some())
         })
         .collect();
     let alone = measured.iter().map(|&objective| vec![objective]);

@@ -1,7 +1,7 @@
 //! Line charts with bands.
 
 use proptest::prelude::*;
-use tollgate_report::{Axis, Extent, LineChart, Look, Point, Series};
+use tollgate_report::{Axis, Extent, Joined, LineChart, Look, Point, Series};
 use tollgate_risk::Interval;
 
 use crate::xml::{drawn, texts};
@@ -35,6 +35,7 @@ fn series(name: &str, look: usize, points: Vec<Point>) -> Series {
     Series {
         name: name.to_owned(),
         look: Look(look),
+        joined: Joined::Marked,
         points,
     }
 }

@@ -14,7 +14,7 @@ pub(super) fn check(experiment: &Experiment) -> Checked {
         let place = list.item(at);
         subjects(&place, experiment, one)?;
         against(&place, experiment, one)?;
-        measure(&place, one)?;
+        measure(&place, experiment, one)?;
         relation(&place, one)?;
     }
     Ok(())
@@ -63,8 +63,8 @@ fn against(place: &Place, experiment: &Experiment, claim: &Claim) -> Checked {
     }
 }
 
-fn measure(place: &Place, claim: &Claim) -> Checked {
-    match claim.measure.0 {
+fn measure(place: &Place, experiment: &Experiment, claim: &Claim) -> Checked {
+    match super::measure(place.then("measure"), experiment, &claim.measure)? {
         Measure::Run(_) if !claim.objectives.is_empty() => fault(
             place.then("objectives"),
             format!("`{}` is measured in each run: expected none", claim.measure),

@@ -4,14 +4,16 @@ use crate::common::{small, study};
 use tollgate_model::Market;
 use tollgate_risk::{Normalisation, Objective, Objectives, Ranking, Weights};
 use tollgate_study::plan::PlannedRow;
-use tollgate_study::{Analysis, Plan, Results, Study};
+use tollgate_study::{Analysis, Figures, Plan, Results, Study};
 
 fn results(study: &Study, sla: impl Fn(&PlannedRow) -> f64) -> Results {
     let plan = Plan::of(study.experiment());
-    let figures = plan.rows.iter().map(|row| Objectives {
-        sla_pct: sla(row),
-        profitability_pct: Some(50.0),
-        ..Objectives::of(&[], 1, Market::Bid)
+    let figures = plan.rows.iter().map(|row| {
+        Figures::Cluster(Objectives {
+            sla_pct: sla(row),
+            profitability_pct: Some(50.0),
+            ..Objectives::of(&[], 1, Market::Bid)
+        })
     });
     let figures = figures.collect();
     Results::new(study.experiment().clone(), &plan, figures)
@@ -63,7 +65,7 @@ fn without_a_market_there_is_no_profitability() {
             .replace("market = \"commodity\"", "market = \"none\""),
     );
     let plan = Plan::of(free.experiment());
-    let nothing = Objectives::of(&[], 1, Market::None);
+    let nothing = Figures::Cluster(Objectives::of(&[], 1, Market::None));
     let figures = vec![nothing; plan.rows.len()];
     let results = Results::new(free.experiment().clone(), &plan, figures);
     let analysis = Analysis::of(&results, 0, 0, Normalisation::MinMax);

@@ -6,7 +6,7 @@ use tollgate_model::{Market, Span};
 use tollgate_risk::Objectives;
 use tollgate_study::ledger::Verdict;
 use tollgate_study::plan::PlannedRow;
-use tollgate_study::{Experiment, Ledger, Plan, Results};
+use tollgate_study::{Experiment, Figures, Ledger, Plan, Results};
 
 /// Results in which `sla` says which part of the jobs is fulfilled, in %, and `wait` how long
 /// they wait.
@@ -16,10 +16,12 @@ fn results(
     wait: impl Fn(&PlannedRow) -> i64,
 ) -> Results {
     let plan = Plan::of(experiment);
-    let figures = plan.rows.iter().map(|row| Objectives {
-        sla_pct: sla(row),
-        wait: Some(Span::from_secs(wait(row))),
-        ..Objectives::of(&[], 1, Market::None)
+    let figures = plan.rows.iter().map(|row| {
+        Figures::Cluster(Objectives {
+            sla_pct: sla(row),
+            wait: Some(Span::from_secs(wait(row))),
+            ..Objectives::of(&[], 1, Market::None)
+        })
     });
     let figures = figures.collect();
     Results::new(experiment.clone(), &plan, figures)

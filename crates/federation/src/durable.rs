@@ -1,0 +1,26 @@
+//! The form that the product runs.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`state`](Durable) | what survives a crash, record by record |
+//! | `outbox` | what waits until a record is on disk |
+//! | `round` | a round as its proposer sees it |
+//! | [`machine`](Site) | a site: events in, effects out |
+//! | [`untimed`](Timer) | the same site with a clock that runs as it likes, for explorers |
+//!
+//! It departs from the paper where that loses proxies or stops:
+//! - Every message names its round, every record is on disk before anybody hears of it, and every
+//!   handler does nothing the second time.
+//! - A round goes on at its time-out with those that answered, if they are a majority. A proposer
+//!   that is not the highest hands the round over instead of leaving a higher site to start one.
+//! - A donor takes the proxy away under a record and repeats itself until the receiver confirms.
+
+mod machine;
+mod outbox;
+mod round;
+mod state;
+mod untimed;
+
+pub use machine::{Doing, Site};
+pub use state::{Durable, Transfer};
+pub use untimed::Timer;

@@ -1,0 +1,450 @@
+//! A site: events in, effects out.
+
+use tollgate_model::Instant;
+
+use super::outbox::Outbox;
+use super::round::{Outcome, Round};
+use super::state::Durable;
+use super::untimed::Times;
+use crate::message::{Effect, Event, Message, Record, Refusal, Report};
+use crate::site::{Ballot, SiteId, Worth};
+use crate::timing::Timing;
+
+/// A site in the durable form.
+///
+/// A driver makes it with [`Site::new`], or with [`Site::restored`] from what was on disk when it
+/// crashed; hands in what happens with [`Site::handle`], [`Event::Due`] at the latest when
+/// [`Site::next_wake`] has come; and carries out the effects in order. Time never goes back.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Site {
+    id: SiteId,
+    sites: u32,
+    timing: Timing,
+    durable: Durable,
+    outbox: Outbox,
+    /// What it is worth now, and in this period: the value of a round never changes.
+    measured: Worth,
+    frozen: Option<Worth>,
+    running: u32,
+    doing: Doing,
+    /// What it said in the round that it promised last.
+    answered: Option<(Ballot, Report)>,
+    /// The highest ballot that it heard of without promising it.
+    heard: Ballot,
+    /// Until when it begins no round because it promised one.
+    quiet_until: Instant,
+    /// When its next period begins.
+    next_period: Instant,
+    /// When it repeats what it gave, if that is not confirmed.
+    repeat_at: Option<Instant>,
+}
+
+/// What a site is about.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Doing {
+    /// It waits for its time, or for others.
+    Nothing,
+    /// It collects answers.
+    Proposing(Round),
+    /// It was worth most and asked for a proxy.
+    Requesting {
+        /// The round.
+        ballot: Ballot,
+        /// Whom it asked.
+        donor: SiteId,
+        /// When it gives up. A proxy that comes later is welcome all the same.
+        deadline: Instant,
+    },
+}
+
+impl Site {
+    /// A site of `sites` that begins with so many `proxies`, all pending. Its first period begins at
+    /// `first_period`.
+    pub fn new(
+        id: SiteId,
+        sites: u32,
+        timing: Timing,
+        proxies: u32,
+        first_period: Instant,
+    ) -> Self {
+        Self {
+            id,
+            sites,
+            timing,
+            durable: Durable::new(proxies),
+            outbox: Outbox::default(),
+            measured: Worth(0.0),
+            frozen: None,
+            running: 0,
+            doing: Doing::Nothing,
+            answered: None,
+            heard: Ballot::NONE,
+            quiet_until: Instant::ZERO,
+            next_period: first_period,
+            repeat_at: None,
+        }
+    }
+
+    /// A site that comes back at `now` with what it had on disk. What it promised it keeps: it
+    /// begins no round before its cool-down is over.
+    pub fn restored(
+        id: SiteId,
+        sites: u32,
+        timing: Timing,
+        durable: Durable,
+        running: u32,
+        now: Instant,
+    ) -> Self {
+        let quiet_until = now + timing.cool_down();
+        let open = durable.unconfirmed().next().is_some();
+        Self {
+            durable,
+            running,
+            quiet_until,
+            repeat_at: open.then_some(now),
+            ..Self::new(id, sites, timing, 0, now + timing.period)
+        }
+    }
+
+    /// Its id.
+    pub const fn id(&self) -> SiteId {
+        self.id
+    }
+
+    /// What it has on disk once all its records are written.
+    pub const fn durable(&self) -> &Durable {
+        &self.durable
+    }
+
+    /// What it is about.
+    pub const fn doing(&self) -> &Doing {
+        &self.doing
+    }
+
+    /// How many of its proxies run.
+    pub const fn running(&self) -> u32 {
+        self.running
+    }
+
+    /// How many of its proxies wait.
+    pub const fn pending(&self) -> u32 {
+        self.durable.proxies.saturating_sub(self.running)
+    }
+
+    /// When it next wants to hear [`Event::Due`].
+    pub fn next_wake(&self) -> Instant {
+        let deadline = match &self.doing {
+            Doing::Nothing => None,
+            Doing::Proposing(round) => Some(round.deadline),
+            Doing::Requesting { deadline, .. } => Some(*deadline),
+        };
+        let waits = [deadline, self.repeat_at];
+        waits
+            .into_iter()
+            .flatten()
+            .fold(self.next_period, Instant::min)
+    }
+
+    /// Something happens to the site.
+    pub fn handle(&mut self, now: Instant, event: Event, effects: &mut Vec<Effect>) {
+        match event {
+            Event::Measured(worth) => self.measured = worth,
+            Event::Running(running) => self.running = running,
+            Event::Written(number) => self.outbox.written(number, effects),
+            Event::Due => self.due(now, effects),
+            // A message from nobody, or from itself, is none.
+            Event::Received { from, .. } if from.0 >= self.sites || from == self.id => {}
+            Event::Received { from, message } => self.received(now, from, message, effects),
+        }
+    }
+
+    fn received(
+        &mut self,
+        now: Instant,
+        from: SiteId,
+        message: Message,
+        effects: &mut Vec<Effect>,
+    ) {
+        match message {
+            Message::Propose { ballot, worth: _ } => self.proposed(now, from, ballot, effects),
+            Message::Answer { ballot, report } => {
+                self.answered(now, from, ballot, report, effects);
+            }
+            Message::Handover { ballot, donor } => {
+                self.handed_over(now, from, ballot, donor, effects);
+            }
+            Message::Request { ballot } => self.requested(now, from, ballot, effects),
+            Message::Given { ballot } => self.given(now, from, ballot, effects),
+            Message::Denied { ballot } => self.denied(from, ballot),
+            Message::Confirm { ballot } => self.confirmed(from, ballot, effects),
+        }
+    }
+
+    fn due(&mut self, now: Instant, effects: &mut Vec<Effect>) {
+        match &self.doing {
+            Doing::Proposing(round) if round.deadline <= now => self.decide(now, effects),
+            Doing::Requesting { deadline, .. } if *deadline <= now => self.doing = Doing::Nothing,
+            Doing::Nothing | Doing::Proposing(_) | Doing::Requesting { .. } => {}
+        }
+        if self.repeat_at.is_some_and(|at| at <= now) {
+            self.repeat(now, effects);
+        }
+        if self.next_period <= now {
+            self.begin_period(now, effects);
+        }
+    }
+
+    /// A donor repeats itself until the receiver confirms.
+    fn repeat(&mut self, now: Instant, effects: &mut Vec<Effect>) {
+        let open: Vec<(Ballot, SiteId)> = self.durable.unconfirmed().collect();
+        self.repeat_at = (!open.is_empty()).then(|| now + self.timing.time_out());
+        for (ballot, to) in open {
+            self.send(to, Message::Given { ballot }, effects);
+        }
+    }
+
+    fn begin_period(&mut self, now: Instant, effects: &mut Vec<Effect>) {
+        self.frozen = None;
+        self.next_period += self.timing.period;
+        if self.next_period <= now {
+            self.next_period = now + self.timing.period;
+        }
+        let free = self.doing == Doing::Nothing && !self.is_cooling(now);
+        if free && self.quiet_until <= now && self.sites > 1 {
+            self.propose(now, effects);
+        }
+    }
+
+    fn propose(&mut self, now: Instant, effects: &mut Vec<Effect>) {
+        let ballot = self.durable.promised.max(self.heard).next(self.id);
+        let own = self.report();
+        self.write(Record::Promised(ballot), effects);
+        self.doing = Doing::Proposing(Round {
+            ballot,
+            own,
+            answers: Default::default(),
+            deadline: now + self.timing.time_out(),
+        });
+        let worth = own.worth;
+        let id = self.id;
+        for to in (0..self.sites).map(SiteId).filter(|&to| to != id) {
+            self.send(to, Message::Propose { ballot, worth }, effects);
+        }
+    }
+
+    /// Promises a round, unless it is too old or the site is busy. Its own round ends by that: the
+    /// later one decides.
+    fn proposed(&mut self, now: Instant, from: SiteId, ballot: Ballot, effects: &mut Vec<Effect>) {
+        if ballot.site != from {
+            return;
+        }
+        // Also if it will not promise this round: its own next one must be a later one.
+        self.heard = self.heard.max(ballot);
+        let report = match self.answered {
+            Some((round, report)) if round == ballot => Ok(report),
+            Some(_) | None if ballot <= self.durable.promised => {
+                Err(Refusal::Promised(self.durable.promised))
+            }
+            Some(_) | None if self.is_busy(now) => Err(Refusal::Busy),
+            Some(_) | None => Ok(self.promise(now, ballot, effects)),
+        };
+        self.send(from, Message::Answer { ballot, report }, effects);
+    }
+
+    fn promise(&mut self, now: Instant, ballot: Ballot, effects: &mut Vec<Effect>) -> Report {
+        self.doing = Doing::Nothing;
+        self.quiet_until = now + self.timing.cool_down();
+        let report = self.report();
+        self.answered = Some((ballot, report));
+        self.write(Record::Promised(ballot), effects);
+        report
+    }
+
+    fn answered(
+        &mut self,
+        now: Instant,
+        from: SiteId,
+        ballot: Ballot,
+        report: Result<Report, Refusal>,
+        effects: &mut Vec<Effect>,
+    ) {
+        if let Err(Refusal::Promised(later)) = report {
+            self.heard = self.heard.max(later);
+        }
+        let Doing::Proposing(round) = &mut self.doing else {
+            return;
+        };
+        if round.ballot != ballot {
+            return;
+        }
+        round.answers.entry(from).or_insert(report);
+        if round.is_complete(self.sites) {
+            self.decide(now, effects);
+        }
+    }
+
+    fn decide(&mut self, now: Instant, effects: &mut Vec<Effect>) {
+        let Doing::Proposing(round) = &self.doing else {
+            return;
+        };
+        let ballot = round.ballot;
+        let outcome = round.outcome(self.id, self.sites);
+        self.doing = Doing::Nothing;
+        self.quiet_until = now + self.timing.cool_down();
+        match outcome {
+            Outcome::NoMajority | Outcome::NoDonor => {}
+            Outcome::Decided { highest, donor } if highest == self.id => {
+                self.request(now, ballot, donor, effects);
+            }
+            Outcome::Decided { highest, donor } => {
+                self.write(Record::Relinquished(ballot), effects);
+                self.send(highest, Message::Handover { ballot, donor }, effects);
+            }
+        }
+    }
+
+    fn handed_over(
+        &mut self,
+        now: Instant,
+        from: SiteId,
+        ballot: Ballot,
+        donor: SiteId,
+        effects: &mut Vec<Effect>,
+    ) {
+        let mine = ballot.site == from && ballot == self.durable.promised;
+        let sound = donor.0 < self.sites && donor != self.id;
+        let over = self.durable.added.contains_key(&ballot);
+        if mine && sound && !over && !self.is_busy(now) {
+            self.request(now, ballot, donor, effects);
+        }
+    }
+
+    fn request(&mut self, now: Instant, ballot: Ballot, donor: SiteId, effects: &mut Vec<Effect>) {
+        self.doing = Doing::Requesting {
+            ballot,
+            donor,
+            deadline: now + self.timing.time_out(),
+        };
+        self.send(donor, Message::Request { ballot }, effects);
+    }
+
+    /// Gives a proxy, once a round, if it may and can.
+    fn requested(&mut self, now: Instant, from: SiteId, ballot: Ballot, effects: &mut Vec<Effect>) {
+        let answer = match self.durable.given.get(&ballot) {
+            Some(transfer) if transfer.to == from => Message::Given { ballot },
+            Some(_) => Message::Denied { ballot },
+            None if self.may_give(now, ballot) => {
+                self.give(now, from, ballot, effects);
+                Message::Given { ballot }
+            }
+            None => Message::Denied { ballot },
+        };
+        self.send(from, answer, effects);
+    }
+
+    fn may_give(&self, now: Instant, ballot: Ballot) -> bool {
+        ballot >= self.durable.promised && !self.is_busy(now) && self.pending() >= 2
+    }
+
+    fn give(&mut self, now: Instant, to: SiteId, ballot: Ballot, effects: &mut Vec<Effect>) {
+        // Its own round, if it has one, is an earlier one than this.
+        self.doing = Doing::Nothing;
+        let cool_until = now + self.timing.cool_down();
+        let record = Record::Given {
+            ballot,
+            to,
+            cool_until,
+        };
+        self.write(record, effects);
+        self.outbox.put(Effect::Delete, effects);
+        let repeat = now + self.timing.time_out();
+        self.repeat_at = Some(self.repeat_at.map_or(repeat, |at| at.min(repeat)));
+    }
+
+    /// What was given is received, whatever this site is about: the donor has it no more.
+    fn given(&mut self, now: Instant, from: SiteId, ballot: Ballot, effects: &mut Vec<Effect>) {
+        if !self.durable.added.contains_key(&ballot) {
+            let cool_until = now + self.timing.cool_down();
+            let record = Record::Added {
+                ballot,
+                from,
+                cool_until,
+            };
+            self.write(record, effects);
+            self.outbox.put(Effect::Add, effects);
+        }
+        self.denied(from, ballot);
+        self.send(from, Message::Confirm { ballot }, effects);
+    }
+
+    /// The request is over.
+    fn denied(&mut self, from: SiteId, ballot: Ballot) {
+        let over = matches!(
+            self.doing,
+            Doing::Requesting { ballot: asked, donor, .. } if asked == ballot && donor == from
+        );
+        if over {
+            self.doing = Doing::Nothing;
+        }
+    }
+
+    fn confirmed(&mut self, from: SiteId, ballot: Ballot, effects: &mut Vec<Effect>) {
+        let transfer = self.durable.given.get(&ballot);
+        if transfer.is_some_and(|transfer| transfer.to == from && !transfer.confirmed) {
+            self.write(Record::Confirmed(ballot), effects);
+        }
+    }
+
+    /// What it says of itself; its worth stays for the rest of the period.
+    fn report(&mut self) -> Report {
+        Report {
+            worth: *self.frozen.get_or_insert(self.measured),
+            pending: self.pending(),
+        }
+    }
+
+    /// Whether it takes part in a move, or did a moment ago.
+    fn is_busy(&self, now: Instant) -> bool {
+        matches!(self.doing, Doing::Requesting { .. }) || self.is_cooling(now)
+    }
+
+    fn is_cooling(&self, now: Instant) -> bool {
+        now < self.durable.cool_until
+    }
+
+    fn write(&mut self, record: Record, effects: &mut Vec<Effect>) {
+        self.durable.apply(record);
+        self.outbox.write(record, effects);
+    }
+
+    fn send(&mut self, to: SiteId, message: Message, effects: &mut Vec<Effect>) {
+        self.outbox.put(Effect::Send { to, message }, effects);
+    }
+
+    pub(super) const fn timing(&self) -> Timing {
+        self.timing
+    }
+
+    /// Forgets what makes no difference as long as its worth stays as it is.
+    pub(super) fn forget(&mut self) {
+        self.outbox.forget();
+        self.frozen = self.frozen.filter(|frozen| *frozen != self.measured);
+        if self.heard <= self.durable.promised {
+            self.heard = Ballot::NONE;
+        }
+    }
+
+    pub(super) fn times(&mut self) -> Times<'_> {
+        Times {
+            next_period: &mut self.next_period,
+            deadline: match &mut self.doing {
+                Doing::Nothing => None,
+                Doing::Proposing(round) => Some(&mut round.deadline),
+                Doing::Requesting { deadline, .. } => Some(deadline),
+            },
+            repeat_at: self.repeat_at.as_mut(),
+            cool_until: &mut self.durable.cool_until,
+            quiet_until: &mut self.quiet_until,
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! What waits until a record is on disk.
+
+use std::collections::VecDeque;
+
+use crate::message::{Effect, Record};
+
+/// Numbers records, and holds back whatever was said after a record until that is on disk.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Outbox {
+    /// The number of the last record.
+    last: u64,
+    /// Up to which number records are on disk.
+    written: u64,
+    /// Effects with the number of the record that they wait for.
+    held: VecDeque<(u64, Effect)>,
+}
+
+impl Outbox {
+    pub(super) fn write(&mut self, record: Record, effects: &mut Vec<Effect>) {
+        self.last += 1;
+        let number = self.last;
+        effects.push(Effect::Write { number, record });
+    }
+
+    /// Gives an effect out, or keeps it until the last record is on disk.
+    pub(super) fn put(&mut self, effect: Effect, effects: &mut Vec<Effect>) {
+        if self.written == self.last {
+            effects.push(effect);
+        } else {
+            self.held.push_back((self.last, effect));
+        }
+    }
+
+    /// Records up to `number` are on disk. One that was never made changes nothing.
+    pub(super) fn written(&mut self, number: u64, effects: &mut Vec<Effect>) {
+        self.written = self.written.max(number.min(self.last));
+        while let Some(&(waits_for, effect)) = self.held.front()
+            && waits_for <= self.written
+        {
+            effects.push(effect);
+            self.held.pop_front();
+        }
+    }
+
+    /// Forgets how many records there were, once all are on disk: what is left is the same site
+    /// to an explorer.
+    pub(super) fn forget(&mut self) {
+        if self.held.is_empty() && self.written == self.last {
+            *self = Self::default();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::site::Ballot;
+
+    #[test]
+    fn what_was_said_after_a_record_waits_for_it() {
+        let record = Record::Promised(Ballot::NONE);
+        let (mut outbox, mut effects) = (Outbox::default(), Vec::new());
+        outbox.put(Effect::Delete, &mut effects);
+        outbox.write(record, &mut effects);
+        outbox.put(Effect::Add, &mut effects);
+        outbox.write(record, &mut effects);
+        outbox.put(Effect::Delete, &mut effects);
+        let write = |number| Effect::Write { number, record };
+        assert_eq!(effects, [Effect::Delete, write(1), write(2)]);
+        effects.clear();
+        outbox.written(1, &mut effects);
+        assert_eq!(effects, [Effect::Add]);
+        outbox.written(9, &mut effects);
+        assert_eq!(effects, [Effect::Add, Effect::Delete]);
+    }
+}

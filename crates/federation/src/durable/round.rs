@@ -1,0 +1,111 @@
+//! A round as its proposer sees it.
+
+use std::collections::BTreeMap;
+
+use tollgate_model::Instant;
+
+use crate::message::{Refusal, Report};
+use crate::site::{Ballot, SiteId, Worth};
+
+/// A round that was proposed and not yet decided.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Round {
+    /// Its name.
+    pub ballot: Ballot,
+    /// What the proposer says of itself.
+    pub own: Report,
+    /// The answers, the first of each site.
+    pub answers: BTreeMap<SiteId, Result<Report, Refusal>>,
+    /// When it goes on with those that are there.
+    pub deadline: Instant,
+}
+
+/// What becomes of a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// Too few answered.
+    NoMajority,
+    /// No site below the highest reported two proxies that wait.
+    NoDonor,
+    /// The highest is to ask the lowest that can give.
+    Decided { highest: SiteId, donor: SiteId },
+}
+
+impl Round {
+    /// Whether all of `sites` sites have answered, the proposer counted.
+    pub(super) fn is_complete(&self, sites: u32) -> bool {
+        self.answers.len() as u32 + 1 >= sites
+    }
+
+    /// What follows from the answers. Sites are ordered by worth, then by their number.
+    pub(super) fn outcome(&self, proposer: SiteId, sites: u32) -> Outcome {
+        let answers = self.answers.iter();
+        let mut reports: Vec<(Worth, SiteId, u32)> = answers
+            .filter_map(|(&site, answer)| answer.ok().map(|r| (r.worth, site, r.pending)))
+            .collect();
+        reports.push((self.own.worth, proposer, self.own.pending));
+        if (reports.len() as u32) < sites / 2 + 1 {
+            return Outcome::NoMajority;
+        }
+        reports.sort();
+        let Some((&(_, highest, _), others)) = reports.split_last() else {
+            return Outcome::NoMajority;
+        };
+        let donor = others.iter().find(|(_, _, pending)| *pending >= 2);
+        donor.map_or(Outcome::NoDonor, |&(_, donor, _)| Outcome::Decided {
+            highest,
+            donor,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round(own: (f64, u32), answers: &[(u32, Result<(f64, u32), Refusal>)]) -> Round {
+        let report = |(worth, pending)| Report {
+            worth: Worth(worth),
+            pending,
+        };
+        let answers = answers.iter();
+        Round {
+            ballot: Ballot::NONE,
+            own: report(own),
+            answers: answers
+                .map(|&(site, answer)| (SiteId(site), answer.map(report)))
+                .collect(),
+            deadline: Instant::ZERO,
+        }
+    }
+
+    fn decided(highest: u32, donor: u32) -> Outcome {
+        Outcome::Decided {
+            highest: SiteId(highest),
+            donor: SiteId(donor),
+        }
+    }
+
+    #[test]
+    fn the_highest_asks_the_lowest_that_can_give() {
+        let answers = [(1, Ok((50.0, 3))), (2, Ok((-50.0, 1))), (3, Ok((20.0, 3)))];
+        let outcome = |own| round((own, 3), &answers).outcome(SiteId(0), 4);
+        assert_eq!(outcome(100.0), decided(0, 3));
+        assert_eq!(outcome(10.0), decided(1, 0));
+    }
+
+    #[test]
+    fn of_equals_the_higher_site_counts_as_worth_more() {
+        let equal = round((5.0, 2), &[(1, Ok((5.0, 2))), (2, Ok((5.0, 2)))]);
+        assert_eq!(equal.outcome(SiteId(0), 3), decided(2, 0));
+    }
+
+    #[test]
+    fn a_refusal_is_no_promise() {
+        let busy = |site| (site, Err(Refusal::Busy));
+        let two = round((5.0, 2), &[(1, Ok((1.0, 2))), busy(2), busy(3)]);
+        assert_eq!(two.outcome(SiteId(0), 4), Outcome::NoMajority);
+        let three = round((5.0, 2), &[(1, Ok((1.0, 1))), (2, Ok((1.0, 1))), busy(3)]);
+        assert_eq!(three.outcome(SiteId(0), 4), Outcome::NoDonor);
+    }
+}

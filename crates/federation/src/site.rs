@@ -1,0 +1,86 @@
+//! Sites, their worth, ballots.
+
+use std::cmp::Ordering;
+use std::hash::{Hash, Hasher};
+
+/// A site of a session, by its place in the list of sites that all of them share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SiteId(pub u32);
+
+/// What a site is worth: proxies go where it is highest. Any number; two of them are compared as
+/// [`f64::total_cmp`] has it, so that there always is an order.
+#[derive(Clone, Copy, Debug)]
+pub struct Worth(pub f64);
+
+impl Ord for Worth {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+impl PartialOrd for Worth {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Worth {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Worth {}
+
+impl Hash for Worth {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.to_bits().hash(state);
+    }
+}
+
+/// The name of a round: no two rounds share one, and of any two one is the later. The counter
+/// decides, then the site that made it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ballot {
+    /// One more than the highest that the proposer had promised.
+    pub counter: u64,
+    /// The proposer.
+    pub site: SiteId,
+}
+
+impl Ballot {
+    /// Before every ballot that anybody makes.
+    pub const NONE: Self = Self {
+        counter: 0,
+        site: SiteId(0),
+    };
+
+    /// The next ballot of `site` after this one.
+    pub const fn next(self, site: SiteId) -> Self {
+        Self {
+            counter: self.counter.saturating_add(1),
+            site,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn worth_has_an_order_whatever_it_is() {
+        let mut worths = [f64::NAN, 1.0, f64::NEG_INFINITY, -1.0].map(Worth);
+        worths.sort();
+        assert_eq!(worths[0], Worth(f64::NEG_INFINITY));
+        assert_eq!(worths[3].0.to_bits(), f64::NAN.to_bits());
+    }
+
+    #[test]
+    fn ballots_are_ordered_by_counter_then_by_site() {
+        let (a, b) = (SiteId(0), SiteId(1));
+        let first = Ballot::NONE.next(b);
+        assert!(first > Ballot::NONE.next(a));
+        assert!(first.next(a) > first);
+    }
+}

@@ -1,0 +1,66 @@
+//! Depth first through all worlds, each once.
+
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use tollgate_federation::Effect;
+
+use crate::invariants;
+use crate::recovery;
+use crate::world::World;
+
+/// What an exploration saw.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Seen {
+    /// Worlds, told apart by 64 bits of a hash.
+    pub(crate) states: usize,
+    pub(crate) steps: usize,
+    /// Steps in which a proxy was given.
+    pub(crate) transfers: usize,
+    /// Worlds from which it was shown that without further faults a round decides.
+    pub(crate) recovered: usize,
+    /// Whether there was nothing left to see.
+    pub(crate) complete: bool,
+}
+
+/// Every how many states a recovery is tried: it takes as long as some hundred steps.
+const RECOVERY_EVERY: usize = 101;
+
+/// Explores all that can come of `world`, at most `most` states.
+pub(crate) fn explore(world: World, most: usize) -> Seen {
+    let mut seen = Seen::default();
+    let mut known = HashSet::from([hash(&world)]);
+    let mut open = vec![world];
+    while let Some(world) = open.pop() {
+        seen.states += 1;
+        if seen.states > most {
+            return seen;
+        }
+        invariants::check_state(&world);
+        if seen.states.is_multiple_of(RECOVERY_EVERY) {
+            recovery::check(&world);
+            seen.recovered += 1;
+        }
+        for action in world.actions() {
+            let Some((next, step)) = world.after(action) else {
+                continue;
+            };
+            seen.steps += 1;
+            if let Some(step) = step {
+                invariants::check_step(&world, &next, &step);
+                seen.transfers += usize::from(step.effects.contains(&Effect::Delete));
+            }
+            if known.insert(hash(&next)) {
+                open.push(next);
+            }
+        }
+    }
+    seen.complete = true;
+    seen
+}
+
+fn hash(world: &World) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    world.hash(&mut hasher);
+    hasher.finish()
+}

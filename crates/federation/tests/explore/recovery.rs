@@ -1,0 +1,85 @@
+//! 8. Liveness: wherever a world got to, once faults end a round decides.
+
+use std::collections::BTreeMap;
+
+use tollgate_federation::durable::Site;
+use tollgate_federation::{Ballot, Effect, Event, Message, SiteId};
+use tollgate_model::{Instant, Span};
+
+use crate::world::{TIMING, World};
+
+/// From `world` on no message is lost, doubled or slower than the longest delay; those under way
+/// are lost. Within four periods a round decides or nobody below the highest has two pending, and
+/// every transfer is confirmed.
+pub(crate) fn check(world: &World) {
+    let decided = run(world, None);
+    assert!(decided, "no round decides once faults end");
+    for dead in 0..world.sites.len() {
+        assert!(run(world, Some(dead)), "a dead site stops the others");
+    }
+}
+
+/// Whether a round decided, or could not.
+fn run(world: &World, dead: Option<usize>) -> bool {
+    let mut sites = world.sites.clone();
+    let there: Vec<usize> = (0..sites.len())
+        .filter(|&site| Some(site) != dead)
+        .collect();
+    let before = transfers(&sites);
+    let open: Vec<(usize, Ballot)> = there
+        .iter()
+        .flat_map(|&site| {
+            sites[site]
+                .durable()
+                .unconfirmed()
+                .map(move |(b, to)| (site, b, to))
+        })
+        .filter(|(_, _, to)| there.contains(&(to.0 as usize)))
+        .map(|(site, ballot, _)| (site, ballot))
+        .collect();
+    let mut network: BTreeMap<(Instant, i64), (SiteId, SiteId, Message)> = BTreeMap::new();
+    let mut sent = 0;
+    let end = Instant::ZERO + Span::from_micros(TIMING.period.as_micros() * 4);
+    loop {
+        let wakes = there.iter().map(|&site| (sites[site].next_wake(), site));
+        let (wake, waking) = wakes.min().expect("somebody is there");
+        let (now, at, event) = match network.first_key_value() {
+            Some((&key, &(from, to, message))) if key.0 <= wake => {
+                network.remove(&key);
+                (key.0, to.0 as usize, Event::Received { from, message })
+            }
+            Some(_) | None => (wake, waking, Event::Due),
+        };
+        if now >= end {
+            break;
+        }
+        if !there.contains(&at) {
+            continue;
+        }
+        let mut effects = Vec::new();
+        sites[at].handle(now, event, &mut effects);
+        sites[at].handle(now, Event::Written(u64::MAX), &mut effects);
+        for effect in effects {
+            let Effect::Send { to, message } = effect else {
+                continue;
+            };
+            sent += 1;
+            // Uneven, so that messages overtake each other, and within the longest delay.
+            let delay = Span::from_micros(1 + sent * 7 % 10);
+            network.insert((now + delay, sent), (SiteId(at as u32), to, message));
+        }
+    }
+    let closed = |&(from, ballot): &(usize, Ballot)| sites[from].durable().given[&ballot].confirmed;
+    assert!(
+        open.iter().all(closed),
+        "a donor repeats itself until the receiver confirms"
+    );
+    let highest = there.iter().max_by_key(|&&site| (world.worth(site), site));
+    let mut donors = there.iter().filter(|&site| Some(site) != highest);
+    let nobody = donors.all(|&site| sites[site].pending() < 2);
+    transfers(&sites) > before || nobody
+}
+
+fn transfers(sites: &[Site]) -> usize {
+    sites.iter().map(|site| site.durable().given.len()).sum()
+}

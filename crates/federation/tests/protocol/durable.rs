@@ -1,0 +1,205 @@
+//! The durable form over long times, with many sites.
+
+use tollgate_federation::durable::{Durable, Site};
+use tollgate_federation::{Effect, Event, Message, Record, SiteId};
+use tollgate_model::{Instant, Span};
+
+use crate::network::{Faults, Network, TIMING};
+
+const PROXIES: u32 = 6;
+
+/// Sites with phases and worths at random.
+fn sites(count: u32, faults: Faults, seed: u64) -> Network<Site> {
+    let mut network = Network::new(Vec::new(), faults, seed);
+    network.down = vec![false; count as usize];
+    network.disk = vec![Vec::new(); count as usize];
+    for id in 0..count {
+        let first = Span::from_secs_f64(network.unit() * TIMING.period.as_secs_f64());
+        let first = Instant::ZERO + first;
+        let site = Site::new(SiteId(id), count, TIMING, PROXIES, first);
+        network.sites.push(site);
+    }
+    network
+}
+
+/// Runs so many periods; in each a worth is redrawn with probability 0.3, and pending proxies are
+/// dispatched and come back. `between` may do more.
+fn run(network: &mut Network<Site>, periods: i64, mut between: impl FnMut(&mut Network<Site>)) {
+    let mut worths: Vec<f64> = network.sites.iter().map(|_| 0.0).collect();
+    for period in 1..=periods {
+        for worth in &mut worths {
+            if period == 1 || network.unit() < 0.3 {
+                *worth = network.unit();
+            }
+        }
+        network.measure(&worths);
+        for site in 0..network.sites.len() {
+            let all = network.sites[site].durable().proxies;
+            let running = (network.unit() * f64::from(all)) as u32;
+            network.tell(site, Event::Running(running));
+        }
+        between(network);
+        network.run_until(Instant::ZERO + Span::from_secs(600 * period));
+        conserved(network);
+    }
+}
+
+/// 1. Pending, running and in flight are as many as at first.
+fn conserved(network: &Network<Site>) {
+    let held: u32 = network
+        .sites
+        .iter()
+        .map(|site| site.durable().proxies)
+        .sum();
+    let given = network.sites.iter().flat_map(|site| &site.durable().given);
+    let in_flight = given.filter(|(ballot, transfer)| {
+        let receiver = &network.sites[transfer.to.0 as usize];
+        !receiver.durable().added.contains_key(ballot)
+    });
+    let all = PROXIES * network.sites.len() as u32;
+    assert_eq!(held + in_flight.count() as u32, all);
+}
+
+/// How many transfers began while another was on its way, of those that began.
+fn overlaps(network: &Network<Site>) -> (usize, usize) {
+    let mut spans: Vec<(Instant, Instant)> = Vec::new();
+    for site in &network.sites {
+        for (ballot, transfer) in &site.durable().given {
+            let of = |wanted: fn(&Message) -> bool, from: SiteId, to: SiteId| {
+                let sent = network.sent.iter();
+                let mut sent = sent.filter(move |s| (s.1, s.2) == (from, to) && wanted(&s.3));
+                sent.find(|s| message_ballot(&s.3) == Some(*ballot))
+                    .map(|s| s.0)
+            };
+            let request = |m: &Message| matches!(m, Message::Request { .. });
+            let confirm = |m: &Message| matches!(m, Message::Confirm { .. });
+            let begin = of(request, transfer.to, site.id());
+            let end = of(confirm, transfer.to, site.id());
+            spans.extend(begin.zip(end));
+        }
+    }
+    spans.sort();
+    let overlapping = spans.windows(2).filter(|pair| pair[1].0 < pair[0].1);
+    (overlapping.count(), spans.len())
+}
+
+fn message_ballot(message: &Message) -> Option<tollgate_federation::Ballot> {
+    match message {
+        Message::Propose { ballot, .. }
+        | Message::Answer { ballot, .. }
+        | Message::Handover { ballot, .. }
+        | Message::Request { ballot }
+        | Message::Given { ballot }
+        | Message::Denied { ballot }
+        | Message::Confirm { ballot } => Some(*ballot),
+    }
+}
+
+/// 10. The paper's form takes some thousand.
+#[test]
+fn a_decision_takes_two_messages_a_site_and_two() {
+    let mut network = sites(16, Faults::default(), 1);
+    run(&mut network, 500, |_| {});
+    let requests = network.sent.iter();
+    let requests = requests.filter(|sent| matches!(sent.3, Message::Request { .. }));
+    let decisions = requests.count();
+    let mean = network.messages() as f64 / decisions as f64;
+    let (overlapping, transfers) = overlaps(&network);
+    println!("{decisions} decisions, {transfers} transfers, {mean:.1} messages each");
+    assert!(decisions > 250, "{decisions}");
+    assert!(mean <= 40.0, "{mean}");
+    // 7. Without faults rounds do not overlap.
+    assert_eq!(overlapping, 0);
+}
+
+#[test]
+fn nothing_is_lost_whatever_is_lost() {
+    for seed in 0..5 {
+        let faults = Faults {
+            loss: 0.05,
+            double: 0.05,
+        };
+        let mut network = sites(16, faults, seed);
+        run(&mut network, 300, |_| {});
+        let (overlapping, transfers) = overlaps(&network);
+        println!("{transfers} transfers, {overlapping} overlap");
+        assert!(transfers > 60, "{transfers}");
+        assert!(overlapping * 100 <= transfers, "{overlapping} {transfers}");
+    }
+}
+
+/// Sites crash and come back with what their disks hold: a record that was on its way to the disk
+/// is there or is not.
+fn crashing(count: u32, periods: i64, seed: u64) -> usize {
+    let faults = Faults {
+        loss: 0.1,
+        double: 0.1,
+    };
+    let mut network = sites(count, faults, seed);
+    run(&mut network, periods, |network| {
+        for site in 0..network.sites.len() {
+            if network.down[site] {
+                restart(network, site);
+            } else if network.unit() < 0.1 {
+                let (now, later) = (network.now, network.unit() * 500.0);
+                network.run_until(now + Span::from_secs_f64(later / 10.0));
+                network.crash(site);
+                // What is not on disk never was.
+                restore(network, site);
+            }
+        }
+    });
+    network.count(Effect::Add)
+}
+
+fn restore(network: &mut Network<Site>, at: usize) {
+    let mut durable = Durable::new(PROXIES);
+    for &record in &network.disk[at] {
+        durable.apply(record);
+    }
+    let sites = network.sites.len() as u32;
+    let running = network.sites[at].running().min(durable.proxies);
+    let id = SiteId(at as u32);
+    network.sites[at] = Site::restored(id, sites, TIMING, durable, running, network.now);
+}
+
+fn restart(network: &mut Network<Site>, at: usize) {
+    restore(network, at);
+    network.down[at] = false;
+}
+
+#[test]
+fn sixteen_sites_crash_and_nothing_is_lost() {
+    let moved: usize = (0..5).map(|seed| crashing(16, 200, seed)).sum();
+    println!("{moved} moved");
+    assert!(moved > 50, "{moved}");
+}
+
+#[test]
+fn sixty_four_sites_crash_and_nothing_is_lost() {
+    let moved = crashing(64, 100, 9);
+    println!("{moved} moved");
+    assert!(moved > 5, "{moved}");
+}
+
+#[test]
+fn a_dead_site_delays_a_round_by_the_time_out_at_most() {
+    let mut network = sites(16, Faults::default(), 3);
+    network.down[5] = true;
+    run(&mut network, 100, |_| {});
+    assert!(network.count(Effect::Add) > 50);
+}
+
+/// Every form of record is needed: a journal that is cut short is still one that was.
+#[test]
+fn a_site_is_the_sum_of_its_records() {
+    let mut network = sites(4, Faults::default(), 4);
+    run(&mut network, 50, |_| {});
+    for (site, records) in network.sites.iter().zip(&network.disk) {
+        let mut durable = Durable::new(PROXIES);
+        records.iter().for_each(|&record| durable.apply(record));
+        assert_eq!(&durable, site.durable());
+    }
+    let given = |record: &&Record| matches!(record, Record::Given { .. });
+    assert!(network.disk.iter().flatten().filter(given).count() > 20);
+}

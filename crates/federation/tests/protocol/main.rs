@@ -1,0 +1,5 @@
+//! Both forms of the protocol in a simulated network.
+
+mod durable;
+mod network;
+mod paper;

@@ -1,0 +1,186 @@
+//! A network with a clock: delays, losses, doubles, crashes, all from one seed.
+
+use std::collections::BTreeMap;
+
+use rand_pcg::Pcg64;
+use rand_pcg::rand_core::{Rng, SeedableRng};
+use tollgate_federation::{Effect, Event, Message, Record, SiteId, Timing, Worth, durable, paper};
+use tollgate_model::{Instant, Span};
+
+/// A session with a round every ten minutes and messages of 1.2 to 12 seconds.
+pub(crate) const TIMING: Timing = Timing {
+    period: Span::from_secs(600),
+    longest_delay: Span::from_secs(12),
+};
+
+/// A site in either form.
+pub(crate) trait Protocol {
+    fn next_wake(&self) -> Instant;
+    fn handle(&mut self, now: Instant, event: Event, effects: &mut Vec<Effect>);
+}
+
+impl Protocol for paper::Site {
+    fn next_wake(&self) -> Instant {
+        self.next_wake()
+    }
+
+    fn handle(&mut self, now: Instant, event: Event, effects: &mut Vec<Effect>) {
+        self.handle(now, event, effects);
+    }
+}
+
+impl Protocol for durable::Site {
+    fn next_wake(&self) -> Instant {
+        self.next_wake()
+    }
+
+    fn handle(&mut self, now: Instant, event: Event, effects: &mut Vec<Effect>) {
+        self.handle(now, event, effects);
+    }
+}
+
+/// What goes wrong, as probabilities a message.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Faults {
+    pub(crate) loss: f64,
+    pub(crate) double: f64,
+}
+
+/// Sites and what is under way between them.
+pub(crate) struct Network<P> {
+    pub(crate) sites: Vec<P>,
+    pub(crate) now: Instant,
+    pub(crate) random: Pcg64,
+    pub(crate) faults: Faults,
+    /// Sites that are down: they hear nothing and no time passes for them.
+    pub(crate) down: Vec<bool>,
+    /// Every message that was sent, with when.
+    pub(crate) sent: Vec<(Instant, SiteId, SiteId, Message)>,
+    /// Records that are on disk, by site.
+    pub(crate) disk: Vec<Vec<Record>>,
+    /// Deletes and adds, with when and where.
+    pub(crate) changes: Vec<(Instant, SiteId, Effect)>,
+    under_way: BTreeMap<(Instant, u64), (SiteId, Event)>,
+    number: u64,
+}
+
+impl<P: Protocol> Network<P> {
+    pub(crate) fn new(sites: Vec<P>, faults: Faults, seed: u64) -> Self {
+        let count = sites.len();
+        Self {
+            sites,
+            now: Instant::ZERO,
+            random: Pcg64::seed_from_u64(seed),
+            faults,
+            down: vec![false; count],
+            sent: Vec::new(),
+            disk: vec![Vec::new(); count],
+            changes: Vec::new(),
+            under_way: BTreeMap::new(),
+            number: 0,
+        }
+    }
+
+    pub(crate) fn unit(&mut self) -> f64 {
+        (self.random.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    pub(crate) fn measure(&mut self, worths: &[f64]) {
+        for (site, &worth) in worths.iter().enumerate() {
+            self.tell(site, Event::Measured(Worth(worth)));
+        }
+    }
+
+    /// Something happens to a site now.
+    pub(crate) fn tell(&mut self, at: usize, event: Event) {
+        let mut effects = Vec::new();
+        self.sites[at].handle(self.now, event, &mut effects);
+        let from = SiteId(at as u32);
+        for effect in effects {
+            match effect {
+                Effect::Send { to, message } => self.send(from, to, message),
+                Effect::Write { number, record } => {
+                    // The disk takes a moment, and other things happen meanwhile.
+                    self.disk[at].push(record);
+                    let delay = Span::from_secs_f64(self.unit() * 0.1);
+                    self.put(delay, from, Event::Written(number));
+                }
+                Effect::Delete | Effect::Add => self.changes.push((self.now, from, effect)),
+            }
+        }
+    }
+
+    fn send(&mut self, from: SiteId, to: SiteId, message: Message) {
+        self.sent.push((self.now, from, to, message));
+        let copies = if self.unit() < self.faults.loss {
+            0
+        } else {
+            1 + u32::from(self.unit() < self.faults.double)
+        };
+        for _ in 0..copies {
+            // 0.2 to 2 % of the period.
+            let part = 0.1 + 0.9 * self.unit();
+            let delay = Span::from_secs_f64(TIMING.longest_delay.as_secs_f64() * part);
+            self.put(delay, to, Event::Received { from, message });
+        }
+    }
+
+    fn put(&mut self, delay: Span, to: SiteId, event: Event) {
+        self.number += 1;
+        let key = (self.now + delay, self.number);
+        self.under_way.insert(key, (to, event));
+    }
+
+    /// Lets everything happen up to `end`.
+    pub(crate) fn run_until(&mut self, end: Instant) {
+        loop {
+            let up = (0..self.sites.len()).filter(|&site| !self.down[site]);
+            let wake = up.map(|site| (self.sites[site].next_wake(), site)).min();
+            let arrival = self.under_way.first_key_value().map(|(&key, _)| key);
+            let (at, site, event) = match (arrival, wake) {
+                (Some(key), wake) if wake.is_none_or(|(wake, _)| key.0 <= wake) => {
+                    let (to, event) = self.under_way[&key];
+                    if key.0 <= end {
+                        self.under_way.remove(&key);
+                    }
+                    (key.0, to.0 as usize, event)
+                }
+                (_, Some((wake, site))) => (wake, site, Event::Due),
+                (_, None) => break,
+            };
+            if at > end {
+                break;
+            }
+            self.now = self.now.max(at);
+            if !self.down[site] {
+                self.tell(site, event);
+            }
+        }
+        self.now = end;
+    }
+
+    /// A site crashes: what it said to its disk and had not heard back of may be there or not.
+    pub(crate) fn crash(&mut self, at: usize) {
+        self.down[at] = true;
+        let mut lost = 0;
+        self.under_way.retain(|_, (to, event)| {
+            let own = to.0 as usize == at && matches!(event, Event::Written(_));
+            lost += usize::from(own);
+            !own
+        });
+        let kept = (self.unit() * (lost + 1) as f64) as usize;
+        let length = self.disk[at].len();
+        self.disk[at].truncate(length - (lost - kept.min(lost)));
+    }
+
+    pub(crate) fn messages(&self) -> usize {
+        self.sent.len()
+    }
+
+    pub(crate) fn count(&self, wanted: Effect) -> usize {
+        self.changes
+            .iter()
+            .filter(|change| change.2 == wanted)
+            .count()
+    }
+}

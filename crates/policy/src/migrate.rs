@@ -1,0 +1,23 @@
+//! Which pilot moves to which site: the decisions behind a session of proxies at several sites.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`settings`](Settings) | the axes of the family |
+//! | [`meter`](Meter) | a site measures itself and gives its value |
+//! | [`round`](choose) | from the standing of all sites to the move of a round |
+//! | [`named`] | the policies, one file each |
+//! | [`registry`](MigrationChoice) | `NAME:KEY=VALUE,..` words made into policies |
+//!
+//! A site knows its own queue and how long its own proxies waited, never how long the next one
+//! will. Time is counted in ticks: one a round.
+
+mod meter;
+pub mod named;
+mod registry;
+mod round;
+mod settings;
+
+pub use meter::{Meter, Sighting, liability_adjusted};
+pub use registry::{MigrationChoice, MigrationError};
+pub use round::{Move, Standing, choose};
+pub use settings::{Donor, Flops, Moved, Room, Settings, Value};

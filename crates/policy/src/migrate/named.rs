@@ -1,0 +1,33 @@
+//! The migration policies by name. Each is one file that fills in the axes of the family.
+
+mod cap_aware;
+mod marginal;
+mod none;
+mod paper;
+mod rate;
+mod share;
+
+use super::settings::Settings;
+
+/// A migration policy with a name.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Named {
+    /// What it is called.
+    pub name: &'static str,
+    /// What it does, in one line.
+    pub summary: &'static str,
+    /// Where it was published, if it was.
+    pub paper: &'static str,
+    /// Its settings unless they are changed.
+    pub settings: Settings,
+}
+
+/// Every migration policy, in the order in which they are listed.
+pub const REGISTRY: &[Named] = &[
+    none::NONE,
+    paper::PAPER,
+    share::SHARE,
+    rate::RATE,
+    cap_aware::CAP_AWARE,
+    marginal::MARGINAL,
+];

@@ -1,0 +1,130 @@
+//! Migration policies by name: `NAME[:KEY=VALUE,..]` words made into settings.
+
+use super::named::{Named, REGISTRY};
+use super::settings::{PARAMETERS, Settings};
+use crate::registry::{ParameterInfo, PolicyError};
+use crate::settings;
+
+/// A migration policy that was chosen, with its settings.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MigrationChoice {
+    named: &'static Named,
+    settings: Settings,
+}
+
+/// Why words name no migration policy.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MigrationError {
+    /// There is none of that name.
+    #[error("there is no migration policy `{0}`: {names}", names = names())]
+    Unknown(String),
+    /// It has no such setting, or that cannot be.
+    #[error(transparent)]
+    Setting(#[from] PolicyError),
+}
+
+fn names() -> String {
+    let names: Vec<&str> = REGISTRY.iter().map(|named| named.name).collect();
+    names.join(", ")
+}
+
+impl MigrationChoice {
+    /// The policy that these words name, with its settings changed as they say.
+    ///
+    /// # Errors
+    /// The first word that names no policy or no setting.
+    pub fn parse(words: &str) -> Result<Self, MigrationError> {
+        let (name, changes) = match words.split_once(':') {
+            Some((name, changes)) => (name, Some(changes)),
+            None => (words, None),
+        };
+        let named = REGISTRY.iter().find(|named| named.name == name);
+        let named = named.ok_or_else(|| MigrationError::Unknown(name.to_owned()))?;
+        let mut choice = Self {
+            named,
+            settings: named.settings,
+        };
+        for pair in changes.into_iter().flat_map(|changes| changes.split(',')) {
+            choice.set(pair)?;
+        }
+        Ok(choice)
+    }
+
+    fn set(&mut self, pair: &str) -> Result<(), PolicyError> {
+        let policy = self.named.name;
+        let (key, value) = pair.split_once('=').ok_or_else(|| PolicyError::NotAPair {
+            policy: policy.to_owned(),
+            word: pair.to_owned(),
+        })?;
+        settings::set(PARAMETERS, &mut self.settings, policy, key, value)
+    }
+
+    /// What it is called and what is said of it.
+    pub const fn info(&self) -> &'static Named {
+        self.named
+    }
+
+    /// Its settings.
+    pub const fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Its settings as they stand, to be listed: those that mean something for it.
+    pub fn parameters(&self) -> Vec<ParameterInfo> {
+        let meaningful = PARAMETERS.iter().filter(|p| (p.applies)(&self.settings));
+        let info = meaningful.map(|parameter| ParameterInfo {
+            key: parameter.key,
+            values: parameter.values,
+            meaning: parameter.meaning,
+            value: (parameter.get)(&self.settings),
+        });
+        info.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_read_and_every_setting_that_it_lists_can_be_set_again() {
+        for named in REGISTRY {
+            let choice = MigrationChoice::parse(named.name).unwrap();
+            assert_eq!(choice.settings(), &named.settings);
+            for parameter in choice.parameters() {
+                let words = format!("{}:{}={}", named.name, parameter.key, parameter.value);
+                assert_eq!(MigrationChoice::parse(&words), Ok(choice));
+            }
+        }
+    }
+
+    #[test]
+    fn no_two_policies_are_the_same() {
+        for (at, one) in REGISTRY.iter().enumerate() {
+            for other in &REGISTRY[..at] {
+                assert_ne!(one.settings, other.settings, "{} {}", one.name, other.name);
+                assert_ne!(one.name, other.name);
+            }
+        }
+    }
+
+    #[test]
+    fn settings_are_changed_by_words() {
+        let choice = MigrationChoice::parse("paper:history=1,donor=next,keep=0").unwrap();
+        let settings = choice.settings();
+        assert_eq!((settings.history, settings.keep), (1, 0));
+        assert_eq!(settings.donor, crate::migrate::Donor::NextLowest);
+    }
+
+    #[test]
+    fn wrong_words_are_answered_with_the_right_ones() {
+        let words = [
+            "papre",
+            "paper:history=0",
+            "paper:weight=1",
+            "paper:history",
+        ];
+        let messages = words.map(|words| MigrationChoice::parse(words).unwrap_err().to_string());
+        insta::assert_snapshot!(messages.join("\n"));
+    }
+}

@@ -1,0 +1,293 @@
+//! The axes of the family, and their words.
+
+use crate::settings::{Parameter, Word, read_number};
+
+/// A migration policy: how a site is valued, and which move follows from the values of all.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settings {
+    /// How a site is valued.
+    pub value: Value,
+    /// Where the speed of a site enters eq. (4).
+    pub flops: Flops,
+    /// Over how many ticks eq. (4) sums; at least 1.
+    pub history: u32,
+    /// How many ticks a proxy runs; positive.
+    pub run_ticks: f64,
+    /// The wait of a site at which no proxy has started yet, in ticks.
+    pub first_wait: f64,
+    /// How much the latest wait counts against those before, above 0, at most 1.
+    pub weight: f64,
+    /// How much waits that were seen count, 0 to 1; the rest is the share of proxies that run now.
+    pub waits: f64,
+    /// By how many imagined proxies, half of them running, that share is steadied; positive.
+    pub steadied: f64,
+    /// What a site is worth whose limit on running proxies may be used up.
+    pub room: Room,
+    /// Who gives.
+    pub donor: Donor,
+    /// Which of the donor's pending proxies moves.
+    pub moved: Moved,
+    /// How many pending proxies a donor keeps.
+    pub keep: u32,
+    /// No move if the best value is less than this times the worst; 1 or more.
+    pub stop: f64,
+    /// No move by which the proxy itself would lose.
+    pub guard: bool,
+    /// What is left of a wait at least, in ticks, however long a proxy has waited; for `guard`.
+    pub least_left: f64,
+    /// How many proxies a round moves at most.
+    pub moves: u32,
+}
+
+/// How a site is valued: proxies go to the highest value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// Not at all: nothing moves.
+    Nothing,
+    /// Liability-adjusted throughput, eq. (4) of Walker 2009.
+    Liability,
+    /// What a proxy does there a tick: speed x the part of its time that it runs.
+    Rate,
+}
+
+/// What a limit on running proxies does to the value of a site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Room {
+    /// Nothing.
+    Ignored,
+    /// Next to nothing of the value is left where all but one of the limit are expected to run.
+    Expected,
+    /// The value is multiplied by the probability that fewer than the limit run.
+    Chance,
+}
+
+/// Where the speed of a site, its normalised FLOPS rate F, enters eq. (4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flops {
+    /// S F R - S F P, as printed.
+    Both,
+    /// S F R - S P.
+    Throughput,
+    /// S R - S P.
+    Neither,
+}
+
+/// Who gives a proxy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Donor {
+    /// The site of the lowest value, or nobody.
+    Lowest,
+    /// The lowest that can.
+    NextLowest,
+}
+
+/// Which pending proxy moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moved {
+    /// The one that has waited least.
+    Newest,
+    /// The one that has waited longest.
+    Oldest,
+    /// Any.
+    Random,
+}
+
+impl Settings {
+    /// As Walker (2009) has it.
+    pub const DEFAULT: Self = Self {
+        value: Value::Liability,
+        flops: Flops::Both,
+        history: 10,
+        run_ticks: 5.0,
+        first_wait: 11.0,
+        weight: 0.4,
+        waits: 1.0,
+        steadied: 2.0,
+        room: Room::Ignored,
+        donor: Donor::Lowest,
+        moved: Moved::Newest,
+        keep: 1,
+        stop: 1.0,
+        guard: false,
+        least_left: 1.0,
+        moves: 1,
+    };
+}
+
+impl Word for Room {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("ignored", Self::Ignored),
+        ("expected", Self::Expected),
+        ("chance", Self::Chance),
+    ];
+}
+
+impl Word for Flops {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("both", Self::Both),
+        ("throughput", Self::Throughput),
+        ("neither", Self::Neither),
+    ];
+}
+
+impl Word for Donor {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("lowest", Self::Lowest), ("next", Self::NextLowest)];
+}
+
+impl Word for Moved {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("newest", Self::Newest),
+        ("oldest", Self::Oldest),
+        ("random", Self::Random),
+    ];
+}
+
+const fn of_any(settings: &Settings) -> bool {
+    !matches!(settings.value, Value::Nothing)
+}
+
+const fn of_liability(settings: &Settings) -> bool {
+    matches!(settings.value, Value::Liability)
+}
+
+const fn of_rate(settings: &Settings) -> bool {
+    matches!(settings.value, Value::Rate)
+}
+
+/// Sets `place` to a number within `range`; false if `word` is none.
+fn within(place: &mut f64, word: &str, least: f64, most: f64) -> bool {
+    let mut number = 0.0;
+    let fits = read_number(&mut number, word) && (least..=most).contains(&number);
+    if fits {
+        *place = number;
+    }
+    fits
+}
+
+/// Sets `place` to a whole number within `range`; false if `word` is none.
+fn count(place: &mut u32, word: &str, least: u32, most: u32) -> bool {
+    match word.parse() {
+        Ok(number) if (least..=most).contains(&number) => {
+            *place = number;
+            true
+        }
+        Ok(_) | Err(_) => false,
+    }
+}
+
+/// Every setting that words can change.
+pub(crate) const PARAMETERS: &[Parameter<Settings>] = &[
+    Parameter {
+        key: "flops",
+        values: "both, throughput or neither",
+        meaning: "where the speed of a site enters eq. (4)",
+        applies: of_liability,
+        get: |s| s.flops.word(),
+        set: |s, word| Flops::read(&mut s.flops, word),
+    },
+    Parameter {
+        key: "history",
+        values: "a whole number from 1 to 10000",
+        meaning: "over how many ticks eq. (4) sums",
+        applies: of_liability,
+        get: |s| s.history.to_string(),
+        set: |s, word| count(&mut s.history, word, 1, 10_000),
+    },
+    Parameter {
+        key: "run",
+        values: "a number from 0.001 to 1e6",
+        meaning: "how many ticks a proxy runs",
+        applies: of_rate,
+        get: |s| s.run_ticks.to_string(),
+        set: |s, word| within(&mut s.run_ticks, word, 1e-3, 1e6),
+    },
+    Parameter {
+        key: "first-wait",
+        values: "a number from 0 to 1e6",
+        meaning: "the wait in ticks of a site at which no proxy has started yet",
+        applies: of_rate,
+        get: |s| s.first_wait.to_string(),
+        set: |s, word| within(&mut s.first_wait, word, 0.0, 1e6),
+    },
+    Parameter {
+        key: "weight",
+        values: "a number from 0.001 to 1",
+        meaning: "how much the latest wait counts against those before",
+        applies: of_rate,
+        get: |s| s.weight.to_string(),
+        set: |s, word| within(&mut s.weight, word, 1e-3, 1.0),
+    },
+    Parameter {
+        key: "waits",
+        values: "a number from 0 to 1",
+        meaning: "how much waits that were seen count beside the share that runs now",
+        applies: of_rate,
+        get: |s| s.waits.to_string(),
+        set: |s, word| within(&mut s.waits, word, 0.0, 1.0),
+    },
+    Parameter {
+        key: "steadied",
+        values: "a number from 0.001 to 1e6",
+        meaning: "by how many imagined proxies that share is steadied",
+        applies: of_rate,
+        get: |s| s.steadied.to_string(),
+        set: |s, word| within(&mut s.steadied, word, 1e-3, 1e6),
+    },
+    Parameter {
+        key: "room",
+        values: "ignored, expected or chance",
+        meaning: "what a limit on running proxies does to the value of a site",
+        applies: of_rate,
+        get: |s| s.room.word(),
+        set: |s, word| Room::read(&mut s.room, word),
+    },
+    Parameter {
+        key: "donor",
+        values: "lowest or next",
+        meaning: "who gives: the lowest value or nobody, or the lowest that can",
+        applies: of_any,
+        get: |s| s.donor.word(),
+        set: |s, word| Donor::read(&mut s.donor, word),
+    },
+    Parameter {
+        key: "moved",
+        values: "newest, oldest or random",
+        meaning: "which pending proxy of the donor moves, by how long it has waited",
+        applies: of_any,
+        get: |s| s.moved.word(),
+        set: |s, word| Moved::read(&mut s.moved, word),
+    },
+    Parameter {
+        key: "keep",
+        values: "a whole number from 0 to 1000",
+        meaning: "how many pending proxies a donor keeps",
+        applies: of_any,
+        get: |s| s.keep.to_string(),
+        set: |s, word| count(&mut s.keep, word, 0, 1000),
+    },
+    Parameter {
+        key: "stop",
+        values: "a number from 1 to 1e6",
+        meaning: "no move if the best value is less than this times the worst",
+        applies: of_any,
+        get: |s| s.stop.to_string(),
+        set: |s, word| within(&mut s.stop, word, 1.0, 1e6),
+    },
+    Parameter {
+        key: "guard",
+        values: "true or false",
+        meaning: "no move by which the proxy itself would lose",
+        applies: of_rate,
+        get: |s| s.guard.word(),
+        set: |s, word| bool::read(&mut s.guard, word),
+    },
+    Parameter {
+        key: "moves",
+        values: "a whole number from 1 to 1000",
+        meaning: "how many proxies a round moves at most",
+        applies: of_any,
+        get: |s| s.moves.to_string(),
+        set: |s, word| count(&mut s.moves, word, 1, 1000),
+    },
+];

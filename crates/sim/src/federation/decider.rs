@@ -1,0 +1,99 @@
+//! Who decides about moves.
+
+use tollgate_policy::migrate::{Donor, Sighting, Value};
+use tollgate_policy::migrate::{MigrationChoice, MigrationError, Settings, Standing};
+
+use super::dispatch::expected_wait;
+
+/// The word for the bound that knows the truth.
+pub const OMNISCIENT: &str = "omniscient";
+
+/// Who decides about moves.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Decider {
+    /// A policy, by what sites show.
+    Policy(MigrationChoice),
+    /// The true average waits of all sites: what no policy can know, to compare with.
+    Omniscient(Settings),
+}
+
+/// Why words name nobody who decides.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DeciderError {
+    /// They name no policy.
+    #[error("{0}, {OMNISCIENT}")]
+    Policy(#[from] MigrationError),
+    /// The bound has other settings.
+    #[error("`{OMNISCIENT}` takes moves=N (1 to 1000) and keep=N (0 to 1000), not `{0}`")]
+    Omniscient(String),
+}
+
+impl Decider {
+    /// Reads `NAME[:KEY=VALUE,..]`; `omniscient` has the keys `moves` and `keep`.
+    ///
+    /// # Errors
+    /// If it names nobody.
+    pub fn parse(words: &str) -> Result<Self, DeciderError> {
+        let (name, changes) = match words.split_once(':') {
+            Some((name, changes)) => (name, Some(changes)),
+            None => (words, None),
+        };
+        if name != OMNISCIENT {
+            return Ok(Self::Policy(MigrationChoice::parse(words)?));
+        }
+        let mut settings = BOUND;
+        for pair in changes.into_iter().flat_map(|changes| changes.split(',')) {
+            set(&mut settings, pair).ok_or_else(|| DeciderError::Omniscient(pair.to_owned()))?;
+        }
+        Ok(Self::Omniscient(settings))
+    }
+
+    /// The settings by which it chooses.
+    pub const fn settings(&self) -> &Settings {
+        match self {
+            Self::Policy(choice) => choice.settings(),
+            Self::Omniscient(settings) => settings,
+        }
+    }
+
+    /// Whether it ever moves anything.
+    pub fn moves(&self) -> bool {
+        self.settings().value != Value::Nothing
+    }
+}
+
+const BOUND: Settings = Settings {
+    value: Value::Rate,
+    donor: Donor::NextLowest,
+    stop: 1.02,
+    guard: true,
+    least_left: 0.5,
+    ..Settings::DEFAULT
+};
+
+fn set(settings: &mut Settings, pair: &str) -> Option<()> {
+    let (key, value) = pair.split_once('=')?;
+    let value: u32 = value.parse().ok()?;
+    match key {
+        "moves" if (1..=1000).contains(&value) => settings.moves = value,
+        "keep" if value <= 1000 => settings.keep = value,
+        _ => return None,
+    }
+    Some(())
+}
+
+/// Where a site stands by its true average wait.
+pub(super) fn true_standing(settings: &Settings, sighting: &Sighting, wait: f64) -> Standing {
+    Standing {
+        value: sighting.flops * settings.run_ticks / (settings.run_ticks + wait),
+        flops: sighting.flops,
+        wait,
+        pending: sighting.pending,
+        newest: sighting.newest,
+    }
+}
+
+/// The expected waits for all average waits up to `longest`.
+pub(super) fn expected_waits(longest: u32) -> Vec<f64> {
+    (0..=longest).map(expected_wait).collect()
+}

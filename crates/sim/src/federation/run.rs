@@ -1,0 +1,167 @@
+//! A run, tick by tick.
+
+use rand_pcg::Pcg64Mcg;
+use tollgate_policy::migrate::{Meter, Standing, choose};
+
+use super::decider::{Decider, expected_waits, true_standing};
+use super::dispatch::Hazards;
+use super::environment::Environment;
+use super::setup::Setup;
+use super::site::{Draws, Site};
+
+/// What came of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// How many user jobs were done.
+    pub user_jobs: f64,
+    /// How many proxies were moved.
+    pub moves: u64,
+    /// How many proxies were dispatched.
+    pub dispatched: u64,
+}
+
+/// A site at the end of a tick.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tick {
+    /// Proxies that wait there.
+    pub pending: u32,
+    /// Proxies that run there.
+    pub running: u32,
+}
+
+/// Runs a setup. `random` decides who is dispatched and is used for nothing else.
+pub fn run(
+    setup: &Setup,
+    environment: &Environment,
+    decider: &Decider,
+    random: Pcg64Mcg,
+) -> Outcome {
+    let mut world = World::new(setup, environment, decider, random);
+    (0..setup.ticks).for_each(|tick| world.tick(tick));
+    world.outcome
+}
+
+/// Runs a setup; `watch` hears of every site at the end of each tick.
+pub fn run_watched(
+    setup: &Setup,
+    environment: &Environment,
+    decider: &Decider,
+    random: Pcg64Mcg,
+    mut watch: impl FnMut(u32, &[Tick]),
+) -> Outcome {
+    let mut world = World::new(setup, environment, decider, random);
+    let mut seen = Vec::with_capacity(setup.sites);
+    for tick in 0..setup.ticks {
+        world.tick(tick);
+        seen.clear();
+        seen.extend(world.sites.iter().map(|site| Tick {
+            pending: site.pending(),
+            running: site.running(),
+        }));
+        watch(tick, &seen);
+    }
+    world.outcome
+}
+
+struct World<'a> {
+    setup: &'a Setup,
+    environment: &'a Environment,
+    decider: &'a Decider,
+    random: Pcg64Mcg,
+    hazards: Hazards,
+    /// The true expected wait by average wait, for the bound.
+    expected: Vec<f64>,
+    sites: Vec<Site>,
+    meters: Vec<Meter>,
+    /// The average wait of each site now.
+    waits: Vec<u32>,
+    standings: Vec<Standing>,
+    outcome: Outcome,
+}
+
+impl<'a> World<'a> {
+    fn new(
+        setup: &'a Setup,
+        environment: &'a Environment,
+        decider: &'a Decider,
+        mut random: Pcg64Mcg,
+    ) -> Self {
+        let proxies = setup.proxies * setup.sites as u32;
+        let sites = (0..setup.sites).map(|_| Site::new(setup, &mut random));
+        let sites = sites.collect();
+        Self {
+            setup,
+            environment,
+            decider,
+            random,
+            hazards: Hazards::new(setup.wait.1, proxies),
+            expected: expected_waits(setup.wait.1),
+            sites,
+            meters: vec![Meter::new(*decider.settings()); setup.sites],
+            waits: vec![0; setup.sites],
+            standings: Vec::with_capacity(setup.sites),
+            outcome: Outcome::default(),
+        }
+    }
+
+    fn tick(&mut self, tick: u32) {
+        if self.environment.changes(tick) {
+            for (site, wait) in self.waits.iter_mut().enumerate() {
+                *wait = self.environment.wait(site, tick);
+            }
+        }
+        for (at, site) in self.sites.iter_mut().enumerate() {
+            let draws = Draws {
+                setup: self.setup,
+                hazards: &self.hazards,
+                tick,
+                wait: self.waits[at],
+            };
+            site.end_runs(tick, &mut self.random);
+            let before = site.running();
+            site.dispatch(&draws, &mut self.meters[at], &mut self.random);
+            self.outcome.dispatched += u64::from(site.running() - before);
+            let flops = self.environment.flops()[at];
+            self.outcome.user_jobs += f64::from(site.running()) * flops * self.setup.jobs_a_tick();
+        }
+        if self.decider.moves() {
+            self.sample(tick);
+            self.migrate(tick);
+        }
+    }
+
+    fn sample(&mut self, tick: u32) {
+        self.standings.clear();
+        for (at, site) in self.sites.iter().enumerate() {
+            let sighting = site.sighting(self.setup, self.environment.flops()[at], tick);
+            self.standings.push(match self.decider {
+                Decider::Policy(_) => self.meters[at].sample(&sighting),
+                Decider::Omniscient(settings) => {
+                    let wait = self.expected[self.waits[at] as usize];
+                    true_standing(settings, &sighting, wait)
+                }
+            });
+        }
+    }
+
+    fn migrate(&mut self, tick: u32) {
+        let settings = self.decider.settings();
+        for _ in 0..settings.moves {
+            let Some(chosen) = choose(settings, &self.standings) else {
+                return;
+            };
+            let given = self.sites[chosen.from].give(settings.moved, &mut self.random);
+            if !given {
+                return;
+            }
+            self.sites[chosen.to].receive(tick, &mut self.random);
+            self.outcome.moves += 1;
+            // Further moves of this round see who waits where; values stay as they were.
+            for at in [chosen.from, chosen.to] {
+                let sighting = self.sites[at].sighting(self.setup, 1.0, tick);
+                self.standings[at].pending = sighting.pending;
+                self.standings[at].newest = sighting.newest;
+            }
+        }
+    }
+}

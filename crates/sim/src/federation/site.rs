@@ -1,0 +1,198 @@
+//! A site's queue of proxies and those that run.
+
+use std::collections::VecDeque;
+
+use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::Rng;
+use tollgate_policy::migrate::{Meter, Moved, Sighting};
+
+use super::dispatch::{Hazards, exponential};
+use super::setup::{DrawOrder, Setup};
+
+/// A site in a run.
+#[derive(Clone, Debug)]
+pub(super) struct Site {
+    /// The oldest comes first.
+    pending: Vec<Proxy>,
+    /// How many end after this tick, after the next, and so on; as long as a run.
+    ending: VecDeque<u32>,
+    running: u32,
+    /// Scratch: who draws when, and who is dispatched.
+    order: Vec<u32>,
+}
+
+/// A pending proxy.
+#[derive(Clone, Copy, Debug)]
+struct Proxy {
+    /// The tick of its first draw.
+    first: u32,
+    /// What its draws have left of its variate; it is dispatched when nothing is.
+    left: f64,
+}
+
+/// A tick as a site sees it.
+pub(super) struct Draws<'a> {
+    pub(super) setup: &'a Setup,
+    pub(super) hazards: &'a Hazards,
+    pub(super) tick: u32,
+    /// The average wait there.
+    pub(super) wait: u32,
+}
+
+impl Site {
+    pub(super) fn new(setup: &Setup, random: &mut Pcg64Mcg) -> Self {
+        Self {
+            pending: (0..setup.proxies).map(|_| Proxy::new(0, random)).collect(),
+            ending: VecDeque::from(vec![0; setup.run_ticks as usize]),
+            running: 0,
+            order: Vec::new(),
+        }
+    }
+
+    pub(super) const fn running(&self) -> u32 {
+        self.running
+    }
+
+    pub(super) fn pending(&self) -> u32 {
+        self.pending.len() as u32
+    }
+
+    /// Runs that were dispatched a run's length ago end; their proxies are pending again.
+    pub(super) fn end_runs(&mut self, tick: u32, random: &mut Pcg64Mcg) {
+        let ended = self.ending.pop_front().unwrap_or(0);
+        self.ending.push_back(0);
+        self.running -= ended;
+        self.pending
+            .extend((0..ended).map(|_| Proxy::new(tick, random)));
+    }
+
+    /// Every pending proxy draws once. `meter` hears how long those waited that are dispatched.
+    pub(super) fn dispatch(&mut self, draws: &Draws<'_>, meter: &mut Meter, random: &mut Pcg64Mcg) {
+        let due = self.pending.iter();
+        let due = due
+            .take_while(|proxy| draws.age(proxy) >= draws.wait)
+            .count();
+        let limited = draws.setup.limit > 0;
+        if draws.setup.order == DrawOrder::OldestFirst || (due == 0 && !limited) {
+            self.dispatch_in_order(draws, meter);
+            return;
+        }
+        self.order.clear();
+        self.order.extend(0..due as u32);
+        // Who is not due draws the same whoever drew before. Where there is no limit, of them only
+        // those that are dispatched matter to the rest, and only their place needs to be random.
+        for (at, proxy) in (0..).zip(&mut self.pending).skip(due) {
+            if limited || draws.draw(proxy, 0) {
+                self.order.push(at);
+            }
+        }
+        self.dispatch_shuffled(draws, meter, random);
+    }
+
+    fn dispatch_in_order(&mut self, draws: &Draws<'_>, meter: &mut Meter) {
+        let before = self.running;
+        let mut running = before;
+        for proxy in &mut self.pending {
+            if draws.draw(proxy, running) {
+                meter.started(draws.tick - proxy.first);
+                running += 1;
+            }
+        }
+        self.start(running - before);
+    }
+
+    fn dispatch_shuffled(&mut self, draws: &Draws<'_>, meter: &mut Meter, random: &mut Pcg64Mcg) {
+        let before = self.running;
+        let mut running = before;
+        for at in 0..self.order.len() {
+            let other = at + below(self.order.len() - at, random);
+            self.order.swap(at, other);
+            let proxy = &mut self.pending[self.order[at] as usize];
+            if proxy.left < 0.0 || draws.draw(proxy, running) {
+                meter.started(draws.tick - proxy.first);
+                running += 1;
+            }
+        }
+        self.start(running - before);
+    }
+
+    /// So many of the queue were dispatched: those whose variate is used up.
+    fn start(&mut self, count: u32) {
+        if count > 0 {
+            self.pending.retain(|proxy| proxy.left >= 0.0);
+        }
+        self.running += count;
+        if let Some(last) = self.ending.back_mut() {
+            *last += count;
+        }
+    }
+
+    /// What it shows at the end of a tick.
+    pub(super) fn sighting(&self, setup: &Setup, flops: f64, tick: u32) -> Sighting {
+        let waited =
+            |proxy: Option<&Proxy>| proxy.map_or(0, |p| (tick + 1).saturating_sub(p.first));
+        Sighting {
+            flops,
+            size: setup.size,
+            running: self.running,
+            pending: self.pending(),
+            oldest: waited(self.pending.first()),
+            newest: waited(self.pending.last()),
+            limit: (setup.limit > 0).then_some(setup.limit),
+        }
+    }
+
+    /// Takes a pending proxy away; false if there is none.
+    pub(super) fn give(&mut self, moved: Moved, random: &mut Pcg64Mcg) -> bool {
+        let count = self.pending.len();
+        if count == 0 {
+            return false;
+        }
+        let at = match moved {
+            Moved::Newest => count - 1,
+            Moved::Oldest => 0,
+            Moved::Random => below(count, random),
+        };
+        self.pending.remove(at);
+        true
+    }
+
+    /// Puts a proxy into the queue, to draw first in the next tick.
+    pub(super) fn receive(&mut self, tick: u32, random: &mut Pcg64Mcg) {
+        self.pending.push(Proxy::new(tick + 1, random));
+    }
+}
+
+impl Proxy {
+    fn new(first: u32, random: &mut Pcg64Mcg) -> Self {
+        Self {
+            first,
+            left: exponential(random),
+        }
+    }
+}
+
+impl Draws<'_> {
+    /// A proxy's waiting time (T_p).
+    fn age(&self, proxy: &Proxy) -> u32 {
+        self.tick - proxy.first + self.setup.first_age
+    }
+
+    /// Lets a proxy draw; whether it is dispatched.
+    fn draw(&self, proxy: &mut Proxy, running: u32) -> bool {
+        let limit = self.setup.limit;
+        if limit > 0 && running >= limit {
+            return false;
+        }
+        proxy.left -= match self.wait.checked_sub(self.age(proxy)) {
+            None | Some(0) => self.hazards.due(running),
+            Some(left) => self.hazards.early(left),
+        };
+        proxy.left < 0.0
+    }
+}
+
+/// A place below `count`, each as probable but for one part in 2^50 or so.
+fn below(count: usize, random: &mut Pcg64Mcg) -> usize {
+    ((u128::from(random.next_u64()) * count as u128) >> 64) as usize
+}

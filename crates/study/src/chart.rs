@@ -1,0 +1,57 @@
+//! Pictures that a world draws beside those that an experiment lists, as data.
+
+use serde::{Deserialize, Serialize};
+
+/// The file of the folder of results that holds them.
+pub const CHARTS: &str = "charts.json";
+
+/// A picture: lines, steps or points over two axes. `report` draws it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Chart {
+    /// The name of the picture; unique in the study, fit for a file.
+    pub id: String,
+    /// The heading under which it stands; pictures with the same heading stand together.
+    pub heading: String,
+    /// Its title.
+    pub title: String,
+    /// What is on the x axis, with its unit.
+    pub x: String,
+    /// What is on the y axis, with its unit.
+    pub y: String,
+    /// Whether the y axis begins at 0.
+    pub from_zero: bool,
+    /// What is drawn. Later ones are drawn over earlier ones.
+    pub series: Vec<ChartSeries>,
+}
+
+/// One line, outline or cloud of a picture.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ChartSeries {
+    /// Its name in the legend.
+    pub name: String,
+    /// How it is drawn.
+    pub drawn: Drawn,
+    /// x and y, in the order in which they are joined.
+    pub points: Vec<[f64; 2]>,
+}
+
+/// How a series is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Drawn {
+    /// Joined by straight lines, with a mark at each.
+    Lines,
+    /// Joined by straight lines, without marks: for many points.
+    Curve,
+    /// Each holds until the next one: a histogram, a count over time. The last point only ends
+    /// the one before it.
+    Steps,
+    /// Marks alone.
+    Points,
+}
+
+/// Pictures as the file [`CHARTS`] holds them.
+pub(crate) fn to_json(charts: &[Chart]) -> String {
+    let text = serde_json::to_string(charts).expect("words and numbers");
+    format!("{text}\n")
+}

@@ -1,0 +1,261 @@
+//! What a run is: an experiment names its world, and the world says what may be set there, who
+//! may decide, and what is measured.
+//!
+//! The cluster world is the one of jobs with SLAs. Every other is a [`Model`]: named settings go
+//! in, named quantities come out. A new world is one file here and one line in [`WorldKind`].
+
+use std::collections::BTreeMap;
+
+use tollgate_workload::settings::Range;
+
+use crate::chart::Chart;
+use crate::measure::{Measure, RiskMeasure, RunMeasure};
+use crate::results::Results;
+use crate::setting::{self, Setting};
+use crate::words::{Vocabulary, Word};
+
+mod federation;
+
+/// A kind of world.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum WorldKind {
+    /// A dedicated cluster whose nodes never fail.
+    #[default]
+    Cluster,
+    /// Pilots at several sites, moved to where they start sooner.
+    Federation,
+}
+
+/// A world whose runs are given by named settings and give named quantities.
+pub trait Model: Sync {
+    /// What may be set.
+    fn settings(&self) -> &'static [Knob];
+
+    /// What is measured in each run, in the order of the columns.
+    fn quantities(&self) -> &'static [Quantity];
+
+    /// Whether these words name somebody who decides there.
+    ///
+    /// # Errors
+    /// One line that says what was expected.
+    fn check_policy(&self, words: &str) -> Result<(), String>;
+
+    /// Whether settings that are each in range go together.
+    ///
+    /// # Errors
+    /// One line that says what was expected.
+    fn check_settings(&self, values: &Values) -> Result<(), String>;
+
+    /// What runs with the same environment settings ([`Knob::environment`]) and seed have in
+    /// common. `scale` is how large the world is, 1 for full size.
+    fn environment(&self, values: &Values, seed: u64, scale: f64) -> Box<dyn Environment>;
+
+    /// Pictures beside those that the experiment lists.
+    fn charts(&self, results: &Results) -> Vec<Chart>;
+}
+
+/// What several runs of a [`Model`] have in common.
+pub trait Environment {
+    /// One run: the quantities of [`Model::quantities`], none where one is undefined.
+    fn run(&mut self, values: &Values, policy: &str) -> Vec<Option<f64>>;
+}
+
+/// A setting of a [`Model`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Knob {
+    /// Its key in files.
+    pub key: &'static str,
+    /// What it means, with its unit.
+    pub meaning: &'static str,
+    /// What it is unless it is set.
+    pub default: f64,
+    /// The least and the greatest value that it may have.
+    pub range: (f64, f64),
+    /// Whether it has whole values only.
+    pub whole: bool,
+    /// Whether it shapes the environment that runs share; else runs that differ in it alone
+    /// share one.
+    pub environment: bool,
+}
+
+/// A figure of each run of a [`Model`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Quantity {
+    /// The name of its column; the unit comes last.
+    pub name: &'static str,
+    /// What it is, in words: the label of an axis.
+    pub meaning: &'static str,
+    /// Its unit on an axis.
+    pub unit: Option<&'static str>,
+}
+
+/// A value for every setting of a [`Model`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Values(BTreeMap<&'static str, f64>);
+
+impl Values {
+    /// The defaults of a model.
+    pub fn of(model: &dyn Model) -> Self {
+        let knobs = model.settings().iter();
+        Self(knobs.map(|knob| (knob.key, knob.default)).collect())
+    }
+
+    /// The value of a setting.
+    ///
+    /// # Panics
+    /// If the model has no such setting.
+    pub fn get(&self, key: &str) -> f64 {
+        self.0[key]
+    }
+
+    /// Sets what the model has; another key changes nothing.
+    pub fn set(&mut self, key: &str, value: f64) {
+        if let Some(place) = self.0.get_mut(key) {
+            *place = value;
+        }
+    }
+
+    /// What tells them apart, by the bits of numbers; `environment` leaves out what shapes none.
+    pub(crate) fn key(&self, model: &dyn Model, environment: bool) -> Vec<u64> {
+        let knobs = model.settings().iter();
+        let counted = knobs.filter(|knob| knob.environment || !environment);
+        counted
+            .map(|knob| (self.get(knob.key) + 0.0).to_bits())
+            .collect()
+    }
+}
+
+impl Knob {
+    fn check(&self, value: f64) -> Result<(), String> {
+        let (min, max) = self.range;
+        let kind = if self.whole { "a whole number, " } else { "" };
+        let fits = (min..=max).contains(&value) && (!self.whole || value.fract() == 0.0);
+        if fits {
+            return Ok(());
+        }
+        let key = self.key;
+        Err(format!("{key} is {value}, expected {kind}{min} to {max}"))
+    }
+}
+
+impl WorldKind {
+    /// How its runs are made; none for the cluster, whose runs are of jobs.
+    pub fn model(self) -> Option<&'static dyn Model> {
+        match self {
+            Self::Cluster => None,
+            Self::Federation => Some(&federation::Federation),
+        }
+    }
+
+    /// The keys of what may be set.
+    pub fn settings(self) -> Vec<&'static str> {
+        match self.model() {
+            None => Setting::ALL.iter().map(|setting| setting.word()).collect(),
+            Some(model) => model.settings().iter().map(|knob| knob.key).collect(),
+        }
+    }
+
+    /// The range of a setting, if it has one.
+    pub(crate) fn range(self, key: &str) -> Option<Range> {
+        match self.model() {
+            None => {
+                let setting = Word::<Setting>::parse(key).ok()?;
+                Some(setting::check(setting.0, f64::NAN).err()?.range)
+            }
+            Some(model) => {
+                let knob = model.settings().iter().find(|knob| knob.key == key)?;
+                let (min, max) = knob.range;
+                Some(Range { min, max })
+            }
+        }
+    }
+
+    /// Whether a setting that it has may have this value.
+    pub(crate) fn check_setting(self, key: &str, value: f64) -> Result<(), String> {
+        match self.model() {
+            None => {
+                let setting = Word::<Setting>::parse(key)?.0;
+                setting::check(setting, value).map_err(|error| error.to_string())
+            }
+            Some(model) => {
+                let knob = model.settings().iter().find(|knob| knob.key == key);
+                knob.map_or(Ok(()), |knob| knob.check(value))
+            }
+        }
+    }
+
+    /// What can be measured in it.
+    pub fn measures(self) -> Vec<Measure> {
+        match self.model() {
+            None => RunMeasure::CLUSTER
+                .map(Measure::Run)
+                .into_iter()
+                .chain(RiskMeasure::ALL.map(Measure::Risk))
+                .collect(),
+            Some(model) => {
+                let quantities = model.quantities().iter();
+                quantities
+                    .map(|quantity| Measure::Run(RunMeasure::Quantity(quantity)))
+                    .collect()
+            }
+        }
+    }
+
+    /// The measure of that name.
+    pub fn measure(self, name: &str) -> Option<Measure> {
+        let mut measures = self.measures().into_iter();
+        measures.find(|measure| measure.word() == name)
+    }
+}
+
+impl Vocabulary for WorldKind {
+    const KIND: &'static str = "a world";
+
+    fn all() -> Vec<Self> {
+        vec![Self::Cluster, Self::Federation]
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Cluster => "cluster",
+            Self::Federation => "federation",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_has_each_key_and_column_once_and_its_defaults_are_in_range() {
+        for model in WorldKind::all().into_iter().filter_map(WorldKind::model) {
+            let values = Values::of(model);
+            assert_eq!(values.0.len(), model.settings().len());
+            for knob in model.settings() {
+                knob.check(knob.default).unwrap();
+            }
+            model.check_settings(&values).unwrap();
+            let mut names: Vec<_> = model.quantities().iter().map(|q| q.name).collect();
+            names.sort_unstable();
+            names.dedup();
+            assert_eq!(names.len(), model.quantities().len());
+        }
+    }
+
+    #[test]
+    fn a_value_out_of_range_is_answered_with_the_range() {
+        let knob = Knob {
+            key: "sites",
+            meaning: "how many sites",
+            default: 16.0,
+            range: (2.0, 64.0),
+            whole: true,
+            environment: true,
+        };
+        assert_eq!(knob.check(64.0), Ok(()));
+        let expected = "sites is 2.5, expected a whole number, 2 to 64";
+        assert_eq!(knob.check(2.5), Err(expected.to_owned()));
+        assert!(knob.check(f64::NAN).is_err());
+    }
+}

@@ -1,0 +1,167 @@
+//! Pictures of the paper that show no measure over a setting.
+
+use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::SeedableRng;
+use tollgate_sim::federation::dispatch::probability;
+use tollgate_sim::federation::{Outcome, Setup, run_watched};
+
+use super::figures::sorted;
+use super::{Federation, Shared, decider, setup, stream};
+use crate::chart::{Chart, ChartSeries, Drawn};
+use crate::results::Results;
+use crate::world::Values;
+
+/// Who is compared in the pictures: nobody, the paper, and what the product does.
+const COMPARED: [&str; 3] = ["none", "paper", "marginal"];
+
+/// How wide the bins of Figures 7 and 8 are, in user jobs.
+const BIN: f64 = 10_000.0;
+
+/// All of them, for the first seed and the first setting of the experiment.
+pub(super) fn all(results: &Results) -> Vec<Chart> {
+    let experiment = results.experiment();
+    let (set, scenario) = (&experiment.sets[0], &experiment.scenarios[0]);
+    let values = experiment.values(&Federation, set, scenario, scenario.values[0]);
+    let scale = experiment.world.scale.unwrap_or(1.0);
+    let shared = Shared::new(&values, 1, scale);
+    let setup = setup(&values);
+    let runs = COMPARED.map(|policy| shared.outcomes(&setup, &decider(policy)));
+    let mut charts = vec![early_dispatch(), due_dispatch()];
+    charts.push(histogram("figure-7", COMPARED[0], &runs[0]));
+    charts.push(histogram("figure-8", COMPARED[1], &runs[1]));
+    charts.push(cumulative(&runs));
+    charts.extend(
+        COMPARED[1..]
+            .iter()
+            .map(|policy| distribution(&values, policy)),
+    );
+    charts
+}
+
+/// Figure 5: a proxy that has not waited as long as is usual there.
+fn early_dispatch() -> Chart {
+    let points = (1..=7).map(|waited| [f64::from(waited), probability(7.0, f64::from(waited), 0)]);
+    let points = points.take_while(|[waited, _]| *waited < 7.0);
+    Chart {
+        id: "figure-5".to_owned(),
+        heading: "When proxies are dispatched (eq. 5)".to_owned(),
+        title: "Probability of dispatch before the average wait of 7 ticks".to_owned(),
+        x: "ticks waited".to_owned(),
+        y: "probability".to_owned(),
+        from_zero: true,
+        series: vec![series("eq. 5", Drawn::Lines, points.collect())],
+    }
+}
+
+/// Figure 6: one that has, by how many run already.
+fn due_dispatch() -> Chart {
+    let points = (0..=10).map(|running| [f64::from(running), probability(7.0, 7.0, running)]);
+    Chart {
+        id: "figure-6".to_owned(),
+        title: "Probability of dispatch from the average wait on".to_owned(),
+        x: "own proxies that run".to_owned(),
+        series: vec![series("eq. 5", Drawn::Lines, points.collect())],
+        ..early_dispatch()
+    }
+}
+
+fn histogram(id: &str, policy: &str, runs: &[Outcome]) -> Chart {
+    let jobs = sorted(runs);
+    let bin = |jobs: f64| (jobs / BIN).floor();
+    let (first, last) = (bin(jobs[0]), bin(jobs[jobs.len() - 1]));
+    let mut points = vec![[first * BIN / 1000.0, 0.0]];
+    let mut low = first;
+    while low <= last {
+        let within = jobs.iter().filter(|&&jobs| bin(jobs) == low).count();
+        points.push([low * BIN / 1000.0, within as f64]);
+        low += 1.0;
+    }
+    points.push([low * BIN / 1000.0, 0.0]);
+    Chart {
+        id: id.to_owned(),
+        heading: HEADING.to_owned(),
+        title: match policy {
+            "none" => "User jobs done, without migration".to_owned(),
+            _ => format!("User jobs done, with migration ({policy})"),
+        },
+        x: "user jobs in a run (thousands)".to_owned(),
+        y: "runs".to_owned(),
+        from_zero: true,
+        series: vec![series(policy, Drawn::Steps, points)],
+    }
+}
+
+const HEADING: &str = "Throughput over runs";
+
+/// The cumulative curves of Figures 7 and 8 in one picture.
+fn cumulative(runs: &[Vec<Outcome>]) -> Chart {
+    let curve = |(policy, runs): (&&str, &Vec<Outcome>)| {
+        let jobs = sorted(runs);
+        let all = jobs.len() as f64;
+        let points = (1..).zip(&jobs);
+        let points = points.map(|(place, jobs)| [jobs / 1000.0, f64::from(place) / all * 100.0]);
+        // A point in 200 shows the curve; the last one closes it.
+        let every = jobs.len().div_ceil(200);
+        let kept = points.enumerate();
+        let kept = kept.filter(|(at, _)| at % every == 0 || at + 1 == jobs.len());
+        series(policy, Drawn::Curve, kept.map(|(_, point)| point).collect())
+    };
+    Chart {
+        id: "figure-7-8-cumulative".to_owned(),
+        heading: HEADING.to_owned(),
+        title: "Runs that do at most so many user jobs".to_owned(),
+        x: "user jobs in a run (thousands)".to_owned(),
+        y: "runs (%)".to_owned(),
+        from_zero: true,
+        series: COMPARED.iter().zip(runs).map(curve).collect(),
+    }
+}
+
+/// Figure 9: four sites of equal speed, a round every five minutes for a day.
+fn distribution(values: &Values, policy: &str) -> Chart {
+    let day = Setup {
+        sites: 4,
+        flops: (1.0, 1.0),
+        ticks: 288,
+        ..setup(values)
+    };
+    let mut random = rand_pcg::Pcg64::seed_from_u64(stream("day", 1, 1));
+    let environment = tollgate_sim::federation::Environment::draw(&day, &mut random);
+    let mut proxies: Vec<Vec<[f64; 2]>> = vec![Vec::new(); day.sites];
+    let random = Pcg64Mcg::seed_from_u64(stream("dispatch", 1, 1));
+    run_watched(
+        &day,
+        &environment,
+        &decider(policy),
+        random,
+        |tick, sites| {
+            let hour = f64::from(tick) / 12.0;
+            for (points, site) in proxies.iter_mut().zip(sites) {
+                points.push([hour, f64::from(site.pending + site.running)]);
+            }
+        },
+    );
+    let sites = ["A", "B", "C", "D"].iter().zip(proxies);
+    Chart {
+        id: match policy {
+            "paper" => "figure-9".to_owned(),
+            _ => format!("figure-9-{policy}"),
+        },
+        heading: "Proxies of four sites over a day".to_owned(),
+        title: format!("Proxies by site, a round every five minutes ({policy})"),
+        x: "time (h)".to_owned(),
+        y: "proxies, pending and running".to_owned(),
+        from_zero: true,
+        series: sites
+            .map(|(site, points)| series(&format!("site {site}"), Drawn::Steps, points))
+            .collect(),
+    }
+}
+
+fn series(name: &str, drawn: Drawn, points: Vec<[f64; 2]>) -> ChartSeries {
+    ChartSeries {
+        name: name.to_owned(),
+        drawn,
+        points,
+    }
+}
