@@ -43,6 +43,18 @@ pub(crate) enum Failure {
     /// A setting of the workload outside its range.
     #[error("--{0}")]
     Settings(#[from] SettingsError),
+    /// A setting of the synthetic campus outside its range.
+    #[error("--{0}")]
+    Campus(#[from] tollgate_sim::campus::SettingsError),
+    /// A flag of another world.
+    #[error("{flag} means nothing in the world `{world}`")]
+    WrongWorld {
+        flag: &'static str,
+        world: &'static str,
+    },
+    /// Tasks without log-ins, or the other way round.
+    #[error("a campus of records needs both: expected {missing}")]
+    OneRecord { missing: &'static str },
     /// The workload cannot be read.
     #[error("{0}")]
     Input(#[from] OpenError),
@@ -208,6 +220,9 @@ impl Failure {
             Self::Policy(_)
             | Self::WrongMarket { .. }
             | Self::Settings(_)
+            | Self::Campus(_)
+            | Self::WrongWorld { .. }
+            | Self::OneRecord { .. }
             | Self::NothingRan { .. }
             | Self::NothingToLearn { .. }
             | Self::NoRecords
@@ -277,6 +292,10 @@ impl Failure {
             Self::TwoClocks { .. } => Some("convert each on its own"),
             Self::ShortKey { .. } => Some("`head -c 32 /dev/urandom > KEY` makes a good one"),
             Self::NoRandomness(_) => Some("give a file of secret bytes with `--key`"),
+            Self::WrongWorld { .. } => Some("`--world` is cluster or campus"),
+            Self::OneRecord { .. } => {
+                Some("without either, `--world campus` is a synthetic campus")
+            }
             Self::NoData => Some("say which with `--data DIR` or TOLLGATE_DATA"),
             Self::Folder(error) => error.hint(),
             Self::Serve(ServeError::Start(StartError::Store(error))) => error.hint(),
@@ -300,6 +319,7 @@ impl Failure {
             | Self::Findings { .. }
             | Self::Key { .. }
             | Self::NothingToLearn { .. }
+            | Self::Campus(_)
             | Self::Settings(_)
             | Self::Claims { .. }
             | Self::Write { .. }

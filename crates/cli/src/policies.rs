@@ -7,9 +7,11 @@ use tollgate_model::Market;
 use tollgate_policy::Choice;
 use tollgate_policy::named::REGISTRY;
 use tollgate_policy::registry::ParameterInfo;
+use tollgate_policy::{retry, select};
 
 use crate::args::Format;
 use crate::exit::Failure;
+use crate::replay::World;
 
 /// List the policies: one line, paper, markets and parameters of each.
 #[derive(Debug, clap::Args)]
@@ -20,6 +22,9 @@ pub(crate) struct Args {
     /// Print the names only.
     #[arg(long, short)]
     quiet: bool,
+    /// The world in which they decide
+    #[arg(long, value_enum, default_value_t = World::Cluster, value_name = "WORLD")]
+    world: World,
 }
 
 /// A policy as it is listed.
@@ -43,7 +48,10 @@ struct ListedParameter {
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
-    let listed = listed();
+    let listed = match args.world {
+        World::Cluster => listed(),
+        World::Campus => of_campus(),
+    };
     match (args.quiet, args.format) {
         (true, _) => listed
             .iter()
@@ -56,6 +64,25 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         (false, Format::Csv) => write_csv(&mut out, &listed)?,
     }
     Ok(out.flush()?)
+}
+
+/// Retry policies, then select policies. Their numbers stand behind the colon.
+fn of_campus() -> Vec<Listed> {
+    let retry = retry::REGISTRY.iter().map(|named| Listed {
+        policy: named.name,
+        summary: named.summary,
+        paper: named.paper,
+        markets: Vec::new(),
+        parameters: Vec::new(),
+    });
+    let select = select::REGISTRY.iter().map(|named| Listed {
+        policy: named.name,
+        summary: named.summary,
+        paper: named.paper,
+        markets: Vec::new(),
+        parameters: Vec::new(),
+    });
+    retry.chain(select).collect()
 }
 
 fn listed() -> Vec<Listed> {

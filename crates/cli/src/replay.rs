@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`args`] | the flags as they are typed |
 //! | [`plan`] | the flags as checked settings |
+//! | [`campus`] | the same in the world of desktops |
 //! | [`input`] | the jobs, and what is said about them |
 //! | [`mod@run`] | every policy over the jobs, in parallel |
 //! | [`jobs`] | a row for each job and policy into a file |
@@ -13,6 +14,7 @@
 //! | [`table`] | the answer for people |
 
 mod args;
+mod campus;
 mod gantt;
 mod input;
 mod jobs;
@@ -27,10 +29,21 @@ use std::io::{BufWriter, Write, stdout};
 use crate::exit::Failure;
 
 pub(crate) use args::Args;
+pub(crate) use campus::World;
 use input::Input;
 use plan::Plan;
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    if let Some(failure) = campus::misplaced(args) {
+        return Err(failure);
+    }
+    match args.world {
+        campus::World::Cluster => cluster(args),
+        campus::World::Campus => campus::run(args),
+    }
+}
+
+fn cluster(args: &Args) -> Result<(), Failure> {
     let plan = Plan::new(args)?;
     let input = Input::read(&plan)?;
     input.say(&plan);

@@ -11,6 +11,7 @@
 //! | [`distribution`] | [`Distribution`], [`Probability`]: how long a job may take |
 //! | [`market`] | [`Market`]: who pays what, and when |
 //! | [`outcome`] | [`Outcome`]: what became of a job |
+//! | [`power`] | [`Watts`], [`Energy`], [`Power`]: what a computer draws |
 //!
 //! Nothing here reads a clock, a file or a random source, and a [`JobSpec`] carries no run
 //! time: how long a job really takes is known to the world that runs it, never to a policy.
@@ -23,6 +24,7 @@ pub mod memory;
 pub mod money;
 pub mod node;
 pub mod outcome;
+pub mod power;
 pub mod time;
 
 pub use decision::{Decision, Reason};
@@ -33,4 +35,5 @@ pub use memory::Bytes;
 pub use money::{Credits, CreditsPerSecond};
 pub use node::{NodeId, NodeRange};
 pub use outcome::Outcome;
+pub use power::{Energy, Power, Watts};
 pub use time::{Instant, Span};

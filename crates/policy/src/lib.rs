@@ -11,6 +11,9 @@
 //! | [`named`] | the policies, one file each |
 //! | [`migrate`] | which pilot moves to which site: a family and a list of its own |
 //! | [`registry`] | their list; `NAME:KEY=VALUE,..` words made into policies |
+//! | [`mod@retry`] | whether an evicted task is tried again, and where |
+//! | [`mod@select`] | which idle computer gets the next task |
+//! | [`draw`] | random numbers as an argument |
 //!
 //! A policy decides from a [`View`] and acts through a [`Cx`]. It reads no clock, no file and no
 //! random source, and it never sees how long a job really takes.
@@ -19,12 +22,15 @@ mod blocks;
 mod cx;
 mod evicted;
 mod fit;
+pub mod draw;
 pub mod migrate;
 pub mod named;
 mod policy;
 mod price;
 pub mod queue;
 pub mod registry;
+pub mod retry;
+pub mod select;
 mod settings;
 pub mod share;
 mod state;
@@ -32,7 +38,10 @@ pub mod tail;
 mod timers;
 
 pub use cx::{Clock, Cx, Effect, Ending, Entry, Said, Violation};
+pub use draw::Draw;
 pub use policy::{Discipline, Policy, Scratch, Verdict};
 pub use registry::{Choice, PolicyError};
+pub use retry::Retry;
+pub use select::Select;
 pub use state::{Acceptance, Job, Node, Phase, State, TOLERANCE_S, Task, View};
 pub use timers::Timers;

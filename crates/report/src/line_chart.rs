@@ -6,7 +6,10 @@ use crate::axis::Axis;
 use crate::frame::{Frame, Surroundings};
 use crate::legend::{draw_line, draw_mark};
 use crate::look::Look;
-use crate::svg::{Px, Svg, put};
+use crate::svg::{Anchor, Px, Svg, put};
+
+/// Letters of the words beside marks, in pixels.
+const LABEL_SIZE: f64 = 10.0;
 
 /// A chart with one line a policy, as in Figures 1-4 of Yeo & Buyya (2006).
 #[derive(Clone, Debug, PartialEq)]
@@ -32,6 +35,8 @@ pub struct Series {
     pub joined: Joined,
     /// Its points in the order in which the line joins them.
     pub points: Vec<Point>,
+    /// Words beside the marks, in their order; none where there are fewer.
+    pub labels: Vec<String>,
 }
 
 /// How the points of a series are joined.
@@ -119,6 +124,7 @@ impl Series {
         if matches!(self.joined, Joined::Plain | Joined::Steps) {
             return;
         }
+        self.draw_labels(svg, &places);
         for (point, place) in self.points.iter().zip(&places) {
             if let &Some(place) = place {
                 draw_mark(
@@ -128,6 +134,14 @@ impl Series {
                     order,
                     Some(&self.describe(point, frame)),
                 );
+            }
+        }
+    }
+
+    fn draw_labels(&self, svg: &mut Svg, places: &[Option<(f64, f64)>]) {
+        for (label, place) in self.labels.iter().zip(places) {
+            if let Some((x, y)) = *place {
+                svg.text((x + 5.0, y - 3.0), Anchor::Start, LABEL_SIZE, label);
             }
         }
     }

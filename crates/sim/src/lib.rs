@@ -3,6 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`cluster`] | the cluster world: jobs arrive, a gate decides, the truth about run times unfolds |
+//! | [`campus`] | the campus world: tasks on desktops that belong to somebody |
 //! | [`federation`] | the federation world: proxies at several sites, dispatched and moved |
 //! | [`check`] | an independent verifier of finished schedules |
 //! | [`estimates`] | what policies are told about run times |
@@ -10,6 +11,7 @@
 //!
 //! A world knows how long jobs really take; the gate and its policy do not.
 
+pub mod campus;
 pub mod check;
 pub mod cluster;
 pub mod estimates;

@@ -264,7 +264,8 @@ impl Cells<'_> {
                 value,
                 policy,
             };
-            self.results.seeds(at)[seed].figures.objective(objective)
+            let row = self.results.seeds(at).get(seed)?;
+            row.figures.objective(objective)
         })
     }
 

@@ -23,6 +23,10 @@ pub const BUILTINS: &[Builtin] = &[
         name: "mycluster-2009",
         text: include_str!("../../../studies/mycluster-2009.toml"),
     },
+    Builtin {
+        name: "miscreant-2013",
+        text: include_str!("../../../studies/miscreant-2013.toml"),
+    },
 ];
 
 impl Builtin {

@@ -22,6 +22,20 @@ pub struct Chart {
     pub from_zero: bool,
     /// What is drawn. Later ones are drawn over earlier ones.
     pub series: Vec<ChartSeries>,
+    /// A table below the pictures of the heading.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sheet: Option<Sheet>,
+}
+
+/// A table of words and numbers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sheet {
+    /// What it shows.
+    pub caption: String,
+    /// A head a column.
+    pub head: Vec<String>,
+    /// Rows as wide as the head.
+    pub rows: Vec<Vec<String>>,
 }
 
 /// One line, outline or cloud of a picture.
@@ -33,6 +47,9 @@ pub struct ChartSeries {
     pub drawn: Drawn,
     /// x and y, in the order in which they are joined.
     pub points: Vec<[f64; 2]>,
+    /// Words beside the points, in their order; none where there are fewer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
 }
 
 /// How a series is drawn.

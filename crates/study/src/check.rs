@@ -247,6 +247,21 @@ fn scenarios(experiment: &Experiment) -> Checked {
         for (at, name) in scenario.sets.iter().enumerate() {
             set(place.then("sets").item(at), experiment, name)?;
         }
+        if experiment.world.kind.0.model().is_none() && !scenario.policies.is_empty() {
+            // Risk analysis compares policies over all scenarios.
+            let message = "every policy of this world is run in every scenario: expected none";
+            return fault(place.then("policies"), message);
+        }
+        for (at, words) in scenario.policies.iter().enumerate() {
+            let markets = experiment.markets.iter();
+            let there = markets.flat_map(|market| market.policies.iter().map(String::as_str));
+            known(
+                place.then("policies").item(at),
+                "no market has a policy",
+                words,
+                there,
+            )?;
+        }
         together(&place, experiment, scenario)?;
     }
     Ok(())
@@ -295,12 +310,16 @@ fn pictures(experiment: &Experiment) -> Checked {
             &curves.scenario,
             &curves.set,
         )?;
-        let plan = experiment.market(curves.market);
-        let there = plan.map_or(&[][..], |plan| &plan.policies);
-        for (at, name) in curves.policies.iter().enumerate() {
+        let shown = experiment.scenario(&curves.scenario);
+        let run = experiment
+            .markets
+            .iter()
+            .flat_map(|market| &market.policies);
+        let run = run.filter(|words| shown.is_some_and(|scenario| scenario.has(words)));
+        for (at, words) in curves.policies.iter().enumerate() {
             let place = place.then("policies").item(at);
-            let there = there.iter().map(String::as_str);
-            known(place, "that market has no policy", name, there)?;
+            let run = run.clone().map(String::as_str);
+            known(place, "that scenario has no policy", words, run)?;
         }
         let at = place.then("measure");
         if let Measure::Risk(_) = measure(at.clone(), experiment, &curves.measure)? {

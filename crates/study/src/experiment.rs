@@ -134,6 +134,9 @@ pub struct Scenario {
     /// The sets in which it is run; all if none is named.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sets: Vec<String>,
+    /// The policies of each market that are run in it; all if none is named.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub policies: Vec<String>,
 }
 
 /// A plot: the varied setting on x, a measure on y, one line a policy.
@@ -154,7 +157,7 @@ pub struct Curves {
     pub scenario: String,
     /// What is measured in each run.
     pub measure: MeasureName,
-    /// The policies that are drawn; all of the market if none is named.
+    /// The policies that it shows; all that are run in the scenario if none is named.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub policies: Vec<String>,
 }
@@ -254,5 +257,10 @@ impl Scenario {
     /// Whether it is run in the set of that name.
     pub fn is_in(&self, set: &str) -> bool {
         self.sets.is_empty() || self.sets.iter().any(|name| name == set)
+    }
+
+    /// Whether the policy of these words is run in it.
+    pub fn has(&self, policy: &str) -> bool {
+        self.policies.is_empty() || self.policies.iter().any(|words| words == policy)
     }
 }

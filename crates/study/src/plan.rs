@@ -1,6 +1,6 @@
 //! From an experiment to its runs: each that differs once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tollgate_model::Market;
 use tollgate_sim::Choice;
@@ -56,6 +56,8 @@ pub struct Batch {
     pub family: usize,
     /// What is run.
     pub work: Work,
+    /// The policies that are run, by their places, ascending.
+    pub wanted: BTreeSet<u32>,
 }
 
 /// What the runs of a batch are.
@@ -94,7 +96,7 @@ pub struct Trial {
 }
 
 impl Batch {
-    /// How many policies there are: each is a run.
+    /// How many policies there are to choose from.
     pub fn policies(&self) -> usize {
         match &self.work {
             Work::Cluster(jobs) => jobs.policies.len(),
@@ -135,7 +137,7 @@ impl Plan {
 
     /// How many runs there are.
     pub fn runs(&self) -> usize {
-        self.batches.iter().map(Batch::policies).sum()
+        self.batches.iter().map(|batch| batch.wanted.len()).sum()
     }
 }
 
@@ -162,7 +164,12 @@ impl Planner<'_> {
         for (scenario, varied) in scenarios.filter(|(_, scenario)| scenario.is_in(name)) {
             for value in 0..varied.values.len() {
                 let batches = self.batches(&experiment.sets[set], market, varied, value);
-                for policy in 0..experiment.markets[market].policies.len() {
+                let policies = experiment.markets[market].policies.iter().enumerate();
+                for (policy, _) in policies.filter(|(_, words)| varied.has(words)) {
+                    for &batch in &batches {
+                        let batch = &mut self.plan.batches[batch as usize];
+                        batch.wanted.insert(policy as u32);
+                    }
                     let rows = (1..).zip(&batches).map(|(seed, &batch)| PlannedRow {
                         set,
                         market,
@@ -251,7 +258,12 @@ impl Planner<'_> {
             let work = work();
             let new_family = self.families.len();
             let family = *self.families.entry((market, family)).or_insert(new_family);
-            self.plan.batches.push(Batch { family, work });
+            let wanted = BTreeSet::new();
+            self.plan.batches.push(Batch {
+                family,
+                work,
+                wanted,
+            });
         }
         batch
     }

@@ -76,7 +76,7 @@ pub fn pending(plan: &Plan, chunk: Chunk, finished: &Finished) -> Vec<RunId> {
 }
 
 fn runs_of(batch: usize, what: &Batch) -> impl Iterator<Item = RunId> {
-    (0..what.policies() as u32).map(move |policy| RunId {
+    what.wanted.iter().map(move |&policy| RunId {
         batch: batch as u32,
         policy,
     })

@@ -14,6 +14,7 @@ use crate::results::Results;
 use crate::setting::{self, Setting};
 use crate::words::{Vocabulary, Word};
 
+mod campus;
 mod federation;
 
 /// A kind of world.
@@ -24,6 +25,8 @@ pub enum WorldKind {
     Cluster,
     /// Pilots at several sites, moved to where they start sooner.
     Federation,
+    /// Desktops that belong to somebody, and tasks that are evicted from them.
+    Campus,
 }
 
 /// A world whose runs are given by named settings and give named quantities.
@@ -144,6 +147,7 @@ impl WorldKind {
         match self {
             Self::Cluster => None,
             Self::Federation => Some(&federation::Federation),
+            Self::Campus => Some(&campus::Campus),
         }
     }
 
@@ -212,13 +216,14 @@ impl Vocabulary for WorldKind {
     const KIND: &'static str = "a world";
 
     fn all() -> Vec<Self> {
-        vec![Self::Cluster, Self::Federation]
+        vec![Self::Cluster, Self::Federation, Self::Campus]
     }
 
     fn word(self) -> &'static str {
         match self {
             Self::Cluster => "cluster",
             Self::Federation => "federation",
+            Self::Campus => "campus",
         }
     }
 }

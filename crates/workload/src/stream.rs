@@ -30,6 +30,22 @@ pub enum Purpose {
     Sessions,
     /// What the users of the embedded workload are like.
     Users,
+    /// How large and how popular the clusters of a campus are.
+    Clusters,
+    /// When the computers of a campus are rebooted.
+    Reboots,
+    /// When users sit down at the computers of a campus, and for how long.
+    LogIns,
+    /// The batches of tasks of a campus.
+    Batches,
+    /// The tasks of a campus that never end.
+    BadTasks,
+    /// The tasks of a campus that need longer than a day.
+    LongTasks,
+    /// Which allocations of a campus are lost.
+    Losses,
+    /// What policies on a campus toss coins for.
+    Choices,
 }
 
 impl Purpose {
@@ -44,6 +60,14 @@ impl Purpose {
             Self::Days => 6,
             Self::Sessions => 7,
             Self::Users => 8,
+            Self::Clusters => 20,
+            Self::Reboots => 21,
+            Self::LogIns => 22,
+            Self::Batches => 23,
+            Self::BadTasks => 24,
+            Self::LongTasks => 25,
+            Self::Losses => 26,
+            Self::Choices => 27,
         }
     }
 }

@@ -9,6 +9,7 @@ use tollgate_model::Market;
 use tollgate_sim::Estimates;
 use tollgate_workload::{Factor, NeverRan, Settings};
 
+use super::campus::{CampusArgs, World};
 use crate::args::{Format, count, whole};
 
 /// Learn what each policy would have promised, kept, delayed, refused and earned.
@@ -81,6 +82,13 @@ pub(crate) struct Args {
     /// Say nothing about the input, only what goes wrong
     #[arg(long, short)]
     pub(super) quiet: bool,
+
+    /// Where the jobs run
+    #[arg(long, value_enum, default_value_t = World::Cluster, value_name = "WORLD")]
+    pub(super) world: World,
+
+    #[command(flatten)]
+    pub(super) campus: CampusArgs,
 
     #[command(flatten)]
     pub(super) sla: SlaArgs,

@@ -115,6 +115,7 @@ fn record(args: &Args) -> Record {
     }
 }
 
-fn processors() -> NonZeroUsize {
+/// As many as there are processors.
+pub(super) fn processors() -> NonZeroUsize {
     thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }

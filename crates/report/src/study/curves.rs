@@ -10,6 +10,7 @@ use tollgate_study::results::At;
 use super::{Looks, measure, place};
 use crate::axis::{Axis, Extent};
 use crate::line_chart::{Joined, LineChart, Point, Series};
+use crate::look::Look;
 use crate::page::{Block, Figure, Section};
 
 /// A chart that is to be drawn.
@@ -20,8 +21,8 @@ struct Chart {
     market: usize,
     scenario: usize,
     measure: RunMeasure,
-    /// By their place in the market.
-    policies: Vec<usize>,
+    /// Those that are shown; all if none is named.
+    policies: Vec<String>,
 }
 
 /// The section with all curves, if there are any, scenario by scenario. Those that the experiment
@@ -87,7 +88,7 @@ fn listed(results: &Results, curves: &Curves) -> Option<Chart> {
             .iter()
             .position(|scenario| scenario.name == curves.scenario)?,
         measure,
-        policies: drawn(curves, &market.policies),
+        policies: curves.policies.clone(),
     })
 }
 
@@ -123,7 +124,7 @@ fn every(results: &Results) -> Vec<Chart> {
                         market,
                         scenario,
                         measure,
-                        policies: (0..plan.policies.len()).collect(),
+                        policies: Vec::new(),
                     }
                 }));
             }
@@ -134,6 +135,10 @@ fn every(results: &Results) -> Vec<Chart> {
 }
 
 impl Chart {
+    fn shows(&self, policy: &str) -> bool {
+        self.policies.is_empty() || self.policies.iter().any(|words| words == policy)
+    }
+
     fn at(&self, value: usize, policy: usize) -> At {
         At {
             set: self.set,
@@ -195,12 +200,18 @@ impl Chart {
                     high: interval.high / scaled.per,
                 }),
         };
-        let names = self.policies.iter().map(|&policy| &policies[policy]);
-        let series = names.zip(&estimates).map(|(policy, estimates)| Series {
+        let shown = policies.iter().zip(&estimates);
+        let shown = shown.filter(|(policy, _)| scenario.has(policy) && self.shows(policy));
+        let series = shown.enumerate().map(|(nth, (policy, estimates))| Series {
             name: policy.clone(),
-            look: looks.look(policy),
+            // Where a picture shows some of many policies, looks would repeat in it.
+            look: match self.policies.is_empty() && scenario.policies.is_empty() {
+                true => looks.look(policy),
+                false => Look(nth),
+            },
             joined: Joined::Marked,
             points: scenario.values.iter().zip(estimates).map(point).collect(),
+            labels: Vec::new(),
         });
         LineChart {
             title: self.title.clone(),

@@ -36,6 +36,7 @@ fn series(name: &str, look: usize, points: Vec<Point>) -> Series {
         name: name.to_owned(),
         look: Look(look),
         joined: Joined::Marked,
+        labels: Vec::new(),
         points,
     }
 }

@@ -37,7 +37,16 @@ fn subjects(place: &Place, experiment: &Experiment, claim: &Claim) -> Checked {
         for (at, name) in named.iter().enumerate() {
             let place = place.then(key).item(at);
             let there = policies.iter().map(String::as_str);
-            known(place, "that market has no policy", name, there)?;
+            known(place.clone(), "that market has no policy", name, there)?;
+            let scenarios = experiment.scenarios.iter();
+            let mut named = scenarios.filter(|scenario| claim.scenarios.contains(&scenario.name));
+            if let Some(scenario) = named.find(|scenario| !scenario.has(name)) {
+                let scenario = &scenario.name;
+                return fault(
+                    place,
+                    format!("`{name}` is not run in scenario `{scenario}`"),
+                );
+            }
         }
     }
     Ok(())

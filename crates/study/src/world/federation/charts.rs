@@ -50,6 +50,7 @@ fn early_dispatch() -> Chart {
         y: "probability".to_owned(),
         from_zero: true,
         series: vec![series("eq. 5", Drawn::Lines, points.collect())],
+        sheet: None,
     }
 }
 
@@ -88,6 +89,7 @@ fn histogram(id: &str, policy: &str, runs: &[Outcome]) -> Chart {
         y: "runs".to_owned(),
         from_zero: true,
         series: vec![series(policy, Drawn::Steps, points)],
+        sheet: None,
     }
 }
 
@@ -114,6 +116,7 @@ fn cumulative(runs: &[Vec<Outcome>]) -> Chart {
         y: "runs (%)".to_owned(),
         from_zero: true,
         series: COMPARED.iter().zip(runs).map(curve).collect(),
+        sheet: None,
     }
 }
 
@@ -155,6 +158,7 @@ fn distribution(values: &Values, policy: &str) -> Chart {
         series: sites
             .map(|(site, points)| series(&format!("site {site}"), Drawn::Steps, points))
             .collect(),
+        sheet: None,
     }
 }
 
@@ -163,5 +167,6 @@ fn series(name: &str, drawn: Drawn, points: Vec<[f64; 2]>) -> ChartSeries {
         name: name.to_owned(),
         drawn,
         points,
+        labels: Vec::new(),
     }
 }

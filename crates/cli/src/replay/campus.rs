@@ -1,0 +1,189 @@
+//! `tollgate replay --world campus`: what each retry and select policy would have done with tasks
+//! on desktops that belong to somebody.
+//!
+//! | module | step |
+//! |---|---|
+//! | [`input`] | records, or the synthetic campus |
+//! | [`keys`] | the answer as the keys of JSON and CSV, and as a table |
+
+mod input;
+mod keys;
+
+use std::io::{BufWriter, Write, stdout};
+use std::path::PathBuf;
+
+use tollgate_model::Span;
+use tollgate_sim::campus::retry::{Finished, Retry};
+use tollgate_sim::campus::{Environment, Policies, Tally, select, year};
+
+use super::args::Args;
+use super::plan;
+use crate::args::count;
+use crate::exit::Failure;
+use crate::in_order::in_order;
+use crate::voice::Voice;
+
+/// What is said of the world `campus`.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Desktops that belong to somebody (--world campus)")]
+pub(super) struct CampusArgs {
+    /// When somebody sat at which computer: CSV with a header (computer, login, logout), or event
+    /// traces of the Failure Trace Archive, plain or gzip [default: a synthetic campus]
+    #[arg(long, value_name = "FILE")]
+    pub(super) logins: Option<PathBuf>,
+
+    /// Computers at each place that the log-ins name
+    #[arg(
+        long, value_name = "N", default_value_t = 1,
+        value_parser = computers, allow_negative_numbers = true,
+    )]
+    pub(super) computers: u32,
+
+    /// When computers are rebooted, UTC [default: never, or at five on the synthetic campus]
+    #[arg(long, value_name = "HH:MM", value_parser = time_of_day)]
+    pub(super) reboot: Option<Span>,
+
+    /// Whether evicted tasks are tried again, repeated for several; `tollgate policies --world
+    /// campus` lists them [default: x0, n1:3, n2:3, n1:6 and n2:6]
+    #[arg(long, value_name = "NAME:N[+..]", value_parser = str::parse::<Retry>)]
+    pub(super) retry: Vec<Retry>,
+
+    /// Which computer gets the next task, as a list or repeated [default: c1, c2 and c5-online]
+    #[arg(
+        long, value_name = "NAME", value_delimiter = ',',
+        value_parser = str::parse::<&'static select::Named>,
+    )]
+    pub(super) select: Vec<&'static select::Named>,
+
+    /// How much of the synthetic campus there is
+    #[arg(
+        long,
+        value_name = "FACTOR",
+        default_value_t = 1.0,
+        allow_negative_numbers = true
+    )]
+    pub(super) scale: f64,
+}
+
+/// Where jobs run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum World {
+    /// A dedicated cluster.
+    Cluster,
+    /// Desktops that belong to somebody.
+    Campus,
+}
+
+/// How a pair of policies did.
+struct Answer {
+    retry: String,
+    select: &'static str,
+    tally: Tally,
+}
+
+fn computers(word: &str) -> Result<u32, &'static str> {
+    count::<std::num::NonZeroU32>(word).map(std::num::NonZeroU32::get)
+}
+
+fn time_of_day(word: &str) -> Result<Span, &'static str> {
+    let read = || {
+        let (hours, minutes) = word.split_once(':')?;
+        let (hours, minutes): (i64, i64) = (hours.parse().ok()?, minutes.parse().ok()?);
+        let fits = (0..24).contains(&hours) && (0..60).contains(&minutes);
+        fits.then(|| Span::from_secs(3600 * hours + 60 * minutes))
+    };
+    read().ok_or("expected a time of the day, as 05:00")
+}
+
+/// The flags that belong to one world only, if the other one is asked for.
+pub(super) fn misplaced(args: &Args) -> Option<Failure> {
+    let campus = &args.campus;
+    let of_campus = [
+        ("--logins", campus.logins.is_some()),
+        ("--retry", !campus.retry.is_empty()),
+        ("--select", !campus.select.is_empty()),
+        ("--reboot", campus.reboot.is_some()),
+        ("--computers", campus.computers != 1),
+        ("--scale", campus.scale != 1.0),
+    ];
+    let of_cluster = [
+        ("--policy", !args.policies.is_empty()),
+        ("--nodes", args.nodes.is_some()),
+        ("--jobs-out", args.jobs_out.is_some()),
+        ("--gantt", args.gantt.is_some()),
+        ("--check", args.check),
+    ];
+    let (flags, world) = match args.world {
+        World::Cluster => (&of_campus[..], "cluster"),
+        World::Campus => (&of_cluster[..], "campus"),
+    };
+    let (flag, _) = flags.iter().find(|(_, given)| *given)?;
+    Some(Failure::WrongWorld { flag, world })
+}
+
+pub(super) fn run(args: &Args) -> Result<(), Failure> {
+    let voice = if args.quiet {
+        Voice::Errors
+    } else {
+        Voice::Notes
+    };
+    let campus = input::environment(args, voice)?;
+    let pairs = pairs(&args.campus);
+    let finished = pairs
+        .iter()
+        .any(|policies| policies.retry.compares())
+        .then(|| finished(&campus));
+    let threads = args.threads.unwrap_or_else(plan::processors);
+    let mut answers = Vec::with_capacity(pairs.len());
+    let live = |n: usize| Ok::<_, Failure>(live(&campus, &pairs[n], finished.as_ref()));
+    in_order(pairs.len(), threads, live, |_, answer| {
+        answers.push(answer);
+        Ok(())
+    })?;
+    let mut out = BufWriter::new(stdout().lock());
+    keys::print(&mut out, args.format, &campus, &answers)?;
+    Ok(out.flush()?)
+}
+
+/// Every retry policy with every select policy.
+fn pairs(args: &CampusArgs) -> Vec<Policies> {
+    const RETRY: [&str; 5] = ["x0", "n1:3", "n2:3", "n1:6", "n2:6"];
+    const SELECT: [&str; 3] = ["c1", "c2", "c5-online"];
+    let mut retry = args.retry.clone();
+    if retry.is_empty() {
+        retry.extend(RETRY.map(|words| words.parse::<Retry>().expect("it is one")));
+    }
+    let mut select = args.select.clone();
+    if select.is_empty() {
+        select.extend(SELECT.map(|name| name.parse::<&select::Named>().expect("it is one")));
+    }
+    let pairs = retry.iter().flat_map(|retry| {
+        select.iter().map(|select| Policies {
+            retry: retry.clone(),
+            select,
+        })
+    });
+    pairs.collect()
+}
+
+/// How tasks fare that finish when nobody ends any: what some policies compare with.
+fn finished(campus: &Environment) -> Finished {
+    let policies = Policies {
+        retry: "x0".parse().expect("it is one"),
+        select: "c1".parse().expect("it is one"),
+    };
+    year(campus, &policies).finished(campus)
+}
+
+fn live(campus: &Environment, policies: &Policies, finished: Option<&Finished>) -> Answer {
+    let mut policies = policies.clone();
+    let retry = policies.retry.to_string();
+    if let Some(finished) = finished {
+        policies.retry = policies.retry.learn(finished);
+    }
+    Answer {
+        retry,
+        select: policies.select.name,
+        tally: year(campus, &policies).tally,
+    }
+}

@@ -1,0 +1,106 @@
+//! Records, or the synthetic campus.
+
+use tollgate_sim::campus::records::{self, Notes, Reading};
+use tollgate_sim::campus::{Environment, Settings};
+use tollgate_workload::{Columns, ReadOptions, logins, open};
+
+use crate::exit::Failure;
+use crate::replay::args::Args;
+use crate::voice::{Voice, counted};
+
+/// The campus that is asked for.
+pub(super) fn environment(args: &Args, voice: Voice) -> Result<Environment, Failure> {
+    let settings = Settings {
+        seed: args.seed,
+        scale: args.campus.scale,
+        ..Settings::history()
+    };
+    match (&args.workload, &args.campus.logins) {
+        (None, None) => synthetic(&settings, voice),
+        (Some(_), None) => Err(Failure::OneRecord {
+            missing: "--logins FILE",
+        }),
+        (None, Some(_)) => Err(Failure::OneRecord {
+            missing: "a record of tasks",
+        }),
+        (Some(tasks), Some(logins)) => {
+            let options = ReadOptions {
+                columns: Columns::All,
+            };
+            let mut trace = open(tasks, options)?;
+            if let Some(last) = args.last {
+                trace = trace.last(last.get());
+            }
+            let logins = logins::open(logins)?;
+            for finding in trace.diagnostics.to_string().lines() {
+                voice.note(format_args!("{}: {finding}", trace.source));
+            }
+            for finding in logins.diagnostics.to_string().lines() {
+                voice.note(format_args!("{}: {finding}", logins.source));
+            }
+            // Records tell of what happened; nothing is lost that was not.
+            let mut reading = Reading {
+                computers: args.campus.computers,
+                reboot: args.campus.reboot,
+                settings: Settings {
+                    seed: args.seed,
+                    ..Settings::default()
+                },
+            };
+            reading.settings.scale = 1.0;
+            let found = records::environment(&trace, &logins, &reading);
+            let (campus, notes) = found.ok_or_else(|| Failure::NothingRan {
+                file: trace.source.clone(),
+                jobs: trace.jobs.len(),
+            })?;
+            say(&campus, &notes, voice);
+            Ok(campus)
+        }
+    }
+}
+
+fn synthetic(settings: &Settings, voice: Voice) -> Result<Environment, Failure> {
+    let campus = Environment::draw(settings)?;
+    voice.note(format_args!(
+        "a synthetic campus, calibrated to that of Newcastle University in 2010: {}, {}, {} days",
+        counted(campus.layout().computers.len(), "computer"),
+        counted(campus.tasks().len(), "task"),
+        settings.days,
+    ));
+    Ok(campus)
+}
+
+/// Says what was made of the records beyond what they say.
+fn say(campus: &Environment, notes: &Notes, voice: Voice) {
+    let computers = counted(campus.layout().computers.len(), "computer");
+    let tasks = counted(campus.tasks().len(), "task");
+    voice.note(format_args!("{tasks} on {computers}"));
+    let mut note = |count: usize, words: &str| {
+        if count > 0 {
+            voice.note(format_args!("{count} {words}"));
+        }
+    };
+    note(
+        notes.removed,
+        "tasks were taken back by their users: they count as bad",
+    );
+    note(notes.never_ran, "jobs that never ran are left out");
+    note(
+        notes.wide,
+        "jobs on several processors are tasks of one computer each",
+    );
+    note(
+        notes.ends_drawn,
+        "sessions have no end: their lengths are drawn, 25 minutes in the median",
+    );
+    note(
+        notes.crowded,
+        "log-ins at places without a free computer are left out",
+    );
+    if notes.weeks_moved != 0 {
+        let weeks = notes.weeks_moved;
+        voice.note(format_args!(
+            "log-ins are moved by {weeks} weeks, to the time of the tasks"
+        ));
+    }
+}

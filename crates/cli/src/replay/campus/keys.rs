@@ -1,0 +1,151 @@
+//! The answer as the keys of JSON and CSV, and as a table.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use tollgate_model::Span;
+use tollgate_sim::campus::{Environment, Tally};
+
+use super::Answer;
+use crate::args::Format;
+
+/// The whole answer.
+#[derive(Serialize)]
+struct Report<'a> {
+    world: &'static str,
+    computers: usize,
+    tasks: usize,
+    span_s: f64,
+    policies: Vec<Keys<'a>>,
+}
+
+/// How a pair of policies did; the keys never change silently.
+#[derive(Serialize)]
+struct Keys<'a> {
+    retry: &'a str,
+    select: &'a str,
+    energy_kwh: f64,
+    attributed_kwh: f64,
+    dedicated_kwh: f64,
+    overhead_s: Option<f64>,
+    good_tasks: u32,
+    good_completed: u32,
+    good_killed: u32,
+    good_unfinished: u32,
+    bad_tasks: u32,
+    bad_killed: u32,
+    bad_removed: u32,
+    bad_unfinished: u32,
+    good_evictions: f64,
+    bad_evictions: f64,
+    good_wasted_s: f64,
+    bad_wasted_s: f64,
+    allocations: u64,
+}
+
+impl<'a> Keys<'a> {
+    fn new(answer: &'a Answer) -> Self {
+        let Tally { good, bad, .. } = &answer.tally;
+        Self {
+            retry: &answer.retry,
+            select: answer.select,
+            energy_kwh: answer.tally.marginal.as_kwh(),
+            attributed_kwh: answer.tally.attributed.as_kwh(),
+            dedicated_kwh: answer.tally.dedicated.as_kwh(),
+            overhead_s: answer.tally.overhead.map(Span::as_secs_f64),
+            good_tasks: good.tasks,
+            good_completed: good.completed,
+            good_killed: good.killed,
+            good_unfinished: good.unfinished,
+            bad_tasks: bad.tasks,
+            bad_killed: bad.killed,
+            bad_removed: bad.removed,
+            bad_unfinished: bad.unfinished,
+            good_evictions: good.mean_evictions(),
+            bad_evictions: bad.mean_evictions(),
+            good_wasted_s: good.wasted.as_secs_f64(),
+            bad_wasted_s: bad.wasted.as_secs_f64(),
+            allocations: answer.tally.allocations,
+        }
+    }
+}
+
+pub(super) fn print(
+    out: &mut impl Write,
+    format: Format,
+    campus: &Environment,
+    answers: &[Answer],
+) -> io::Result<()> {
+    let policies: Vec<Keys<'_>> = answers.iter().map(Keys::new).collect();
+    match format {
+        Format::Table => out.write_all(table(&policies).as_bytes()),
+        Format::Json => {
+            let report = Report {
+                world: "campus",
+                computers: campus.layout().computers.len(),
+                tasks: campus.tasks().len(),
+                span_s: campus.horizon().as_secs_f64(),
+                policies,
+            };
+            serde_json::to_writer_pretty(&mut *out, &report)?;
+            writeln!(out)
+        }
+        Format::Csv => {
+            let mut rows = csv::Writer::from_writer(out);
+            for keys in &policies {
+                rows.serialize(keys)?;
+            }
+            rows.flush()
+        }
+    }
+}
+
+const HEAD: [&str; 8] = [
+    "retry",
+    "select",
+    "energy kWh",
+    "overhead min",
+    "killed",
+    "unfinished",
+    "evictions",
+    "bad stopped",
+];
+
+/// The answer for people: good tasks in the columns in between.
+fn table(policies: &[Keys<'_>]) -> String {
+    let row = |keys: &Keys<'_>| {
+        let overhead = keys.overhead_s.map(|secs| format!("{:.2}", secs / 60.0));
+        [
+            keys.retry.to_owned(),
+            keys.select.to_owned(),
+            format!("{:.1}", keys.energy_kwh),
+            overhead.unwrap_or_else(|| "-".to_owned()),
+            keys.good_killed.to_string(),
+            keys.good_unfinished.to_string(),
+            format!("{:.2}", keys.good_evictions),
+            format!("{} of {}", keys.bad_killed, keys.bad_tasks),
+        ]
+    };
+    let rows: Vec<[String; 8]> = policies.iter().map(row).collect();
+    let width = |column: usize| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells.chain([HEAD[column].len()]).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..HEAD.len()).map(width).collect();
+    let line = |cells: &[&str]| {
+        let cells = cells.iter().zip(&widths).enumerate();
+        let cells = cells.map(|(column, (cell, &width))| match column {
+            0 | 1 => format!("{cell:<width$}"),
+            _ => format!("{cell:>width$}"),
+        });
+        let line: Vec<String> = cells.collect();
+        format!("{}\n", line.join("  ").trim_end())
+    };
+    let mut text = line(&HEAD);
+    text.push_str(&"─".repeat(widths.iter().sum::<usize>() + 2 * (HEAD.len() - 1)));
+    text.push('\n');
+    for row in &rows {
+        text.push_str(&line(&row.each_ref().map(String::as_str)));
+    }
+    text
+}

@@ -1,0 +1,125 @@
+//! Whether a task that was taken off its computer is tried again.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`seen`](Seen) | what is known of a task: how often it was evicted, by whom, after how long |
+//! | [`rule`](Rule) | the axes of the family: what is measured, what counts, how it is judged |
+//! | [`named`] | the rules of McGough, Forshaw, Gerrard and Wheater (2013), one file each |
+//! | [`words`](RetryError) | `n2:3`, `d1:100,90h,3+n2` made into a policy and back |
+//!
+//! A policy is a set of rules. The first that has had enough of a task ends it - or sends it to
+//! dedicated computers, if the policy has some. Nobody here knows whether a task is good or bad:
+//! all there is to go by are its attempts.
+
+pub mod named;
+mod rule;
+mod seen;
+mod words;
+
+pub use named::{Named, REGISTRY};
+pub use rule::{Counted, Finished, Measured, Rule};
+pub use seen::{Eviction, Seen};
+pub use words::RetryError;
+
+use tollgate_model::Span;
+
+use crate::draw::Draw;
+
+/// What becomes of a task that was evicted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It goes to the back of the queue.
+    Again,
+    /// It goes to the dedicated computers, and runs from its beginning.
+    Dedicate,
+    /// It is ended.
+    Abandon,
+}
+
+/// Computers without users and reboots, for tasks that fail elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dedicated {
+    /// How many; at least 1.
+    pub computers: u32,
+    /// How long a task may run there before it is ended; positive.
+    pub longest: Span,
+    /// What a task does while all of them are taken.
+    pub full: Full,
+}
+
+/// What a task does that is sent to dedicated computers and finds all of them taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Full {
+    /// It waits for one.
+    Waits,
+    /// It is tried again elsewhere; should it be evicted once more, it is sent here once more.
+    GoesBack,
+}
+
+/// A policy: rules, and what happens to a task of which one has had enough.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Retry {
+    rules: Vec<Rule>,
+    longest_attempt: Option<Span>,
+    dedicated: Option<Dedicated>,
+}
+
+impl Retry {
+    /// What becomes of a task that was just evicted, of which `seen` is all that is known, while
+    /// so many dedicated computers are free.
+    pub fn verdict(&self, seen: &Seen, free: u32, draw: &mut dyn Draw) -> Verdict {
+        // Every rule is asked, so that how much is drawn does not depend on the answers.
+        let mut enough = false;
+        for rule in &self.rules {
+            enough |= rule.has_had_enough(seen, draw);
+        }
+        match enough {
+            true => self.end(free),
+            false => Verdict::Again,
+        }
+    }
+
+    /// What becomes of a task that ran longer than [`Retry::longest_attempt`].
+    pub const fn end(&self, free: u32) -> Verdict {
+        match self.dedicated {
+            Some(Dedicated {
+                full: Full::GoesBack,
+                ..
+            }) if free == 0 => Verdict::Again,
+            Some(_) => Verdict::Dedicate,
+            None => Verdict::Abandon,
+        }
+    }
+
+    /// How long a single attempt may take, if there is a limit.
+    pub const fn longest_attempt(&self) -> Option<Span> {
+        self.longest_attempt
+    }
+
+    /// The dedicated computers, if it has some.
+    pub const fn dedicated(&self) -> Option<Dedicated> {
+        self.dedicated
+    }
+
+    /// Its rules.
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// Whether it compares tasks with those that finished earlier, and so has to be told of them
+    /// by [`Retry::learn`]. Until then it keeps trying.
+    pub fn compares(&self) -> bool {
+        self.rules
+            .iter()
+            .any(|rule| matches!(rule, Rule::Percentile { .. }))
+    }
+
+    /// The same policy, told how tasks that finished had fared.
+    #[must_use]
+    pub fn learn(&self, finished: &Finished) -> Self {
+        Self {
+            rules: self.rules.iter().map(|rule| rule.learn(finished)).collect(),
+            ..self.clone()
+        }
+    }
+}

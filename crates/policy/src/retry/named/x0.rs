@@ -1,0 +1,10 @@
+//! Tasks are tried again for ever.
+
+use super::{Named, Shape};
+
+pub(super) const X0: Named = Named {
+    name: "x0",
+    summary: "tries again for ever: only its user ends a task",
+    paper: "McGough et al. 2013, section III",
+    shape: Shape::Forever,
+};

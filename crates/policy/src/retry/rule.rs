@@ -1,0 +1,193 @@
+//! The axes of the family: what is measured of a task, which evictions count, and what is too
+//! much.
+
+use tollgate_model::Span;
+
+use super::seen::{Eviction, Seen};
+use crate::draw::Draw;
+
+const SECONDS_PER_HOUR: f64 = 3600.0;
+
+/// What is measured of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measured {
+    /// How often it was evicted.
+    Evictions,
+    /// How long it has held computers in vain; in hours where a number is needed.
+    Accrued,
+}
+
+/// Which evictions count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counted {
+    /// All of them.
+    All,
+    /// All but those by users who sat down.
+    NotByUsers,
+    /// All but those by planned reboots.
+    NotByReboots,
+}
+
+/// When a policy has had enough of a task that was just evicted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Rule {
+    /// After more than so many evictions.
+    Evictions {
+        /// Which of them count.
+        counted: Counted,
+        /// How many are borne.
+        most: u32,
+    },
+    /// After more than so much time in vain.
+    Accrued {
+        /// Which evictions count.
+        counted: Counted,
+        /// How much is borne.
+        most: Span,
+    },
+    /// With a fixed probability.
+    Chance {
+        /// From 0 to 1.
+        probability: f64,
+    },
+    /// With a probability of 1 - exp(-scale x measure).
+    Exponential {
+        /// What is measured.
+        measured: Measured,
+        /// Not negative; per eviction or per hour.
+        scale: f64,
+    },
+    /// When more than this share of the tasks that finished had less. `above` is the measure that
+    /// this comes to, none if nothing is too much.
+    Percentile {
+        /// What is measured.
+        measured: Measured,
+        /// In percent, from 0 to 100.
+        percentile: f64,
+        /// The most that is borne: evictions, or seconds. Learned.
+        above: Option<f64>,
+    },
+}
+
+/// How the tasks that finished had fared, all their attempts included.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Finished {
+    evictions: Vec<u32>,
+    accrued: Vec<Span>,
+}
+
+impl Counted {
+    pub(super) const fn counts(self, by: Eviction) -> bool {
+        match (self, by) {
+            (Self::NotByUsers, Eviction::User) | (Self::NotByReboots, Eviction::Reboot) => false,
+            (Self::All | Self::NotByUsers | Self::NotByReboots, _) => true,
+        }
+    }
+}
+
+impl Finished {
+    /// A task each: how often it was evicted, and how long its attempts held computers, the last
+    /// one included.
+    pub fn of(tasks: impl IntoIterator<Item = (u32, Span)>) -> Self {
+        let (mut evictions, mut accrued): (Vec<u32>, Vec<Span>) = tasks.into_iter().unzip();
+        evictions.sort_unstable();
+        accrued.sort_unstable();
+        Self { evictions, accrued }
+    }
+
+    /// The greatest value to which at most `percentile` percent of the values are smaller; none
+    /// if that is true of every value.
+    fn above(&self, measured: Measured, percentile: f64) -> Option<f64> {
+        let len = self.evictions.len();
+        // The value at this place has exactly so many smaller or equal ones before it: whatever
+        // is greater than it has more than the share below itself.
+        let at = (percentile / 100.0 * len as f64).floor() as usize;
+        match measured {
+            Measured::Evictions => self.evictions.get(at).map(|&count| count.into()),
+            Measured::Accrued => self.accrued.get(at).map(|span| span.as_secs_f64()),
+        }
+    }
+}
+
+impl Rule {
+    pub(super) fn has_had_enough(&self, seen: &Seen, draw: &mut dyn Draw) -> bool {
+        match *self {
+            Self::Evictions { counted, most } => seen.evictions(counted) > most,
+            Self::Accrued { counted, most } => seen.accrued(counted) > most,
+            Self::Chance { probability } => draw.unit() < probability,
+            Self::Exponential { measured, scale } => {
+                let measure = match measured {
+                    Measured::Evictions => seen.evictions(Counted::All).into(),
+                    Measured::Accrued => {
+                        seen.accrued(Counted::All).as_secs_f64() / SECONDS_PER_HOUR
+                    }
+                };
+                draw.unit() < -libm::expm1(-scale * measure)
+            }
+            Self::Percentile {
+                measured, above, ..
+            } => {
+                let measure = match measured {
+                    Measured::Evictions => f64::from(seen.evictions(Counted::All)),
+                    Measured::Accrued => seen.accrued(Counted::All).as_secs_f64(),
+                };
+                above.is_some_and(|above| measure > above)
+            }
+        }
+    }
+
+    pub(super) fn learn(&self, finished: &Finished) -> Self {
+        match *self {
+            Self::Percentile {
+                measured,
+                percentile,
+                ..
+            } => Self::Percentile {
+                measured,
+                percentile,
+                above: finished.above(measured, percentile),
+            },
+            Self::Evictions { .. }
+            | Self::Accrued { .. }
+            | Self::Chance { .. }
+            | Self::Exponential { .. } => *self,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// The rule as it is published, value by value.
+        #[test]
+        fn a_percentile_is_the_share_of_smaller_values(
+            counts in proptest::collection::vec(0u32..20, 1..60),
+            percentile in 0.0..=100.0f64,
+            count in 0u32..22,
+        ) {
+            let finished = Finished::of(counts.iter().map(|&count| (count, Span::ZERO)));
+            let rule = Rule::Percentile {
+                measured: Measured::Evictions,
+                percentile,
+                above: None,
+            };
+            let mut seen = Seen::default();
+            (0..count).for_each(|_| seen.evicted(Eviction::Lost, Span::ZERO));
+            let smaller = counts.iter().filter(|&&other| other < count).count();
+            let too_much = smaller as f64 > percentile / 100.0 * counts.len() as f64;
+            prop_assert_eq!(rule.learn(&finished).has_had_enough(&seen, &mut Never), too_much);
+        }
+    }
+
+    /// Nothing is drawn where nothing is random.
+    struct Never;
+
+    impl Draw for Never {
+        fn unit(&mut self) -> f64 {
+            panic!("nothing here is random")
+        }
+    }
+}

@@ -1,0 +1,437 @@
+//! Policies as words: `n2:3`, `i1:24h+n1:6`, `d1:100,90h,3+n2`.
+//!
+//! Rules stand side by side with `+`. A `d1` may bring its own limit on evictions; a bare `n1`, `n2`
+//! or `n3` beside it says which of them count.
+
+use std::fmt;
+use std::str::FromStr;
+
+use tollgate_model::Span;
+
+use super::named::{Named, REGISTRY, Shape};
+use super::rule::{Counted, Rule};
+use super::{Dedicated, Full, Retry};
+
+/// Why words name no policy.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RetryError {
+    /// There is no rule of that name.
+    #[error("there is no retry policy `{0}`: expected one of {names}", names = names())]
+    Unknown(String),
+    /// The numbers behind the colon are not those that it takes.
+    #[error("retry policy `{name}`: expected {expected}, got `{given}`")]
+    Arguments {
+        /// Which rule.
+        name: &'static str,
+        /// How it is written.
+        expected: &'static str,
+        /// What was given.
+        given: String,
+    },
+    /// Two rules of one kind, of which there can be one.
+    #[error("retry policy `{0}` can be given once")]
+    Twice(&'static str),
+    /// Dedicated computers, and nothing that says which tasks they are for.
+    #[error("retry policy `d1` has no limit: expected `d1:M,D,N` or another rule beside it")]
+    NoLimit,
+    /// A rule that never has enough beside one that may.
+    #[error("retry policy `x0` stands alone")]
+    NotAlone,
+}
+
+impl RetryError {
+    /// The next thing to try, if there is one.
+    pub const fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Unknown(_) | Self::Twice(_) => None,
+            Self::Arguments { .. } | Self::NoLimit | Self::NotAlone => {
+                Some("for example n2:3, a1:40h, i1:24h+n1:6 or d1:100,90h,3+n2")
+            }
+        }
+    }
+}
+
+fn names() -> String {
+    let names: Vec<&str> = REGISTRY.iter().map(|named| named.name).collect();
+    names.join(", ")
+}
+
+/// What was read so far.
+#[derive(Default)]
+struct Draft {
+    parts: usize,
+    forever: bool,
+    rules: Vec<Rule>,
+    longest_attempt: Option<Span>,
+    dedicated: Option<Dedicated>,
+    /// The limit that `d1` brought along.
+    own_limit: Option<u32>,
+    /// What a bare `n1`, `n2` or `n3` says about it.
+    own_counted: Option<(&'static str, Counted)>,
+}
+
+impl FromStr for Retry {
+    type Err = RetryError;
+
+    fn from_str(words: &str) -> Result<Self, RetryError> {
+        let mut draft = Draft::default();
+        for part in words.split('+') {
+            draft.add(part)?;
+        }
+        draft.finish()
+    }
+}
+
+impl Draft {
+    fn add(&mut self, part: &str) -> Result<(), RetryError> {
+        self.parts += 1;
+        let (name, given) = match part.split_once(':') {
+            Some((name, given)) => (name, Some(given)),
+            None => (part, None),
+        };
+        let named = REGISTRY.iter().find(|named| named.name == name);
+        let named = named.ok_or_else(|| RetryError::Unknown(name.to_owned()))?;
+        let wrong = || RetryError::Arguments {
+            name: named.name,
+            expected: named.usage(),
+            given: part.to_owned(),
+        };
+        match (named.shape, given) {
+            (Shape::Forever, None) => self.forever = true,
+            (Shape::Evictions(counted), None) => {
+                if self.own_counted.replace((named.name, counted)).is_some() {
+                    return Err(RetryError::Twice(named.name));
+                }
+            }
+            (Shape::Attempt, Some(given)) => {
+                let longest = positive(given).ok_or_else(wrong)?;
+                if self.longest_attempt.replace(longest).is_some() {
+                    return Err(RetryError::Twice(named.name));
+                }
+            }
+            (Shape::Dedicated(full), Some(given)) => {
+                let (dedicated, limit) = dedicated(given, full).ok_or_else(wrong)?;
+                if self.dedicated.replace(dedicated).is_some() {
+                    return Err(RetryError::Twice(named.name));
+                }
+                self.own_limit = limit;
+            }
+            (shape, Some(given)) => self.rules.push(rule(shape, given).ok_or_else(wrong)?),
+            (_, None) => return Err(wrong()),
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Retry, RetryError> {
+        match (self.own_limit, self.own_counted) {
+            (Some(most), counted) => self.rules.insert(
+                0,
+                Rule::Evictions {
+                    counted: counted.map_or(Counted::All, |(_, counted)| counted),
+                    most,
+                },
+            ),
+            (None, Some((name, _))) => {
+                return Err(RetryError::Arguments {
+                    name,
+                    expected: "a number, as in n2:3, or a d1 with a limit beside it",
+                    given: name.to_owned(),
+                });
+            }
+            (None, None) => {}
+        }
+        if self.forever && self.parts > 1 {
+            return Err(RetryError::NotAlone);
+        }
+        let never_ends = self.rules.is_empty() && self.longest_attempt.is_none();
+        if self.dedicated.is_some() && never_ends {
+            return Err(RetryError::NoLimit);
+        }
+        Ok(Retry {
+            rules: self.rules,
+            longest_attempt: self.longest_attempt,
+            dedicated: self.dedicated,
+        })
+    }
+}
+
+impl Named {
+    /// How it is written.
+    pub const fn usage(&self) -> &'static str {
+        match self.shape {
+            Shape::Forever => "no number",
+            Shape::Evictions(_) => "a whole number of evictions, as in n2:3",
+            Shape::Accrued(_) => "a time, as in a1:40h",
+            Shape::Attempt => "a time, as in i1:24h",
+            Shape::Chance => "a probability, as in r1:0.2",
+            Shape::Exponential(_) => "a factor, 0 or more, as in e1:0.01",
+            Shape::Percentile(_) => "a percentage, as in p1:99",
+            Shape::Dedicated(_) => {
+                "computers, the longest time there and a limit, as in d1:100,90h,3"
+            }
+        }
+    }
+}
+
+/// A rule of which there can be several.
+fn rule(shape: Shape, given: &str) -> Option<Rule> {
+    let number = |from: f64, to: f64| {
+        let number: f64 = given.parse().ok()?;
+        (from..=to).contains(&number).then_some(number)
+    };
+    Some(match shape {
+        Shape::Evictions(counted) => Rule::Evictions {
+            counted,
+            most: given.parse().ok()?,
+        },
+        Shape::Accrued(counted) => Rule::Accrued {
+            counted,
+            most: span(given)?,
+        },
+        Shape::Chance => Rule::Chance {
+            probability: number(0.0, 1.0)?,
+        },
+        Shape::Exponential(measured) => Rule::Exponential {
+            measured,
+            scale: number(0.0, f64::MAX)?,
+        },
+        Shape::Percentile(measured) => Rule::Percentile {
+            measured,
+            percentile: number(0.0, 100.0)?,
+            above: None,
+        },
+        Shape::Forever | Shape::Attempt | Shape::Dedicated(_) => return None,
+    })
+}
+
+fn dedicated(given: &str, full: Full) -> Option<(Dedicated, Option<u32>)> {
+    let mut words = given.split(',');
+    let computers = words.next()?.parse().ok().filter(|&count| count > 0)?;
+    let longest = positive(words.next()?)?;
+    let limit = match words.next() {
+        Some(limit) => Some(limit.parse().ok()?),
+        None => None,
+    };
+    let dedicated = Dedicated {
+        computers,
+        longest,
+        full,
+    };
+    words.next().is_none().then_some((dedicated, limit))
+}
+
+fn positive(word: &str) -> Option<Span> {
+    span(word).filter(|&span| span > Span::ZERO)
+}
+
+/// Units of time, the longest first.
+const UNITS: [(&str, i64); 4] = [("d", 86_400), ("h", 3600), ("m", 60), ("s", 1)];
+
+/// `90h`, `1.5d`, `45m`, `600s`; not negative.
+fn span(word: &str) -> Option<Span> {
+    let (unit, seconds) = UNITS.iter().find(|(unit, _)| word.ends_with(unit))?;
+    let number: f64 = word.strip_suffix(unit)?.parse().ok()?;
+    let secs = number * *seconds as f64;
+    (secs >= 0.0 && secs <= Span::MAX.as_secs_f64() / 2.0).then(|| Span::from_secs_f64(secs))
+}
+
+/// A span in the longest unit that needs no fraction.
+struct Words(Span);
+
+impl fmt::Display for Words {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let micros = self.0.as_micros();
+        for (unit, seconds) in UNITS.iter().skip(1) {
+            let whole = Span::from_secs(*seconds).as_micros();
+            if micros % whole == 0 {
+                return write!(f, "{}{unit}", micros / whole);
+            }
+        }
+        write!(f, "{}s", self.0)
+    }
+}
+
+fn name_of(shape: Shape) -> &'static str {
+    let named = REGISTRY.iter().find(|named| named.shape == shape);
+    named.expect("every shape is registered").name
+}
+
+/// The words that make it.
+impl fmt::Display for Retry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut parts: Vec<String> = Vec::new();
+        if let Some(dedicated) = self.dedicated {
+            let Dedicated {
+                computers,
+                longest,
+                full,
+            } = dedicated;
+            let name = name_of(Shape::Dedicated(full));
+            parts.push(format!("{name}:{computers},{}", Words(longest)));
+        }
+        if let Some(longest) = self.longest_attempt {
+            parts.push(format!("{}:{}", name_of(Shape::Attempt), Words(longest)));
+        }
+        parts.extend(self.rules.iter().map(Rule::to_string));
+        if parts.is_empty() {
+            parts.push(name_of(Shape::Forever).to_owned());
+        }
+        f.write_str(&parts.join("+"))
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Evictions { counted, most } => {
+                write!(f, "{}:{most}", name_of(Shape::Evictions(counted)))
+            }
+            Self::Accrued { counted, most } => {
+                write!(f, "{}:{}", name_of(Shape::Accrued(counted)), Words(most))
+            }
+            Self::Chance { probability } => {
+                write!(f, "{}:{probability}", name_of(Shape::Chance))
+            }
+            Self::Exponential { measured, scale } => {
+                write!(f, "{}:{scale}", name_of(Shape::Exponential(measured)))
+            }
+            Self::Percentile {
+                measured,
+                percentile,
+                ..
+            } => write!(f, "{}:{percentile}", name_of(Shape::Percentile(measured))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Eviction, Seen, Verdict};
+    use super::*;
+    use crate::draw::Draw;
+    use proptest::prelude::*;
+
+    struct Half;
+
+    impl Draw for Half {
+        fn unit(&mut self) -> f64 {
+            0.5
+        }
+    }
+
+    /// The eviction at which the policy ends a task, counted from 1; the causes and times are
+    /// those of the worked example of the specification.
+    fn ends_at(words: &str) -> Option<usize> {
+        let retry: Retry = words.parse().unwrap();
+        let evictions = [
+            (Eviction::User, 600),
+            (Eviction::Reboot, 1200),
+            (Eviction::User, 300),
+            (Eviction::User, 900),
+            (Eviction::Reboot, 7200),
+            (Eviction::User, 60),
+        ];
+        let mut seen = Seen::default();
+        let mut verdicts = evictions.into_iter().map(|(by, held_s)| {
+            seen.evicted(by, Span::from_secs(held_s));
+            retry.verdict(&seen, 0, &mut Half)
+        });
+        verdicts
+            .position(|verdict| verdict != Verdict::Again)
+            .map(|at| at + 1)
+    }
+
+    #[test]
+    fn limits_on_evictions_are_exceeded_when_they_should_be() {
+        for (words, at) in [
+            ("n1:0", Some(1)),
+            ("n2:0", Some(2)),
+            ("n1:1", Some(2)),
+            ("n2:1", Some(5)),
+            ("n3:1", Some(3)),
+            ("n1:2", Some(3)),
+            ("n3:2", Some(4)),
+            ("n1:3", Some(4)),
+            ("n3:3", Some(6)),
+            ("n2:2", None),
+            ("x0", None),
+            // 600 + 1200 + 300 s is more than half an hour, 2100 s is not more than itself.
+            ("a1:30m", Some(3)),
+            ("a1:2100s", Some(4)),
+            ("a2:30m", Some(5)),
+            ("a3:30m", Some(6)),
+            ("r1:0.6", Some(1)),
+            ("r1:0.4", None),
+            // 1 - exp(-0.25 n) passes a half at the third.
+            ("e1:0.25", Some(3)),
+            // 1 - exp(-0.25 h) passes a half after 2.77 hours: 10,200 s at the fifth.
+            ("e2:0.25", Some(5)),
+            ("n1:5+a1:30m", Some(3)),
+        ] {
+            assert_eq!(ends_at(words), at, "{words}");
+        }
+    }
+
+    #[test]
+    fn dedicated_computers_take_what_others_end() {
+        let dedicated = Dedicated {
+            computers: 100,
+            longest: Span::from_secs(90 * 3600),
+            full: Full::Waits,
+        };
+        for (words, counted) in [
+            ("d1:100,90h,3", Counted::All),
+            ("d1:100,90h,3+n2", Counted::NotByUsers),
+            ("n3+d1:100,90h,3", Counted::NotByReboots),
+        ] {
+            let retry: Retry = words.parse().unwrap();
+            assert_eq!(retry.dedicated(), Some(dedicated));
+            assert_eq!(retry.rules(), [Rule::Evictions { counted, most: 3 }]);
+            assert_eq!(retry.end(0), Verdict::Dedicate);
+        }
+        let retry: Retry = "d1:100,90h+a1:20h".parse().unwrap();
+        assert_eq!(retry.to_string(), "d1:100,90h+a1:20h");
+        let retry: Retry = "d2:100,90h+a1:20h".parse().unwrap();
+        assert_eq!(
+            (retry.end(0), retry.end(1)),
+            (Verdict::Again, Verdict::Dedicate)
+        );
+    }
+
+    #[test]
+    fn wrong_words_are_answered_with_what_was_expected() {
+        let answer = |words: &str| words.parse::<Retry>().unwrap_err().to_string();
+        insta::assert_snapshot!(answer("n4:3"), @"there is no retry policy `n4`: expected one of x0, n1, n2, n3, r1, e1, e2, a1, a2, a3, i1, p1, p2, d1, d2");
+        insta::assert_snapshot!(answer("n2:-1"), @"retry policy `n2`: expected a whole number of evictions, as in n2:3, got `n2:-1`");
+        insta::assert_snapshot!(answer("n2"), @"retry policy `n2`: expected a number, as in n2:3, or a d1 with a limit beside it, got `n2`");
+        insta::assert_snapshot!(answer("a1:40"), @"retry policy `a1`: expected a time, as in a1:40h, got `a1:40`");
+        insta::assert_snapshot!(answer("r1:1.5"), @"retry policy `r1`: expected a probability, as in r1:0.2, got `r1:1.5`");
+        insta::assert_snapshot!(answer("d1:0,90h,3"), @"retry policy `d1`: expected computers, the longest time there and a limit, as in d1:100,90h,3, got `d1:0,90h,3`");
+        insta::assert_snapshot!(answer("d1:5,90h"), @"retry policy `d1` has no limit: expected `d1:M,D,N` or another rule beside it");
+        insta::assert_snapshot!(answer("x0+n1:3"), @"retry policy `x0` stands alone");
+        insta::assert_snapshot!(answer("i1:1h+i1:2h"), @"retry policy `i1` can be given once");
+        insta::assert_snapshot!(answer("x0:1"), @"retry policy `x0`: expected no number, got `x0:1`");
+        insta::assert_snapshot!(answer(""), @"there is no retry policy ``: expected one of x0, n1, n2, n3, r1, e1, e2, a1, a2, a3, i1, p1, p2, d1, d2");
+    }
+
+    #[test]
+    fn names_and_shapes_are_registered_once() {
+        for (n, one) in REGISTRY.iter().enumerate() {
+            for other in &REGISTRY[n + 1..] {
+                assert_ne!(one.name, other.name);
+                assert_ne!(one.shape, other.shape, "{} {}", one.name, other.name);
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_words_panic_and_what_is_read_is_written_back(
+            words in "((x0|n1|n2|n3|r1|e1|a2|i1|p1|d1|z)?[:+]?(0|3|0.5|90h|1.5d|-1|1e9d|5,2h|5,2h,3)?[+]?){0,4}",
+        ) {
+            if let Ok(retry) = words.parse::<Retry>() {
+                prop_assert_eq!(retry.to_string().parse::<Retry>(), Ok(retry));
+            }
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Which idle computer gets the next task.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`pool`](Pool) | what a batch system sees of the computers: which are free, and since when |
+//! | [`log`](Log) | what a year's record of log-ins says, for policies that look ahead |
+//! | [`random`](Random), [`ordered`](Ordered), [`expected`](Expected) | the three families |
+//! | [`named`] | the policies, one file each |
+//!
+//! A policy sees computers, users who come and leave, and the clock. It never sees tasks: none is
+//! preferred to another, and nobody knows which of them are bad.
+
+mod expected;
+mod log;
+pub mod named;
+mod ordered;
+mod pool;
+mod random;
+
+pub use expected::{Cost, Expected, Knowledge, Patience};
+pub use log::{HOURS_OF_WEEK, Log, hour_of_week};
+pub use named::{Grounds, Named, REGISTRY, SelectError};
+pub use ordered::Ordered;
+pub use pool::{Computer, Group, Pool};
+pub use random::Random;
+
+use tollgate_model::{Instant, NodeId};
+
+use crate::draw::Draw;
+
+/// Who takes a computer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taker {
+    /// Somebody sits down at it.
+    User,
+    /// A task is started on it.
+    Task,
+}
+
+/// A policy that chooses computers. Its own index follows the pool by [`Select::taken`] and
+/// [`Select::freed`], which are called after each change.
+pub trait Select: Send {
+    /// A free computer for a task; none if there is none, or none that is worth it now: it is asked
+    /// again whenever something happens.
+    fn choose(&mut self, pool: &Pool, now: Instant, draw: &mut dyn Draw) -> Option<NodeId>;
+
+    /// Somebody took a computer that was free.
+    fn taken(&mut self, _: NodeId, _: Taker, _: Instant) {}
+
+    /// Whoever had a computer left it.
+    fn freed(&mut self, _: NodeId, _: Taker, _: Instant) {}
+}

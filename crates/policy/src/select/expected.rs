@@ -1,0 +1,232 @@
+//! The computer on which a task is expected to cost least until it ends, evictions included.
+//!
+//! Users sit down at a free computer at a rate of h an hour. A task that needs a time T without a
+//! break, and starts afresh whenever it is evicted, then holds computers for (exp(h T) - 1) / h on
+//! average: the mean time until the first gap of length T in a Poisson process.
+
+mod learned;
+
+use tollgate_model::{Instant, NodeId, Span};
+
+use self::learned::Learned;
+use super::log::{HOURS_OF_WEEK, Log, hour_of_week};
+use super::{Group, Pool, Select, Taker};
+use crate::draw::Draw;
+
+/// What a task is expected to cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cost {
+    /// Time on computers.
+    Time,
+    /// Energy: that time at active power.
+    Energy,
+    /// Energy that would not be drawn without the task: that time at active power less that of a
+    /// sleeping computer, and the time by which the computer falls asleep later.
+    Marginal,
+}
+
+/// Where the rates come from at which users sit down.
+#[derive(Clone, Copy, Debug)]
+pub enum Knowledge<'l> {
+    /// A record of log-ins. If it is that of the very time that is to come, the policy looks ahead.
+    Record(&'l Log),
+    /// The log-ins so far.
+    Learned,
+}
+
+/// When to let a task wait though a computer is free.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Patience {
+    /// If every free computer would cost more than so many times what the best one would, were it
+    /// free. At least 1.
+    pub ratio: f64,
+    /// But not for longer than this since a task was last started.
+    pub longest: Span,
+}
+
+/// Chooses the group of computers with the least expected cost, and in it the one left last.
+#[derive(Clone, Debug)]
+pub struct Expected {
+    cost: Cost,
+    patience: Option<Patience>,
+    /// Since when tasks wait for want of a better computer.
+    waits_since: Option<Instant>,
+    /// How long a task is taken to be, in hours.
+    length_h: f64,
+    rates: Rates,
+    /// The minute of the clock to which `costs` belongs: they are looked up once a minute, in
+    /// which rates hardly move.
+    minute: Option<i64>,
+    /// By group, in hours or watt hours.
+    costs: Vec<f64>,
+}
+
+#[derive(Clone, Debug)]
+enum Rates {
+    /// By hour of the week and cluster, users an hour.
+    Record(Vec<Vec<f64>>),
+    Learned(Learned),
+}
+
+/// The least rate: no computer is safe for ever.
+const LEAST_RATE: f64 = 1e-4;
+
+/// Computers are rebooted from ten to five on. In the half hour before five a task is as likely
+/// to be evicted as if so many users an hour came in addition.
+const REBOOT_RATE: f64 = 2.0;
+const REBOOT_MINUTES: std::ops::Range<i64> = 270..300;
+const MINUTES_OF_DAY: i64 = 1440;
+
+/// How much the rates now and in an hour count.
+const NOW: f64 = 0.7;
+const IN_AN_HOUR: f64 = 0.3;
+
+/// Beyond this exponent a computer is out of the question, by however much.
+const MOST: f64 = 20.0;
+
+const MINUTE_US: i64 = 60_000_000;
+
+impl Expected {
+    /// Chooses by `cost`, taking tasks to be of `length`.
+    pub fn new(cost: Cost, length: Span, knowledge: Knowledge<'_>, pool: &Pool) -> Self {
+        Self {
+            cost,
+            patience: None,
+            waits_since: None,
+            length_h: hours(length),
+            rates: match knowledge {
+                Knowledge::Record(log) => Rates::Record(by_hour(log)),
+                Knowledge::Learned => Rates::Learned(Learned::new(pool)),
+            },
+            minute: None,
+            costs: Vec::new(),
+        }
+    }
+
+    /// The same, but it lets tasks wait rather than take a computer that is much worse than others.
+    #[must_use]
+    pub fn patient(self, patience: Patience) -> Self {
+        Self {
+            patience: Some(patience),
+            ..self
+        }
+    }
+
+    /// Whether a task is to wait now that the best free computer is of that cost.
+    fn waits(&mut self, cost: f64, now: Instant) -> bool {
+        let Some(patience) = self.patience else {
+            return false;
+        };
+        let least = self.costs.iter().copied().fold(f64::INFINITY, f64::min);
+        let since = *self.waits_since.get_or_insert(now);
+        let waits = cost > patience.ratio * least && now.since(since) < patience.longest;
+        if !waits {
+            self.waits_since = None;
+        }
+        waits
+    }
+
+    /// Looks the costs up for this minute.
+    fn look_up(&mut self, pool: &Pool, now: Instant) {
+        let minute = now.as_micros().div_euclid(MINUTE_US);
+        if self.minute == Some(minute) {
+            return;
+        }
+        self.minute = Some(minute);
+        let reboots = match REBOOT_MINUTES.contains(&minute.rem_euclid(MINUTES_OF_DAY)) {
+            true => REBOOT_RATE,
+            false => 0.0,
+        };
+        let start = Instant::from_micros(minute * MINUTE_US);
+        let (hour, within) = hour_of_week(start);
+        let weights = [
+            NOW * (1.0 - within),
+            NOW * within + IN_AN_HOUR * (1.0 - within),
+            IN_AN_HOUR * within,
+        ];
+        let places = [0, 1, 2].map(|ahead| (hour + ahead) % HOURS_OF_WEEK);
+        let rates = match &mut self.rates {
+            Rates::Record(rates) => places.map(|place| rates[place].as_slice()),
+            Rates::Learned(learned) => learned.rates(start, places),
+        };
+        self.costs.clear();
+        for group in pool.groups() {
+            let rate = |n: usize| weights[n] * rates[n][group.cluster as usize];
+            let hazard = rate(0) + rate(1) + rate(2) + LEAST_RATE + reboots;
+            let held_h = libm::expm1((self.length_h * hazard).min(MOST)) / hazard;
+            self.costs.push(self.cost.of(held_h, group));
+        }
+    }
+}
+
+impl Cost {
+    /// The cost in hours or watt hours, but for what depends on the very computer.
+    fn of(self, held_h: f64, group: &Group) -> f64 {
+        match self {
+            Self::Time => held_h,
+            Self::Energy => held_h * group.power.active.0,
+            Self::Marginal => held_h * (group.power.active.0 - group.power.asleep.0),
+        }
+    }
+}
+
+impl Select for Expected {
+    fn choose(&mut self, pool: &Pool, now: Instant, _: &mut dyn Draw) -> Option<NodeId> {
+        if let ([only], None) = (pool.free(), self.patience) {
+            return Some(*only);
+        }
+        self.look_up(pool, now);
+        let mut best: Option<(f64, NodeId)> = None;
+        for (number, &cost) in self.costs.iter().enumerate() {
+            // The rest of the cost is not negative: most groups are out without a look at it.
+            if best.is_some_and(|(least, _)| cost >= least) {
+                continue;
+            }
+            let Some(node) = pool.left_last(number) else {
+                continue;
+            };
+            let cost = match self.cost {
+                Cost::Time | Cost::Energy => cost,
+                Cost::Marginal => cost + wake(pool, node, now),
+            };
+            if best.is_none_or(|(least, _)| cost < least) {
+                best = Some((cost, node));
+            }
+        }
+        let (cost, node) = best?;
+        (!self.waits(cost, now)).then_some(node)
+    }
+
+    fn taken(&mut self, node: NodeId, by: Taker, now: Instant) {
+        if let (Rates::Learned(learned), Taker::User) = (&mut self.rates, by) {
+            learned.came(node, now);
+        }
+    }
+
+    fn freed(&mut self, node: NodeId, by: Taker, now: Instant) {
+        if let (Rates::Learned(learned), Taker::User) = (&mut self.rates, by) {
+            learned.left(node, now);
+        }
+    }
+}
+
+/// What it costs that a computer falls asleep later than it would have, in watt hours.
+fn wake(pool: &Pool, node: NodeId, now: Instant) -> f64 {
+    let awake = pool.stays_awake();
+    let gone = pool
+        .since(node)
+        .map_or(awake, |since| now.since(since).min(awake));
+    let power = pool.computers()[node.index()].power;
+    hours(gone) * (power.idle.0 - power.asleep.0)
+}
+
+/// The rates of a record by hour of the week and cluster.
+fn by_hour(log: &Log) -> Vec<Vec<f64>> {
+    (0..HOURS_OF_WEEK)
+        .map(|hour| log.rate.iter().map(|cluster| cluster[hour]).collect())
+        .collect()
+}
+
+fn hours(span: Span) -> f64 {
+    span.as_secs_f64() / 3600.0
+}

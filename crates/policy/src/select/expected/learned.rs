@@ -1,0 +1,166 @@
+//! Rates learned from the log-ins so far.
+
+use tollgate_model::{Instant, NodeId};
+
+use crate::select::log::{HOURS_OF_WEEK, hour_of_week};
+use crate::select::pool::Pool;
+
+/// Log-ins and the time in which there could have been some, by cluster and hour of the week.
+/// What is old fades: each week counts for less than the one after it, so that terms and holidays
+/// are followed.
+#[derive(Clone, Debug)]
+pub(super) struct Learned {
+    cluster_of: Vec<u32>,
+    /// By hour of the week and cluster.
+    cells: Vec<Vec<Cell>>,
+    /// By cluster: computers at which nobody sits now.
+    open: Vec<f64>,
+    /// By cluster: log-ins, and how many there would have been if it were like all others.
+    fame: Vec<Fame>,
+    /// The hour since the origin that is being counted.
+    hour: i64,
+    /// By cluster: until when `exposure` of the hour is counted, in hours since the origin.
+    counted: Vec<f64>,
+    /// The rates that were asked for last.
+    answer: [Vec<f64>; 3],
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Cell {
+    /// Log-ins.
+    came: f64,
+    /// Hours of computers at which nobody sat.
+    exposure: f64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Fame {
+    came: f64,
+    expected: f64,
+}
+
+/// How much a week counts of what the next one does: halves within a month.
+const FADES: f64 = 0.85;
+
+/// What is known of a cluster at an hour is that of the campus at this hour and of the cluster at
+/// others, and counts as much as so many log-ins.
+const PRIOR: f64 = 1.0;
+
+impl Learned {
+    pub(super) fn new(pool: &Pool) -> Self {
+        let cluster_of: Vec<u32> = pool.computers().iter().map(|one| one.cluster).collect();
+        let clusters = cluster_of.iter().max().map_or(0, |&most| most as usize + 1);
+        let mut open = vec![0.0; clusters];
+        for &cluster in &cluster_of {
+            open[cluster as usize] += 1.0;
+        }
+        Self {
+            cluster_of,
+            cells: vec![vec![Cell::default(); clusters]; HOURS_OF_WEEK],
+            open,
+            fame: vec![Fame::default(); clusters],
+            hour: 0,
+            counted: vec![0.0; clusters],
+            answer: Default::default(),
+        }
+    }
+
+    pub(super) fn came(&mut self, node: NodeId, now: Instant) {
+        let (cluster, place) = self.count(node, now);
+        self.cells[place][cluster].came += 1.0;
+        self.open[cluster] -= 1.0;
+    }
+
+    pub(super) fn left(&mut self, node: NodeId, now: Instant) {
+        let (cluster, _) = self.count(node, now);
+        self.open[cluster] += 1.0;
+    }
+
+    /// Counts the exposure of the computer's cluster until now; says which it is, and the hour of
+    /// the week.
+    fn count(&mut self, node: NodeId, now: Instant) -> (usize, usize) {
+        self.turn(now);
+        let cluster = self.cluster_of[node.index()] as usize;
+        let now_h = now.as_secs_f64() / 3600.0;
+        let place = hour_of_week(now).0;
+        self.expose(cluster, place, now_h);
+        (cluster, place)
+    }
+
+    fn expose(&mut self, cluster: usize, place: usize, until_h: f64) {
+        let hours = (until_h - self.counted[cluster]).max(0.0);
+        self.cells[place][cluster].exposure += hours * self.open[cluster];
+        self.counted[cluster] = until_h;
+    }
+
+    /// Closes the hours that are over.
+    fn turn(&mut self, now: Instant) {
+        let hour = (now.as_secs_f64() / 3600.0).floor() as i64;
+        while self.hour < hour {
+            let place = self.hour.rem_euclid(HOURS_OF_WEEK as i64) as usize;
+            let end_h = (self.hour + 1) as f64;
+            for cluster in 0..self.open.len() {
+                self.expose(cluster, place, end_h);
+            }
+            self.close(place);
+            self.hour += 1;
+            let next = self.hour.rem_euclid(HOURS_OF_WEEK as i64) as usize;
+            for cell in &mut self.cells[next] {
+                cell.came *= FADES;
+                cell.exposure *= FADES;
+            }
+        }
+    }
+
+    /// What the hour that is over says about how popular each cluster is.
+    fn close(&mut self, place: usize) {
+        let Some(campus) = self.campus(place) else {
+            return;
+        };
+        for (fame, cell) in self.fame.iter_mut().zip(&self.cells[place]) {
+            fame.came += cell.came;
+            fame.expected += campus * cell.exposure;
+        }
+    }
+
+    /// The rate of all clusters together at an hour of the week, if anything is known of it.
+    fn campus(&self, place: usize) -> Option<f64> {
+        let cells = &self.cells[place];
+        let came: f64 = cells.iter().map(|cell| cell.came).sum();
+        let exposure: f64 = cells.iter().map(|cell| cell.exposure).sum();
+        (exposure > 0.0).then(|| came / exposure)
+    }
+
+    /// The rates of each cluster at some hours of the week, in log-ins an hour.
+    pub(super) fn rates(&mut self, now: Instant, places: [usize; 3]) -> [&[f64]; 3] {
+        self.turn(now);
+        let mut answer = std::mem::take(&mut self.answer);
+        for (rates, place) in answer.iter_mut().zip(places) {
+            let campus = self.campus(place).unwrap_or(0.0);
+            rates.clear();
+            let known = self.cells[place].iter().zip(&self.fame);
+            rates.extend(known.map(|(cell, fame)| cell.rate(campus * fame.factor())));
+        }
+        self.answer = answer;
+        let [now, next, later] = &self.answer;
+        [now, next, later]
+    }
+}
+
+impl Fame {
+    /// How many times as many users come as to the campus on average; one log-in of either kind
+    /// is taken for granted.
+    fn factor(self) -> f64 {
+        (self.came + 1.0) / (self.expected + 1.0)
+    }
+}
+
+impl Cell {
+    /// The mean of a gamma distribution of which `usual` was the mean before anybody was counted.
+    fn rate(self, usual: f64) -> f64 {
+        if usual <= 0.0 {
+            return 0.0;
+        }
+        (self.came + PRIOR) / (self.exposure + PRIOR / usual)
+    }
+}

@@ -1,0 +1,106 @@
+//! The policies by name, one file each.
+
+mod c1;
+mod c2;
+mod c3;
+mod c4;
+mod c4_online;
+mod c5;
+mod c5_online;
+mod c6;
+mod c7;
+
+use std::str::FromStr;
+
+use tollgate_model::Span;
+
+use super::{Log, Pool, Select};
+use crate::draw::Draw;
+
+/// A policy with a name.
+#[derive(Clone, Copy, Debug)]
+pub struct Named {
+    /// What it is called.
+    pub name: &'static str,
+    /// What it does, in one line.
+    pub summary: &'static str,
+    /// Where it was published.
+    pub paper: &'static str,
+    /// Whether it is built from a record of log-ins, and so looks ahead if that is the record of
+    /// the time that is to come.
+    pub looks_ahead: bool,
+    build: fn(&Grounds<'_>, &mut dyn Draw) -> Box<dyn Select>,
+}
+
+/// What a policy is built from.
+#[derive(Clone, Copy, Debug)]
+pub struct Grounds<'g> {
+    /// The computers, all of them free.
+    pub pool: &'g Pool,
+    /// A record of log-ins on them.
+    pub log: &'g Log,
+}
+
+/// Every policy, in the order in which they are listed.
+pub const REGISTRY: &[Named] = &[
+    c1::C1,
+    c2::C2,
+    c3::C3,
+    c4::C4,
+    c5::C5,
+    c4_online::C4_ONLINE,
+    c5_online::C5_ONLINE,
+    c6::C6,
+    c7::C7,
+];
+
+/// What `c4` and `c5` take a task to be: longer than most, because those that are evicted are.
+const LENGTH: Span = Span::from_secs(45 * 60);
+
+/// There is no policy of that name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no select policy `{0}`: expected one of {names}", names = names())]
+pub struct SelectError(String);
+
+fn names() -> String {
+    let names: Vec<&str> = REGISTRY.iter().map(|named| named.name).collect();
+    names.join(", ")
+}
+
+impl FromStr for &'static Named {
+    type Err = SelectError;
+
+    fn from_str(name: &str) -> Result<Self, SelectError> {
+        let named = REGISTRY.iter().find(|named| named.name == name);
+        named.ok_or_else(|| SelectError(name.to_owned()))
+    }
+}
+
+impl Named {
+    /// The policy itself. What it needs of chance is drawn here, once.
+    pub fn build(&self, grounds: &Grounds<'_>, draw: &mut dyn Draw) -> Box<dyn Select> {
+        (self.build)(grounds, draw)
+    }
+}
+
+/// Names tell policies apart.
+impl PartialEq for Named {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_registered_once_and_found() {
+        for (n, one) in REGISTRY.iter().enumerate() {
+            assert_eq!(one.name.parse::<&Named>(), Ok(one));
+            assert!(REGISTRY[n + 1..].iter().all(|other| other != one));
+        }
+        let error = "c9".parse::<&Named>().unwrap_err().to_string();
+        insta::assert_snapshot!(error, @"there is no select policy `c9`: expected one of c1, c2, c3, c4, c5, c4-online, c5-online, c6, c7");
+    }
+}

@@ -1,0 +1,15 @@
+//! What HTCondor does when nobody tells it otherwise.
+
+use super::Named;
+use crate::select::Random;
+
+/// With fewer than one in thirty awake, a random computer is what one gets.
+const REDRAWS: u32 = 30;
+
+pub(super) const C1: Named = Named {
+    name: "c1",
+    summary: "any free computer, rather one that is awake",
+    paper: "McGough et al. 2013, section III",
+    looks_ahead: false,
+    build: |_, _| Box::new(Random { redraws: REDRAWS }),
+};

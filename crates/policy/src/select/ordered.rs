@@ -1,0 +1,58 @@
+//! The first free computer in an order that never changes.
+
+use tollgate_model::{Instant, NodeId};
+
+use super::{Pool, Select, Taker};
+use crate::draw::Draw;
+
+/// Computers in a fixed order.
+#[derive(Clone, Debug)]
+pub struct Ordered {
+    order: Vec<NodeId>,
+    rank: Vec<u32>,
+    /// A bit a rank: set while the computer is free.
+    free: Vec<u64>,
+}
+
+impl Ordered {
+    /// Computers in the order in which they are preferred, each once; all of them free.
+    pub fn new(order: Vec<NodeId>) -> Self {
+        let mut rank = vec![0; order.len()];
+        for (place, node) in (0..).zip(&order) {
+            rank[node.index()] = place;
+        }
+        let mut ordered = Self {
+            free: vec![0; order.len().div_ceil(64)],
+            order,
+            rank,
+        };
+        for place in 0..ordered.order.len() as u32 {
+            ordered.set(place, true);
+        }
+        ordered
+    }
+
+    fn set(&mut self, rank: u32, free: bool) {
+        let (word, bit) = (rank as usize / 64, 1 << (rank % 64));
+        match free {
+            true => self.free[word] |= bit,
+            false => self.free[word] &= !bit,
+        }
+    }
+}
+
+impl Select for Ordered {
+    fn choose(&mut self, _: &Pool, _: Instant, _: &mut dyn Draw) -> Option<NodeId> {
+        let word = self.free.iter().position(|&word| word != 0)?;
+        let rank = word * 64 + self.free[word].trailing_zeros() as usize;
+        Some(self.order[rank])
+    }
+
+    fn taken(&mut self, node: NodeId, _: Taker, _: Instant) {
+        self.set(self.rank[node.index()], false);
+    }
+
+    fn freed(&mut self, node: NodeId, _: Taker, _: Instant) {
+        self.set(self.rank[node.index()], true);
+    }
+}

@@ -1,0 +1,28 @@
+//! Any free computer, rather one that is awake.
+
+use tollgate_model::{Instant, NodeId};
+
+use super::{Pool, Select};
+use crate::draw::Draw;
+
+/// Draws among the free computers; while the pick is asleep it draws again, at most so many
+/// times, and then keeps the last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Random {
+    /// How often it draws again.
+    pub redraws: u32,
+}
+
+impl Select for Random {
+    fn choose(&mut self, pool: &Pool, now: Instant, draw: &mut dyn Draw) -> Option<NodeId> {
+        let free = pool.free();
+        let mut pick = *free.get(draw.below(free.len()))?;
+        for _ in 0..self.redraws {
+            if pool.is_awake(pick, now) {
+                break;
+            }
+            pick = free[draw.below(free.len())];
+        }
+        Some(pick)
+    }
+}

@@ -1,0 +1,43 @@
+//! The campus world: tasks run on desktops that belong to somebody.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`settings`] | every number of the synthetic campus |
+//! | [`layout`] | clusters, computers, opening hours, reboots |
+//! | [`calendar`] | term and week-ends: when users come |
+//! | [`sessions`] | log-ins: drawn, or from a record |
+//! | [`tasks`] | what is submitted in a year, and what becomes of it on a dedicated computer |
+//! | [`records`] | one's own log-ins and tasks in place of the synthetic ones |
+//! | [`environment`] | all of that: what every policy meets alike |
+//! | [`year`](mod@year) | the kernel: one retry and one select policy through the year |
+//! | [`meter`] | energy |
+//! | [`dedicated`] | computers without users |
+//! | [`tally`] | what came of it |
+//!
+//! After McGough, Forshaw, Gerrard and Wheater, "Reducing the number of miscreant tasks executions
+//! in a multi-use cluster" (2013). Their traces were never published: the synthetic campus is
+//! calibrated to the figures that they print.
+//!
+//! Which tasks are bad is known here alone. A policy is handed [`Seen`](tollgate_policy::retry::Seen)
+//! and [`Pool`](tollgate_policy::select::Pool), which do not tell.
+
+pub mod calendar;
+pub mod dedicated;
+pub mod environment;
+pub mod layout;
+pub mod meter;
+pub mod records;
+pub mod sessions;
+pub mod settings;
+pub mod tally;
+pub mod tasks;
+pub mod year;
+
+pub use environment::Environment;
+pub use layout::Layout;
+pub use sessions::{Session, Sessions};
+pub use settings::{Settings, SettingsError};
+pub use tally::Tally;
+pub use tasks::{Fate, Task, Truth};
+pub use tollgate_policy::{retry, select};
+pub use year::{Policies, Year, year};

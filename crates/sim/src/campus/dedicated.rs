@@ -1,0 +1,95 @@
+//! Computers without users and reboots, for tasks that failed elsewhere.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use tollgate_model::{Energy, Instant, Power, Span};
+use tollgate_policy::retry;
+
+use super::tasks::{Fate, Task};
+
+/// First come, first served; a task runs from its beginning, without transfer, until it ends, its
+/// user takes it away, or it has had its time.
+#[derive(Clone, Debug)]
+pub(super) struct Dedicated {
+    longest: Span,
+    computers: u32,
+    queue: VecDeque<u32>,
+    /// Who runs, by when that ends.
+    running: BinaryHeap<Reverse<(Instant, u32)>>,
+    busy: Span,
+    /// How many tasks were started.
+    pub(super) started: u32,
+}
+
+impl Dedicated {
+    pub(super) fn new(settings: retry::Dedicated) -> Self {
+        Self {
+            longest: settings.longest,
+            computers: settings.computers,
+            queue: VecDeque::new(),
+            running: BinaryHeap::new(),
+            busy: Span::ZERO,
+            started: 0,
+        }
+    }
+
+    /// When the next of its tasks ends.
+    pub(super) fn next_end(&self) -> Option<Instant> {
+        self.running.peek().map(|&Reverse((end, _))| end)
+    }
+
+    /// How many computers are neither taken nor waited for.
+    pub(super) fn free(&self) -> u32 {
+        let wanted = self.running.len() + self.queue.len();
+        self.computers.saturating_sub(wanted as u32)
+    }
+
+    pub(super) fn push(&mut self, task: u32) {
+        self.queue.push_back(task);
+    }
+
+    /// A task that ends at `now`, if there is one, and how.
+    pub(super) fn pop_ended(&mut self, tasks: &[Task], now: Instant) -> Option<(u32, Fate)> {
+        if self.next_end()? > now {
+            return None;
+        }
+        let Reverse((_, number)) = self.running.pop()?;
+        let task = &tasks[number as usize];
+        let fate = if task.removed() <= now {
+            Fate::Removed
+        } else if task.runtime() <= self.longest {
+            Fate::Completed
+        } else {
+            Fate::Abandoned
+        };
+        Some((number, fate))
+    }
+
+    /// Starts who waits; says which tasks were taken away before they came to it.
+    pub(super) fn start(&mut self, tasks: &[Task], now: Instant, end: Instant) -> Vec<u32> {
+        let mut removed = Vec::new();
+        while self.running.len() < self.computers as usize
+            && let Some(number) = self.queue.pop_front()
+        {
+            let task = &tasks[number as usize];
+            if task.removed() <= now {
+                removed.push(number);
+                continue;
+            }
+            let until = (now + task.runtime().min(self.longest)).min(task.removed());
+            self.busy += until.min(end).since(now);
+            self.started += 1;
+            self.running.push(Reverse((until, number)));
+        }
+        removed
+    }
+
+    /// What was drawn from the origin to `end`, and what of it while tasks were there.
+    pub(super) fn energy(&self, power: &Power, end: Instant) -> (Energy, Energy) {
+        let all_us = end.as_micros().saturating_mul(self.computers.into());
+        let free = Span::from_micros(all_us) - self.busy;
+        let attributed = power.active.during(self.busy);
+        (attributed + power.asleep.during(free), attributed)
+    }
+}

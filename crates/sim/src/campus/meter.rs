@@ -1,0 +1,129 @@
+//! Energy: how long each computer was active, idle and asleep.
+
+use tollgate_model::{Energy, Instant, NodeId, Power, Span};
+
+use super::layout::Layout;
+use super::sessions::Sessions;
+
+/// Reads what computers draw, from when somebody comes and leaves. Users and tasks wake a computer
+/// at once; left alone it stays awake for a while.
+#[derive(Clone, Debug)]
+pub(super) struct Meter {
+    stays_awake: Span,
+    readings: Vec<Reading>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Reading {
+    active: Span,
+    idle: Span,
+    /// Since when nobody is there; none if nobody ever was.
+    left: Option<Instant>,
+    /// Since when somebody is there.
+    came: Option<Instant>,
+}
+
+impl Meter {
+    pub(super) fn new(computers: usize, stays_awake: Span) -> Self {
+        Self {
+            stays_awake,
+            readings: vec![Reading::default(); computers],
+        }
+    }
+
+    pub(super) fn comes(&mut self, node: NodeId, now: Instant) {
+        self.readings[node.index()].comes(now, self.stays_awake);
+    }
+
+    pub(super) fn leaves(&mut self, node: NodeId, now: Instant) {
+        self.readings[node.index()].leaves(now);
+    }
+
+    /// What was drawn from the origin to `end`.
+    pub(super) fn total(mut self, layout: &Layout, end: Instant) -> Energy {
+        let span = end.since(Instant::ZERO);
+        let readings = self.readings.iter_mut().zip(&layout.computers);
+        readings
+            .map(|(reading, computer)| {
+                reading.close(end, self.stays_awake);
+                reading.energy(&computer.power, span)
+            })
+            .sum()
+    }
+}
+
+impl Reading {
+    fn comes(&mut self, now: Instant, stays_awake: Span) {
+        if let Some(left) = self.left.take() {
+            self.idle += now.since(left).min(stays_awake);
+        }
+        self.came = Some(now);
+    }
+
+    fn leaves(&mut self, now: Instant) {
+        if let Some(came) = self.came.take() {
+            self.active += now.since(came);
+        }
+        self.left = Some(now);
+    }
+
+    fn close(&mut self, end: Instant, stays_awake: Span) {
+        if self.came.is_some() {
+            self.leaves(end);
+        }
+        self.comes(end, stays_awake);
+    }
+
+    fn energy(&self, power: &Power, span: Span) -> Energy {
+        let asleep = span - self.active - self.idle;
+        power.active.during(self.active)
+            + power.idle.during(self.idle)
+            + power.asleep.during(asleep)
+    }
+}
+
+/// What the computers would draw if there were users only.
+pub(super) fn without_tasks(layout: &Layout, sessions: &Sessions, stays_awake: Span) -> Energy {
+    let mut meter = Meter::new(sessions.computers(), stays_awake);
+    for (node, computer) in (0..).map(NodeId).zip(0..sessions.computers()) {
+        for session in sessions.of_computer(computer) {
+            meter.comes(node, session.from);
+            meter.leaves(node, session.to);
+        }
+    }
+    meter.total(layout, sessions.horizon())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::campus::Session;
+    use tollgate_model::Watts;
+    use tollgate_policy::select::Computer;
+
+    #[test]
+    fn every_state_draws_its_own() {
+        let hour = |h: i64| Instant::from_secs(h * 3600);
+        let layout = Layout {
+            computers: vec![Computer {
+                cluster: 0,
+                power: Power {
+                    active: Watts(100.0),
+                    idle: Watts(10.0),
+                    asleep: Watts(1.0),
+                },
+            }],
+            reboots: vec![None],
+        };
+        let session = |from, to| Session {
+            from: hour(from),
+            to: hour(to),
+        };
+        let record = vec![vec![session(10, 12), session(14, 15), session(22, 30)]];
+        let sessions = Sessions::of(record, hour(24));
+        let energy = without_tasks(&layout, &sessions, Span::from_secs(3 * 3600));
+        // Asleep 10 h, active 2 + 1 + 2 h, idle 2 h, then 3 of the 7 h after 15, asleep the rest.
+        let expected_kwh = (14.0 + 500.0 + 50.0) / 1000.0;
+        assert!((energy.as_kwh() - expected_kwh).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,351 @@
+//! Log-ins: when somebody sits at which computer.
+
+use tollgate_model::{Instant, NodeId, Span};
+use tollgate_policy::select::{Computer, HOURS_OF_WEEK, Log, hour_of_week};
+use tollgate_workload::stream::{Family, Purpose, Stream};
+
+use super::calendar::{Calendar, Opening};
+use super::layout::Rooms;
+use super::settings::{Settings, Users};
+
+/// Somebody sits at a computer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Session {
+    /// Since then.
+    pub from: Instant,
+    /// Until then; later than `from`.
+    pub to: Instant,
+}
+
+/// All sessions within a time that starts at the origin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sessions {
+    horizon: Instant,
+    /// By computer, in order; no two of one computer overlap or touch.
+    sessions: Vec<Session>,
+    /// Where those of each computer begin; one more than there are computers.
+    first: Vec<usize>,
+}
+
+/// Somebody comes to a computer or leaves it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Movement {
+    pub(super) at: Instant,
+    /// When the next user comes to this computer; never if none does. It stands here because the
+    /// kernel reads movements one after another, and would have to look far away for it.
+    pub(super) next: Instant,
+    pub(super) node: NodeId,
+    pub(super) kind: Kind,
+}
+
+/// What users do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Kind {
+    Leaves,
+    Comes,
+}
+
+/// The next user comes at least so much later.
+const BETWEEN_S: f64 = 5.0;
+
+/// Who stands by takes over after so much, and an exponential time of so much on average.
+const HAND_OVER_S: f64 = 36.0;
+const HAND_OVER_MEAN_S: f64 = 72.0;
+
+const SHORTEST_S: f64 = 60.0;
+const LONGEST_S: f64 = 12.0 * 3600.0;
+
+/// The rate is adjusted at most so often.
+const ADJUSTMENTS: usize = 6;
+
+impl Sessions {
+    /// Sessions of a record, computer by computer in any order. What reaches beyond the `horizon`
+    /// is cut; sessions of one computer that overlap or touch become one.
+    pub fn of(computers: Vec<Vec<Session>>, horizon: Instant) -> Self {
+        let mut all = Self::none(horizon);
+        for mut sessions in computers {
+            sessions.sort_unstable();
+            for mut session in sessions {
+                session.from = session.from.max(Instant::ZERO);
+                session.to = session.to.min(horizon);
+                let first = *all.first.last().unwrap_or(&0);
+                match all.sessions[first..].last_mut() {
+                    Some(last) if session.from <= last.to => last.to = last.to.max(session.to),
+                    _ if session.from < session.to => all.sessions.push(session),
+                    _ => {}
+                }
+            }
+            all.close();
+        }
+        all
+    }
+
+    fn none(horizon: Instant) -> Self {
+        Self {
+            horizon,
+            sessions: Vec::new(),
+            first: vec![0],
+        }
+    }
+
+    /// All further sessions are those of the next computer.
+    fn close(&mut self) {
+        self.first.push(self.sessions.len());
+    }
+
+    /// The synthetic campus: draws everybody's sessions, again and again with an adjusted rate,
+    /// until the mean time between them is what it should be.
+    pub(super) fn draw(settings: &Settings, computers: &[Computer], rooms: &Rooms) -> Self {
+        let users = &settings.users;
+        let wanted_s = users.mean_idle.as_secs_f64();
+        let calendars = Opening::ALL.map(|opening| Calendar::new(opening, users, settings.days));
+        let mut rate = users.base_rate;
+        let mut sessions = Self::at_rate(settings, computers, rooms, &calendars, rate);
+        for _ in 1..ADJUSTMENTS {
+            let mean_s = sessions.mean_gap().map_or(wanted_s, Span::as_secs_f64);
+            if (mean_s - wanted_s).abs() <= users.idle_within.as_secs_f64() {
+                break;
+            }
+            rate *= mean_s / wanted_s;
+            sessions = Self::at_rate(settings, computers, rooms, &calendars, rate);
+        }
+        sessions
+    }
+
+    fn at_rate(
+        settings: &Settings,
+        computers: &[Computer],
+        rooms: &Rooms,
+        calendars: &[Calendar; 3],
+        rate: f64,
+    ) -> Self {
+        let family = Family::new(settings.seed, Purpose::LogIns);
+        let mut all = Self::none(Instant::ZERO + settings.horizon());
+        for (number, computer) in (0..).zip(computers) {
+            let cluster = computer.cluster as usize;
+            let calendar = &calendars[rooms.opening[cluster] as usize];
+            let rate = rate * rooms.popularity[cluster];
+            let mut stream = family.stream(number);
+            all.draw_computer(&settings.users, calendar, rate, &mut stream);
+            all.close();
+        }
+        all
+    }
+
+    fn draw_computer(
+        &mut self,
+        users: &Users,
+        calendar: &Calendar,
+        rate: f64,
+        stream: &mut Stream,
+    ) {
+        let horizon_s = self.horizon.as_secs_f64();
+        let mut left_s = 0.0;
+        let mut next_s = calendar.after(0.0, stream.exponential() / rate);
+        while let Some(from_s) = next_s.filter(|&from_s| from_s < horizon_s) {
+            let to_s = (from_s + users.length_s(stream))
+                .min(calendar.closes_after(from_s))
+                .min(horizon_s);
+            let session = Session {
+                from: Instant::ZERO + Span::from_secs_f64(from_s),
+                to: Instant::ZERO + Span::from_secs_f64(to_s),
+            };
+            // A user who comes in the last moment before closing time does not sit down.
+            if session.from < session.to {
+                self.sessions.push(session);
+                left_s = to_s;
+            }
+            let stands_by = calendar.is_open(to_s) && stream.chance(users.hand_over);
+            let handed_over_s =
+                stands_by.then(|| to_s + HAND_OVER_S + HAND_OVER_MEAN_S * stream.exponential());
+            next_s = match handed_over_s {
+                Some(at_s) if calendar.is_open(at_s) => Some(at_s),
+                Some(_) | None => calendar.after(to_s, stream.exponential() / rate),
+            };
+            next_s = next_s.map(|at_s| at_s.max(left_s + BETWEEN_S));
+        }
+    }
+
+    /// The end of the time that they cover.
+    pub const fn horizon(&self) -> Instant {
+        self.horizon
+    }
+
+    /// Those of a computer, in order.
+    pub fn of_computer(&self, computer: usize) -> &[Session] {
+        &self.sessions[self.first[computer]..self.first[computer + 1]]
+    }
+
+    /// When a computer's first session begins; never if it has none.
+    pub(super) fn first_of(&self, computer: usize) -> Instant {
+        start(self.of_computer(computer).first())
+    }
+
+    /// How many computers there are.
+    pub const fn computers(&self) -> usize {
+        self.first.len() - 1
+    }
+
+    /// The times between consecutive sessions of one computer, computer by computer.
+    pub fn gaps(&self) -> impl Iterator<Item = Span> {
+        let computers = (0..self.computers()).map(|computer| self.of_computer(computer));
+        computers.flat_map(|own| own.windows(2).map(|pair| pair[1].from.since(pair[0].to)))
+    }
+
+    /// Their mean, if there is any.
+    pub fn mean_gap(&self) -> Option<Span> {
+        let (mut sum, mut count) = (0, 0);
+        for gap in self.gaps() {
+            sum += gap.as_micros();
+            count += 1;
+        }
+        (count > 0).then(|| Span::from_micros(sum / count))
+    }
+
+    /// Every coming and going, in order; at one instant those who leave first, then by computer.
+    pub(super) fn movements(&self) -> Vec<Movement> {
+        let mut movements = Vec::with_capacity(2 * self.sessions.len());
+        for (node, computer) in (0..).map(NodeId).zip(0..self.computers()) {
+            let own = self.of_computer(computer);
+            for (nth, session) in own.iter().enumerate() {
+                let next = start(own.get(nth + 1));
+                for (at, kind) in [(session.from, Kind::Comes), (session.to, Kind::Leaves)] {
+                    movements.push(Movement {
+                        at,
+                        next,
+                        node,
+                        kind,
+                    });
+                }
+            }
+        }
+        movements.sort_unstable_by_key(|movement| (movement.at, movement.kind, movement.node));
+        movements
+    }
+
+    /// What the sessions say about the computers, for policies that look ahead.
+    pub(super) fn log(&self, computers: &[Computer]) -> Log {
+        let span = self.horizon.since(Instant::ZERO);
+        let clusters = computers.iter().map(|one| one.cluster as usize + 1).max();
+        let mut log = Log {
+            span,
+            rate: vec![[0.0; HOURS_OF_WEEK]; clusters.unwrap_or(0)],
+            ..Log::default()
+        };
+        let mut sizes = vec![0.0; log.rate.len()];
+        for (number, computer) in computers.iter().enumerate() {
+            let own = self.of_computer(number);
+            let used = own.iter().map(|one| one.to.since(one.from));
+            let used = used.fold(Span::ZERO, |sum, span| sum + span);
+            log.idle.push(span - used);
+            log.sessions.push(own.len() as u32);
+            sizes[computer.cluster as usize] += 1.0;
+            for session in own {
+                let hour = hour_of_week(session.from).0;
+                log.rate[computer.cluster as usize][hour] += 1.0;
+            }
+        }
+        let hours = hours_of_span(span);
+        for (rates, size) in log.rate.iter_mut().zip(sizes) {
+            for (rate, hours) in rates.iter_mut().zip(&hours) {
+                *rate /= f64::max(size * hours, 1.0);
+            }
+        }
+        log
+    }
+}
+
+impl Users {
+    /// How long a session is that begins now.
+    pub(super) fn length(&self, stream: &mut Stream) -> Span {
+        Span::from_secs_f64(self.length_s(stream))
+    }
+
+    fn length_s(&self, stream: &mut Stream) -> f64 {
+        self.session_s.draw(stream).clamp(SHORTEST_S, LONGEST_S)
+    }
+}
+
+fn start(session: Option<&Session>) -> Instant {
+    session.map_or(Instant::MAX, |session| session.from)
+}
+
+/// How often each hour of the week comes in a span from the origin.
+fn hours_of_span(span: Span) -> Vec<f64> {
+    let hours = (span.as_secs_f64() / 3600.0).ceil() as usize;
+    let (weeks, rest) = (hours / HOURS_OF_WEEK, hours % HOURS_OF_WEEK);
+    let count = |hour: usize| (weeks + usize::from(hour < rest)) as f64;
+    (0..HOURS_OF_WEEK).map(count).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(from_s: i64, to_s: i64) -> Session {
+        Session {
+            from: Instant::from_secs(from_s),
+            to: Instant::from_secs(to_s),
+        }
+    }
+
+    #[test]
+    fn records_are_put_in_order_and_cut() {
+        let record = vec![
+            vec![
+                session(50, 70),
+                session(-5, 10),
+                session(8, 20),
+                session(20, 25),
+            ],
+            vec![],
+            vec![session(95, 200), session(100, 120)],
+        ];
+        let sessions = Sessions::of(record, Instant::from_secs(100));
+        assert_eq!(sessions.of_computer(0), [session(0, 25), session(50, 70)]);
+        assert_eq!(sessions.of_computer(1), []);
+        assert_eq!(sessions.of_computer(2), [session(95, 100)]);
+        assert_eq!(sessions.mean_gap(), Some(Span::from_secs(25)));
+        let movements: Vec<_> = sessions
+            .movements()
+            .into_iter()
+            .map(|one| (one.at.as_secs_f64(), one.node.0, one.kind == Kind::Comes))
+            .collect();
+        let expected = [
+            (0.0, 0, true),
+            (25.0, 0, false),
+            (50.0, 0, true),
+            (70.0, 0, false),
+            (95.0, 2, true),
+            (100.0, 2, false),
+        ];
+        assert_eq!(movements, expected);
+    }
+
+    #[test]
+    fn drawn_sessions_never_overlap_and_end_at_closing_time() {
+        let settings = Settings {
+            scale: 0.05,
+            days: 60,
+            ..Settings::default()
+        };
+        let (layout, rooms) = super::super::Layout::draw(&settings);
+        let sessions = Sessions::draw(&settings, &layout.computers, &rooms);
+        let calendars =
+            Opening::ALL.map(|opening| Calendar::new(opening, &settings.users, settings.days));
+        assert!(sessions.sessions.len() > 1000);
+        for (number, computer) in layout.computers.iter().enumerate() {
+            let own = sessions.of_computer(number);
+            let calendar = &calendars[rooms.opening[computer.cluster as usize] as usize];
+            for pair in own.windows(2) {
+                assert!(pair[1].from.since(pair[0].to) >= Span::from_secs(4));
+            }
+            for session in own {
+                assert!(session.from < session.to);
+                let from_s = session.from.as_secs_f64();
+                assert!(calendar.is_open(from_s));
+                assert!(session.to.as_secs_f64() <= calendar.closes_after(from_s));
+            }
+        }
+    }
+}

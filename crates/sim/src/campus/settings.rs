@@ -1,0 +1,305 @@
+//! Every number of the synthetic campus.
+
+use tollgate_model::{Power, Span, Watts};
+
+/// A log-normal distribution by its median and the standard deviation of the logarithm.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LogNormal {
+    /// Positive; in what is measured.
+    pub median: f64,
+    /// Not negative.
+    pub sigma: f64,
+}
+
+/// The synthetic campus. The default is that of Newcastle University in 2010, as far as McGough et
+/// al. (2013) describe it, with what they leave open calibrated to the figures they print.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// What is drawn depends on it.
+    pub seed: u64,
+    /// How much of the campus there is: computers, tasks, sizes of batches and their cap are
+    /// multiplied by it. Positive, at most 10.
+    pub scale: f64,
+    /// Length of the year in days; it begins on a Monday at midnight. At least 1.
+    pub days: u32,
+    /// Desktops; at least 1.
+    pub computers: u32,
+    /// Clusters they stand in; at least 1.
+    pub clusters: u32,
+    /// The spread of the sizes of clusters (sigma of a log-normal distribution).
+    pub cluster_size_sigma: f64,
+    /// Log-ins.
+    pub users: Users,
+    /// The tasks that end by themselves.
+    pub good: GoodTasks,
+    /// The tasks that never do.
+    pub bad: BadTasks,
+    /// What happens to allocations beside users and reboots.
+    pub losses: Losses,
+    /// How long a computer stays awake when it is left alone. Not negative.
+    pub stays_awake: Span,
+    /// Power of the computers, by (cluster + place in it) mod 4.
+    pub power: [Power; 4],
+    /// Power of a dedicated computer: active while a task is there, else asleep.
+    pub dedicated: Power,
+}
+
+/// When users come, and for how long.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Users {
+    /// Mean time between a log-out and the next log-in of a computer; the rate of log-ins is
+    /// adjusted to it. Positive.
+    pub mean_idle: Span,
+    /// How far it may be off.
+    pub idle_within: Span,
+    /// Log-ins a second at a free computer of median popularity at weight 1, before adjustment.
+    pub base_rate: f64,
+    /// How much the popularity of clusters differs (sigma, the median being 1).
+    pub popularity_sigma: f64,
+    /// The rate at week-ends, over that of a working day.
+    pub week_end: f64,
+    /// The rate out of term, over that in term.
+    pub out_of_term: f64,
+    /// How long a session is, in seconds.
+    pub session_s: LogNormal,
+    /// The probability that the next user stands by.
+    pub hand_over: f64,
+}
+
+/// The tasks that end by themselves if they get the time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GoodTasks {
+    /// How many.
+    pub count: u32,
+    /// How many come together.
+    pub batch: LogNormal,
+    /// At most so many.
+    pub batch_cap: u32,
+    /// Their run time in seconds, by batch.
+    pub runtime_s: LogNormal,
+    /// How much run times differ within a batch (sigma).
+    pub runtime_within: f64,
+    /// If given, run times are stretched so that they add up to this.
+    pub useful: Option<Span>,
+    /// Size of a task's data in megabytes, which go there and back.
+    pub size_mb: LogNormal,
+    /// Further tasks that need 16 to 88 hours.
+    pub long: u32,
+}
+
+/// The tasks that never end.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BadTasks {
+    /// How many stay until their user notices.
+    pub heavy: u32,
+    /// After how many days that is.
+    pub heavy_days: LogNormal,
+    /// How many are removed soon: after half a minute and an exponential time.
+    pub light: u32,
+    /// The mean of that time.
+    pub light_mean: Span,
+}
+
+/// Allocations that are lost for other reasons.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Losses {
+    /// The probability that an allocation is, from 0 to 1.
+    pub probability: f64,
+    /// After at most so many seconds, drawn among the whole numbers from 1 on.
+    pub most_s: u32,
+}
+
+/// A setting that makes no sense.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{name} is {value}: expected {expected}")]
+pub struct SettingsError {
+    /// Which one.
+    pub name: &'static str,
+    /// What it is.
+    pub value: String,
+    /// What it may be.
+    pub expected: &'static str,
+}
+
+const fn power(active: f64, idle: f64, asleep: f64) -> Power {
+    Power {
+        active: Watts(active),
+        idle: Watts(idle),
+        asleep: Watts(asleep),
+    }
+}
+
+/// Table I of the paper; of its ranges the middle.
+const NORMAL: Power = power(57.0, 40.0, 2.0);
+const HIGH_END: Power = power(114.0, 67.0, 3.0);
+const LEGACY: Power = power(140.0, 65.0, 4.0);
+
+impl Default for Settings {
+    /// The variant `simulation`: users and reboots evict, nothing else does.
+    fn default() -> Self {
+        Self {
+            seed: 1,
+            scale: 1.0,
+            days: 365,
+            computers: 1359,
+            clusters: 35,
+            cluster_size_sigma: 0.6,
+            users: Users {
+                mean_idle: Span::from_secs(371 * 60),
+                idle_within: Span::from_secs(90),
+                base_rate: 1.0 / 5700.0,
+                popularity_sigma: 0.8,
+                week_end: 0.4,
+                out_of_term: 0.35,
+                session_s: LogNormal {
+                    median: 1500.0,
+                    sigma: 1.1,
+                },
+                hand_over: 0.03,
+            },
+            good: GoodTasks {
+                count: 561_851,
+                batch: LogNormal {
+                    median: 50.0,
+                    sigma: 1.75,
+                },
+                batch_cap: 20_000,
+                runtime_s: LogNormal {
+                    median: 75.0,
+                    sigma: 2.16,
+                },
+                runtime_within: 1.0464,
+                useful: None,
+                size_mb: LogNormal {
+                    median: 10.0,
+                    sigma: 1.0,
+                },
+                long: 0,
+            },
+            bad: BadTasks {
+                heavy: 170,
+                heavy_days: LogNormal {
+                    median: 60.0,
+                    sigma: 0.75,
+                },
+                light: 1900,
+                light_mean: Span::from_secs(20 * 60),
+            },
+            losses: Losses {
+                probability: 0.0,
+                most_s: 30,
+            },
+            stays_awake: Span::from_secs(15 * 60),
+            power: [NORMAL, NORMAL, HIGH_END, LEGACY],
+            dedicated: HIGH_END,
+        }
+    }
+}
+
+impl Settings {
+    /// The variant `history`: allocations are also lost within seconds, and some good tasks need
+    /// longer than a computer runs that is rebooted every night. It comes near the record of 2010.
+    pub fn history() -> Self {
+        let mut settings = Self::default();
+        settings.losses.probability = 0.45;
+        settings.good.long = 230;
+        settings
+    }
+
+    /// The end of the year.
+    pub const fn horizon(&self) -> Span {
+        Span::from_secs(self.days as i64 * 86_400)
+    }
+
+    /// A count of the full campus, scaled; at least `least`.
+    pub(super) fn scaled(&self, count: u32, least: u32) -> u32 {
+        ((f64::from(count) * self.scale).round() as u32).max(least.min(count))
+    }
+
+    /// Checks every number.
+    ///
+    /// # Errors
+    /// The first that makes no sense.
+    pub fn validate(&self) -> Result<(), SettingsError> {
+        let within =
+            |name, value: f64, low: f64, high: f64, expected| match (low..=high).contains(&value) {
+                true => Ok(()),
+                false => Err(SettingsError {
+                    name,
+                    value: value.to_string(),
+                    expected,
+                }),
+            };
+        let share = |name, value| within(name, value, 0.0, 1.0, "a number from 0 to 1");
+        let spread = |name, value| within(name, value, 0.0, 5.0, "a number from 0 to 5");
+        let rate = |name, value| within(name, value, 1e-12, 1e12, "a positive number");
+        let count = |name, value: u32| {
+            let expected = "a whole number from 1 to 10,000,000";
+            within(name, value.into(), 1.0, 1e7, expected)
+        };
+        let span = |name, value: Span| {
+            let year_s = 366.0 * 86_400.0;
+            within(
+                name,
+                value.as_secs_f64(),
+                0.0,
+                year_s,
+                "from nothing to a year",
+            )
+        };
+        within(
+            "scale",
+            self.scale,
+            1e-6,
+            10.0,
+            "a positive number, at most 10",
+        )?;
+        within("days", self.days.into(), 1.0, 3660.0, "from 1 to 3660")?;
+        count("computers", self.computers)?;
+        count("clusters", self.clusters)?;
+        count("tasks", self.good.count)?;
+        count("batch_cap", self.good.batch_cap)?;
+        spread("cluster_size_sigma", self.cluster_size_sigma)?;
+        rate("mean_idle_s", self.users.mean_idle.as_secs_f64())?;
+        rate("base_rate", self.users.base_rate)?;
+        spread("popularity_sigma", self.users.popularity_sigma)?;
+        rate("week_end", self.users.week_end)?;
+        rate("out_of_term", self.users.out_of_term)?;
+        share("hand_over", self.users.hand_over)?;
+        for (median, sigma, of) in [
+            ("session_s", "session_sigma", self.users.session_s),
+            ("batch", "batch_sigma", self.good.batch),
+            ("runtime_s", "runtime_sigma", self.good.runtime_s),
+            ("size_mb", "size_sigma", self.good.size_mb),
+            ("heavy_days", "heavy_sigma", self.bad.heavy_days),
+        ] {
+            rate(median, of.median)?;
+            spread(sigma, of.sigma)?;
+        }
+        spread("runtime_within", self.good.runtime_within)?;
+        span("light_mean_s", self.bad.light_mean)?;
+        span("stays_awake_s", self.stays_awake)?;
+        share("loss_probability", self.losses.probability)?;
+        count("loss_most_s", self.losses.most_s)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_makes_no_sense_is_named() {
+        assert_eq!(Settings::default().validate(), Ok(()));
+        assert_eq!(Settings::history().validate(), Ok(()));
+        let mut settings = Settings::default();
+        settings.losses.probability = 1.5;
+        let error = settings.validate().unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "loss_probability is 1.5: expected a number from 0 to 1"
+        );
+        settings.scale = f64::NAN;
+        assert_eq!(settings.validate().unwrap_err().name, "scale");
+    }
+}

@@ -1,0 +1,80 @@
+//! What came of a year.
+
+use tollgate_model::{Energy, Span};
+use tollgate_policy::retry::{Counted, Seen};
+
+use super::tasks::{Fate, Task};
+
+/// The measures of a year under one retry and one select policy.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Tally {
+    /// Tasks that would end on a dedicated computer.
+    pub good: Group,
+    /// Tasks that would not.
+    pub bad: Group,
+    /// Mean of finish - submission - run time over the good tasks that completed; none if none did.
+    pub overhead: Option<Span>,
+    /// What was drawn in the year, less what the same year would have drawn without tasks and
+    /// dedicated computers.
+    pub marginal: Energy,
+    /// What was drawn at active power while tasks held computers.
+    pub attributed: Energy,
+    /// The part of `marginal` that dedicated computers drew.
+    pub dedicated: Energy,
+    /// Allocations of computers to tasks, dedicated ones included.
+    pub allocations: u64,
+    /// Tasks that came to dedicated computers.
+    pub dedicated_tasks: u32,
+}
+
+/// What became of tasks of one kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Group {
+    /// How many there are.
+    pub tasks: u32,
+    /// How many ended by themselves.
+    pub completed: u32,
+    /// How many a policy ended.
+    pub killed: u32,
+    /// How many their users took away.
+    pub removed: u32,
+    /// How many waited or ran at the end of the year.
+    pub unfinished: u32,
+    /// Evictions of all of them.
+    pub evictions: u64,
+    /// The most evictions of one.
+    pub most_evictions: u32,
+    /// How long attempts that were evicted held computers.
+    pub wasted: Span,
+}
+
+impl Group {
+    pub(super) fn add(&mut self, fate: Fate, seen: &Seen) {
+        let evictions = seen.evictions(Counted::All);
+        self.tasks += 1;
+        match fate {
+            Fate::Open => self.unfinished += 1,
+            Fate::Completed => self.completed += 1,
+            Fate::Abandoned => self.killed += 1,
+            Fate::Removed => self.removed += 1,
+        }
+        self.evictions += u64::from(evictions);
+        self.most_evictions = self.most_evictions.max(evictions);
+        self.wasted += seen.accrued(Counted::All);
+    }
+
+    /// Mean evictions of a task; 0 if there is none.
+    pub fn mean_evictions(&self) -> f64 {
+        self.evictions as f64 / f64::from(self.tasks.max(1))
+    }
+}
+
+/// Sums up both kinds.
+pub(super) fn groups(tasks: &[Task], fates: &[Fate], seen: &[Seen]) -> (Group, Group) {
+    let (mut good, mut bad) = (Group::default(), Group::default());
+    for ((task, &fate), seen) in tasks.iter().zip(fates).zip(seen) {
+        let group = if task.is_good() { &mut good } else { &mut bad };
+        group.add(fate, seen);
+    }
+    (good, bad)
+}

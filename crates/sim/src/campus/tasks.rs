@@ -1,0 +1,273 @@
+//! What is submitted in a year, and the truth about it.
+
+use tollgate_model::{Instant, Span};
+use tollgate_workload::stream::{Family, Purpose, Stream};
+
+use super::calendar::{HOUR_S, HOURS};
+use super::settings::{LogNormal, Settings};
+
+/// A task as the world knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Task {
+    /// When it is handed in.
+    pub submit: Instant,
+    /// How long its data take to the computer and back, for each attempt.
+    pub transfer: Span,
+    /// What it really is.
+    pub truth: Truth,
+}
+
+/// What a task really is; no policy is ever told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Truth {
+    /// It ends by itself after this time on a computer.
+    Good {
+        /// Positive.
+        runtime: Span,
+    },
+    /// It never ends.
+    Bad {
+        /// Its user takes it away then.
+        removed: Instant,
+    },
+}
+
+/// What became of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It waits or runs; at the end of the year it is unfinished.
+    Open,
+    /// It ended by itself.
+    Completed,
+    /// A policy ended it.
+    Abandoned,
+    /// Its user took it away.
+    Removed,
+}
+
+impl Task {
+    /// How long an attempt takes that nobody ends.
+    pub fn attempt(&self) -> Span {
+        match self.truth {
+            Truth::Good { runtime } => self.transfer + runtime,
+            Truth::Bad { .. } => Span::MAX,
+        }
+    }
+
+    /// How long it runs on a computer without transfer.
+    pub const fn runtime(&self) -> Span {
+        match self.truth {
+            Truth::Good { runtime } => runtime,
+            Truth::Bad { .. } => Span::MAX,
+        }
+    }
+
+    /// When its user takes it away.
+    pub const fn removed(&self) -> Instant {
+        match self.truth {
+            Truth::Good { .. } => Instant::MAX,
+            Truth::Bad { removed } => removed,
+        }
+    }
+
+    /// Whether it would end by itself.
+    pub const fn is_good(&self) -> bool {
+        match self.truth {
+            Truth::Good { .. } => true,
+            Truth::Bad { .. } => false,
+        }
+    }
+}
+
+/// The network, in bits a second: measured in the paper.
+const BITS_PER_SECOND: f64 = 94.75e6;
+const BITS_PER_MEGABYTE: f64 = 8e6;
+
+const SHORTEST_S: f64 = 5.0;
+const LONGEST_S: f64 = 16.0 * 3600.0;
+
+/// The tasks of a batch are handed in within so many whole seconds.
+const SPREAD_S: f64 = 120.0;
+
+/// Long tasks take from so many hours to so many.
+const LONG_H: (f64, f64) = (16.0, 88.0);
+
+/// Nothing that takes long is handed in in the last days of the year.
+const LAST_DAYS_WITHOUT_BAD: f64 = 10.0;
+const LAST_DAYS_WITHOUT_LONG: f64 = 20.0;
+
+const DAY_S: f64 = 86_400.0;
+
+/// The tasks of a synthetic year in order of submission; at one instant in order of drawing.
+pub(super) fn draw(settings: &Settings) -> Vec<Task> {
+    let mut tasks = good(settings);
+    tasks.extend(long(settings));
+    tasks.extend(bad(settings));
+    tasks.sort_by_key(|task| task.submit);
+    tasks
+}
+
+/// The good tasks, batch by batch.
+fn good(settings: &Settings) -> Vec<Task> {
+    let good = &settings.good;
+    let count = settings.scaled(good.count, 1) as usize;
+    let cap = (f64::from(good.batch_cap) * settings.scale).max(1.0);
+    let family = Family::new(settings.seed, Purpose::Batches);
+    let mut drafts: Vec<(f64, f64, Span)> = Vec::with_capacity(count);
+    let mut batch = 0;
+    while drafts.len() < count {
+        let mut stream = family.stream(batch);
+        batch += 1;
+        let size = good.batch.draw(&mut stream) * settings.scale;
+        let size = (size.ceil().clamp(1.0, cap) as usize).min(count - drafts.len());
+        let submit_s = batch_submission(settings, &mut stream);
+        let usual_s = good.runtime_s.draw(&mut stream);
+        for _ in 0..size {
+            let runtime_s = usual_s * libm::exp(good.runtime_within * stream.normal());
+            let later_s = (SPREAD_S * stream.uniform()).floor();
+            drafts.push((
+                submit_s + later_s,
+                runtime_s,
+                transfer(settings, &mut stream),
+            ));
+        }
+    }
+    let stretch = stretch(settings, &drafts);
+    let task = |(submit_s, runtime_s, transfer)| Task {
+        submit: at(submit_s),
+        transfer,
+        truth: Truth::Good {
+            runtime: Span::from_secs_f64(clamped(stretch * runtime_s)),
+        },
+    };
+    drafts.into_iter().map(task).collect()
+}
+
+/// A uniform day, an hour by weight, a uniform second.
+fn batch_submission(settings: &Settings, stream: &mut Stream) -> f64 {
+    let day = (f64::from(settings.days) * stream.uniform()).floor();
+    let hour = loop {
+        let hour = (HOURS.len() as f64 * stream.uniform()) as usize;
+        if stream.chance((HOURS[hour] / 1.2 + 0.05).min(1.0)) {
+            break hour;
+        }
+    };
+    day * DAY_S + hour as f64 * HOUR_S + (HOUR_S * stream.uniform()).floor()
+}
+
+/// By what run times are multiplied so that they add up to what was asked for. Some are at their
+/// limits, so it takes a few rounds.
+fn stretch(settings: &Settings, drafts: &[(f64, f64, Span)]) -> f64 {
+    const ROUNDS: usize = 20;
+    let Some(wanted) = settings.good.useful else {
+        return 1.0;
+    };
+    let mut stretch = 1.0;
+    for _ in 0..ROUNDS {
+        let sum: f64 = drafts.iter().map(|draft| clamped(stretch * draft.1)).sum();
+        stretch *= wanted.as_secs_f64() * settings.scale / sum;
+    }
+    stretch
+}
+
+fn clamped(runtime_s: f64) -> f64 {
+    runtime_s.clamp(SHORTEST_S, LONGEST_S)
+}
+
+/// Good tasks that need longer than a computer runs which is rebooted every night.
+fn long(settings: &Settings) -> impl Iterator<Item = Task> {
+    let family = Family::new(settings.seed, Purpose::LongTasks);
+    (0..settings.scaled(settings.good.long, 1)).map(move |number| {
+        let mut stream = family.stream(number.into());
+        let submit = uniformly(settings, LAST_DAYS_WITHOUT_LONG, &mut stream);
+        let runtime_h = (LONG_H.1 - LONG_H.0).mul_add(stream.uniform(), LONG_H.0);
+        Task {
+            submit,
+            transfer: transfer(settings, &mut stream),
+            truth: Truth::Good {
+                runtime: Span::from_secs_f64(runtime_h * HOUR_S),
+            },
+        }
+    })
+}
+
+/// Tasks that never end: the heavy ones, then the light ones.
+fn bad(settings: &Settings) -> impl Iterator<Item = Task> {
+    let bad = &settings.bad;
+    let heavy = settings.scaled(bad.heavy, 1);
+    let all = heavy + settings.scaled(bad.light, 1);
+    let family = Family::new(settings.seed, Purpose::BadTasks);
+    (0..all).map(move |number| {
+        let mut stream = family.stream(number.into());
+        let submit = uniformly(settings, LAST_DAYS_WITHOUT_BAD, &mut stream);
+        let stays_s = match number < heavy {
+            true => DAY_S * bad.heavy_days.draw(&mut stream),
+            false => bad
+                .light_mean
+                .as_secs_f64()
+                .mul_add(stream.exponential(), 30.0),
+        };
+        Task {
+            submit,
+            transfer: transfer(settings, &mut stream),
+            truth: Truth::Bad {
+                removed: submit + Span::from_secs_f64(stays_s),
+            },
+        }
+    })
+}
+
+/// Uniformly in the year but for its last days.
+fn uniformly(settings: &Settings, but_last_days: f64, stream: &mut Stream) -> Instant {
+    let days = f64::from(settings.days);
+    at((days - but_last_days).max(days / 2.0) * DAY_S * stream.uniform())
+}
+
+fn transfer(settings: &Settings, stream: &mut Stream) -> Span {
+    let bits = 2.0 * settings.good.size_mb.draw(stream) * BITS_PER_MEGABYTE;
+    Span::from_secs_f64(bits / BITS_PER_SECOND)
+}
+
+fn at(secs: f64) -> Instant {
+    Instant::ZERO + Span::from_secs_f64(secs)
+}
+
+impl LogNormal {
+    pub(super) fn draw(&self, stream: &mut Stream) -> f64 {
+        self.median * libm::exp(self.sigma * stream.normal())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_year_has_the_tasks_that_it_should() {
+        let settings = Settings {
+            scale: 0.1,
+            ..Settings::history()
+        };
+        let tasks = draw(&settings);
+        assert!(tasks.is_sorted_by_key(|task| task.submit));
+        let good = tasks.iter().filter(|task| task.is_good()).count();
+        assert_eq!((good, tasks.len() - good), (56_185 + 23, 17 + 190));
+        let beyond = |task: &&Task| task.runtime() > Span::from_secs(16 * 3600) && task.is_good();
+        assert_eq!(tasks.iter().filter(beyond).count(), 23);
+    }
+
+    #[test]
+    fn run_times_add_up_to_what_is_asked_for() {
+        let mut settings = Settings {
+            scale: 0.02,
+            ..Settings::default()
+        };
+        settings.good.useful = Some(Span::from_secs(466_000_000));
+        let sum: f64 = draw(&settings)
+            .iter()
+            .filter(|task| task.is_good())
+            .map(|task| task.runtime().as_secs_f64())
+            .sum();
+        assert!((sum / (466e6 * 0.02) - 1.0).abs() < 1e-3, "{sum}");
+    }
+}

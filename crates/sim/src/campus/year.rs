@@ -1,0 +1,389 @@
+//! The kernel: one retry and one select policy through the year.
+//!
+//! How an attempt ends is known when it starts - the next user, the next reboot and the rest of
+//! the task are - so that every attempt is one event. Users come and go as they did; what happens
+//! at one instant happens in this order: attempts end, users leave, users come, tasks are handed
+//! in, waiting tasks are started.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use tollgate_model::{Energy, Instant, NodeId, Span};
+use tollgate_policy::Draw;
+use tollgate_policy::retry::{Counted, Eviction, Finished, Retry, Seen, Verdict};
+use tollgate_policy::select::{self, Grounds, Pool, Select, Taker};
+use tollgate_workload::stream::{Family, Purpose, Stream};
+
+use super::dedicated::Dedicated;
+use super::environment::Environment;
+use super::meter::Meter;
+use super::sessions::Kind;
+use super::tally::{self, Tally};
+use super::tasks::{Fate, Task};
+
+/// The policies of a year.
+#[derive(Clone, Debug)]
+pub struct Policies {
+    /// Whether evicted tasks are tried again.
+    pub retry: Retry,
+    /// Which computer gets the next task.
+    pub select: &'static select::Named,
+}
+
+/// A year that is over.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Year {
+    /// What came of it.
+    pub tally: Tally,
+    /// By task: how it fared.
+    pub seen: Vec<Seen>,
+    /// By task: what became of it.
+    pub fates: Vec<Fate>,
+}
+
+impl Year {
+    /// How the tasks that finished had fared, for policies that compare.
+    pub fn finished(&self, environment: &Environment) -> Finished {
+        let tasks = environment.tasks.iter().zip(&self.seen).zip(&self.fates);
+        let completed = tasks.filter(|(_, fate)| **fate == Fate::Completed);
+        Finished::of(completed.map(|((task, seen), _)| {
+            let accrued = seen.accrued(Counted::All) + task.attempt();
+            (seen.evictions(Counted::All), accrued)
+        }))
+    }
+}
+
+/// Lives through the year.
+pub fn year(environment: &Environment, policies: &Policies) -> Year {
+    let mut kernel = Kernel::new(environment, policies);
+    while let Some(now) = kernel.next() {
+        kernel.live(now);
+    }
+    kernel.finish()
+}
+
+/// A stream that a policy may draw from.
+struct Drawn(Stream);
+
+impl Draw for Drawn {
+    fn unit(&mut self) -> f64 {
+        self.0.uniform()
+    }
+
+    /// The high half of a product with 32 random bits; of no use beyond 2^32, which no campus is.
+    fn below(&mut self, n: usize) -> usize {
+        (((self.0.bits() >> 32) * n as u64) >> 32) as usize
+    }
+}
+
+/// How an attempt ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Finished,
+    Removed,
+    /// It took longer than a policy bears.
+    TooLong,
+    Evicted(Eviction),
+}
+
+/// An attempt that holds a computer.
+#[derive(Clone, Copy, Debug)]
+struct Attempt {
+    task: u32,
+    from: Instant,
+    end: End,
+}
+
+struct Kernel<'e> {
+    environment: &'e Environment,
+    retry: &'e Retry,
+    select: Box<dyn Select>,
+    pool: Pool,
+    meter: Meter,
+    queue: VecDeque<u32>,
+    dedicated: Option<Dedicated>,
+    /// Ends of attempts, by time and computer.
+    ends: BinaryHeap<Reverse<(Instant, NodeId)>>,
+    /// By computer.
+    attempts: Vec<Option<Attempt>>,
+    /// By computer: when the next user comes.
+    next_user: Vec<Instant>,
+    next_movement: usize,
+    next_task: usize,
+    seen: Vec<Seen>,
+    fates: Vec<Fate>,
+    overhead: Overhead,
+    attributed: Energy,
+    allocations: u64,
+    draws: Drawn,
+    losses: Family,
+}
+
+#[derive(Default)]
+struct Overhead {
+    sum_us: i128,
+    tasks: u32,
+}
+
+impl<'e> Kernel<'e> {
+    fn new(environment: &'e Environment, policies: &'e Policies) -> Self {
+        let pool = environment.pool();
+        let computers = pool.computers().len();
+        let mut draws = Drawn(Family::new(environment.seed, Purpose::Choices).stream(0));
+        let grounds = Grounds {
+            pool: &pool,
+            log: &environment.log,
+        };
+        Self {
+            retry: &policies.retry,
+            select: policies.select.build(&grounds, &mut draws),
+            pool,
+            meter: Meter::new(computers, environment.stays_awake),
+            queue: VecDeque::new(),
+            dedicated: policies.retry.dedicated().map(Dedicated::new),
+            ends: BinaryHeap::new(),
+            attempts: vec![None; computers],
+            next_user: (0..computers)
+                .map(|computer| environment.sessions.first_of(computer))
+                .collect(),
+            next_movement: 0,
+            next_task: 0,
+            seen: vec![Seen::default(); environment.tasks.len()],
+            fates: vec![Fate::Open; environment.tasks.len()],
+            overhead: Overhead::default(),
+            attributed: Energy::ZERO,
+            allocations: 0,
+            draws,
+            losses: Family::new(environment.seed, Purpose::Losses),
+            environment,
+        }
+    }
+
+    /// When something happens next; none if that is not in this year.
+    fn next(&self) -> Option<Instant> {
+        let movement = self.environment.movements.get(self.next_movement);
+        let task = self.environment.tasks.get(self.next_task);
+        let dedicated = self.dedicated.as_ref().and_then(Dedicated::next_end);
+        let next = movement
+            .map_or(Instant::MAX, |movement| movement.at)
+            .min(task.map_or(Instant::MAX, |task| task.submit))
+            .min(self.ends.peek().map_or(Instant::MAX, |end| end.0.0))
+            .min(dedicated.unwrap_or(Instant::MAX));
+        (next < self.environment.horizon()).then_some(next)
+    }
+
+    /// Everything that happens at `now`.
+    fn live(&mut self, now: Instant) {
+        while let Some(&Reverse((end, node))) = self.ends.peek()
+            && end == now
+        {
+            self.ends.pop();
+            self.attempt_ends(node, now);
+        }
+        self.dedicated_end(now);
+        while let Some(movement) = self.environment.movements.get(self.next_movement)
+            && movement.at == now
+        {
+            self.next_movement += 1;
+            self.next_user[movement.node.index()] = movement.next;
+            match movement.kind {
+                Kind::Comes => self.comes(movement.node, Taker::User, now),
+                Kind::Leaves => self.leaves(movement.node, Taker::User, now),
+            }
+        }
+        while let Some(task) = self.environment.tasks.get(self.next_task)
+            && task.submit == now
+        {
+            self.queue.push_back(self.next_task as u32);
+            self.next_task += 1;
+        }
+        self.start_waiting(now);
+        self.start_dedicated(now);
+    }
+
+    fn comes(&mut self, node: NodeId, taker: Taker, now: Instant) {
+        self.meter.comes(node, now);
+        self.pool.take(node, now);
+        self.select.taken(node, taker, now);
+    }
+
+    fn leaves(&mut self, node: NodeId, taker: Taker, now: Instant) {
+        self.meter.leaves(node, now);
+        self.pool.give_back(node, now);
+        self.select.freed(node, taker, now);
+    }
+
+    fn attempt_ends(&mut self, node: NodeId, now: Instant) {
+        let Some(attempt) = self.attempts[node.index()].take() else {
+            return;
+        };
+        self.leaves(node, Taker::Task, now);
+        let held = now.since(attempt.from);
+        self.charge(node, held);
+        let free = self.dedicated.as_ref().map_or(0, Dedicated::free);
+        match attempt.end {
+            End::Finished => self.completed(attempt.task, now),
+            End::Removed => self.fates[attempt.task as usize] = Fate::Removed,
+            End::TooLong => self.carry_out(attempt.task, self.retry.end(free)),
+            End::Evicted(by) => {
+                let seen = &mut self.seen[attempt.task as usize];
+                seen.evicted(by, held);
+                let verdict = self.retry.verdict(seen, free, &mut self.draws);
+                self.carry_out(attempt.task, verdict);
+            }
+        }
+    }
+
+    fn charge(&mut self, node: NodeId, held: Span) {
+        let power = &self.environment.layout.computers[node.index()].power;
+        self.attributed += power.active.during(held);
+    }
+
+    fn carry_out(&mut self, task: u32, verdict: Verdict) {
+        match (verdict, &mut self.dedicated) {
+            (Verdict::Again, _) => self.queue.push_back(task),
+            (Verdict::Dedicate, Some(dedicated)) => dedicated.push(task),
+            (Verdict::Dedicate, None) | (Verdict::Abandon, _) => {
+                self.fates[task as usize] = Fate::Abandoned;
+            }
+        }
+    }
+
+    fn completed(&mut self, number: u32, now: Instant) {
+        let task = &self.environment.tasks[number as usize];
+        self.fates[number as usize] = Fate::Completed;
+        let overhead = now.since(task.submit) - task.runtime();
+        self.overhead.sum_us += i128::from(overhead.as_micros());
+        self.overhead.tasks += 1;
+    }
+
+    fn dedicated_end(&mut self, now: Instant) {
+        while let Some(dedicated) = &mut self.dedicated
+            && let Some((task, fate)) = dedicated.pop_ended(&self.environment.tasks, now)
+        {
+            match fate {
+                Fate::Completed => self.completed(task, now),
+                Fate::Open | Fate::Abandoned | Fate::Removed => self.fates[task as usize] = fate,
+            }
+        }
+    }
+
+    fn start_dedicated(&mut self, now: Instant) {
+        let Some(dedicated) = &mut self.dedicated else {
+            return;
+        };
+        for task in dedicated.start(&self.environment.tasks, now, self.environment.horizon()) {
+            self.fates[task as usize] = Fate::Removed;
+        }
+    }
+
+    fn start_waiting(&mut self, now: Instant) {
+        while let Some(&number) = self.queue.front() {
+            if self.environment.tasks[number as usize].removed() <= now {
+                self.fates[number as usize] = Fate::Removed;
+                self.queue.pop_front();
+                continue;
+            }
+            let Some(node) = self.select.choose(&self.pool, now, &mut self.draws) else {
+                return;
+            };
+            self.queue.pop_front();
+            self.start(number, node, now);
+        }
+    }
+
+    fn start(&mut self, number: u32, node: NodeId, now: Instant) {
+        let (ends, end) = self.fate_of_attempt(number, node, now);
+        self.allocations += 1;
+        self.attempts[node.index()] = Some(Attempt {
+            task: number,
+            from: now,
+            end,
+        });
+        self.ends.push(Reverse((ends, node)));
+        self.comes(node, Taker::Task, now);
+    }
+
+    /// When and how an attempt ends that starts now. Of several ends at one instant the first
+    /// counts: who has finished was not evicted.
+    fn fate_of_attempt(&self, number: u32, node: NodeId, now: Instant) -> (Instant, End) {
+        let task: &Task = &self.environment.tasks[number as usize];
+        let mut first = (now + task.attempt(), End::Finished);
+        let mut consider = |at: Instant, end: End| {
+            if at < first.0 {
+                first = (at, end);
+            }
+        };
+        consider(task.removed(), End::Removed);
+        let next_user = self.next_user[node.index()];
+        consider(next_user, End::Evicted(Eviction::User));
+        let reboot = self.environment.layout.reboot_after(node.index(), now);
+        consider(reboot, End::Evicted(Eviction::Reboot));
+        if let Some(lost) = self.lost_after(number) {
+            consider(now + lost, End::Evicted(Eviction::Lost));
+        }
+        if let Some(longest) = self.retry.longest_attempt() {
+            consider(now + longest, End::TooLong);
+        }
+        first
+    }
+
+    /// After how long an attempt is lost, if it is. The same attempt of the same task fares alike
+    /// under every policy.
+    fn lost_after(&self, number: u32) -> Option<Span> {
+        let losses = &self.environment.losses;
+        if losses.probability == 0.0 {
+            return None;
+        }
+        let attempt = self.seen[number as usize].evictions(Counted::All);
+        let index = u64::from(number) << 32 | u64::from(attempt);
+        let mut stream = self.losses.stream(index);
+        let lost = stream.chance(losses.probability);
+        let secs = 1 + (f64::from(losses.most_s) * stream.uniform()) as i64;
+        lost.then(|| Span::from_secs(secs))
+    }
+
+    /// Sums up. What still runs at the end of the year is charged until then.
+    fn finish(mut self) -> Year {
+        let end = self.environment.horizon();
+        for node in 0..self.attempts.len() {
+            if let Some(attempt) = self.attempts[node] {
+                self.charge(NodeId(node as u32), end.since(attempt.from));
+            }
+        }
+        self.note_removed(end);
+        let tasks = &self.environment.tasks;
+        let (good, bad) = tally::groups(tasks, &self.fates, &self.seen);
+        let dedicated = self.dedicated.as_ref();
+        let (extra, attributed) = dedicated.map_or((Energy::ZERO, Energy::ZERO), |dedicated| {
+            dedicated.energy(&self.environment.dedicated, end)
+        });
+        let dedicated_tasks = dedicated.map_or(0, |dedicated| dedicated.started);
+        let drawn = self.meter.total(&self.environment.layout, end);
+        let overhead = &self.overhead;
+        let mean_us = (overhead.tasks > 0).then(|| overhead.sum_us / i128::from(overhead.tasks));
+        Year {
+            tally: Tally {
+                good,
+                bad,
+                overhead: mean_us.map(|us| Span::from_micros(us as i64)),
+                marginal: drawn - self.environment.without_tasks + extra,
+                attributed: self.attributed + attributed,
+                dedicated: extra,
+                allocations: self.allocations + u64::from(dedicated_tasks),
+                dedicated_tasks,
+            },
+            seen: self.seen,
+            fates: self.fates,
+        }
+    }
+
+    /// Tasks that were taken away while they waited, and that nobody came to since.
+    fn note_removed(&mut self, end: Instant) {
+        for (task, fate) in self.environment.tasks.iter().zip(&mut self.fates) {
+            if *fate == Fate::Open && task.removed() <= end {
+                *fate = Fate::Removed;
+            }
+        }
+    }
+}

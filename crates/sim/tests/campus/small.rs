@@ -1,0 +1,46 @@
+//! A campus that is small enough to be lived through in a moment.
+
+use std::sync::OnceLock;
+
+use tollgate_sim::campus::{Environment, Policies, Settings, Year, year};
+
+/// A twentieth of the campus, of the variant `history` if `losses`; seeds from 1 to 5. Each is made
+/// once.
+pub(crate) fn campus(seed: u64, losses: bool) -> &'static Environment {
+    static MADE: [OnceLock<Environment>; 12] = [const { OnceLock::new() }; 12];
+    MADE[2 * seed as usize + usize::from(losses)].get_or_init(|| make(seed, losses))
+}
+
+/// The same, made anew.
+pub(crate) fn make(seed: u64, losses: bool) -> Environment {
+    let settings = if losses {
+        Settings::history()
+    } else {
+        Settings::default()
+    };
+    let settings = Settings {
+        seed,
+        scale: 0.05,
+        days: 120,
+        ..settings
+    };
+    Environment::draw(&settings).expect("the settings make sense")
+}
+
+pub(crate) fn policies(words: &str) -> Policies {
+    let (retry, select) = words.split_once('/').expect("RETRY/SELECT");
+    Policies {
+        retry: retry.parse().expect("a retry policy"),
+        select: select.parse().expect("a select policy"),
+    }
+}
+
+/// A year under the policies of these words; those that compare are told of `x0/c1`.
+pub(crate) fn live(campus: &Environment, words: &str) -> Year {
+    let mut policies = policies(words);
+    if policies.retry.compares() {
+        let baseline = live(campus, "x0/c1");
+        policies.retry = policies.retry.learn(&baseline.finished(campus));
+    }
+    year(campus, &policies)
+}

@@ -1,0 +1,166 @@
+//! Desktops that belong to somebody: each row is a year of tasks under one retry and one select
+//! policy.
+
+mod figures;
+mod frontier;
+mod history;
+mod knobs;
+
+use std::collections::BTreeMap;
+
+use tollgate_sim::campus::retry::Finished;
+use tollgate_sim::campus::{self, Policies, Tally, year};
+
+use self::figures::Compared;
+use super::{Environment, Knob, Model, Quantity, Values};
+use crate::chart::Chart;
+use crate::results::Results;
+
+/// The world of McGough, Forshaw, Gerrard and Wheater (2013).
+pub(super) struct Campus;
+
+impl Model for Campus {
+    fn settings(&self) -> &'static [Knob] {
+        knobs::KNOBS
+    }
+
+    fn quantities(&self) -> &'static [Quantity] {
+        figures::QUANTITIES
+    }
+
+    fn check_policy(&self, words: &str) -> Result<(), String> {
+        policies(&resolved(words, &Values::of(self))?).map(|_| ())
+    }
+
+    fn check_settings(&self, values: &Values) -> Result<(), String> {
+        let settings = knobs::settings(values);
+        settings.validate().map_err(|error| error.to_string())
+    }
+
+    fn environment(&self, values: &Values, seed: u64, scale: f64) -> Box<dyn Environment> {
+        Box::new(Shared::new(values, seed, scale))
+    }
+
+    fn charts(&self, results: &Results) -> Vec<Chart> {
+        let mut charts = frontier::charts(results);
+        charts.extend(history::charts(results));
+        charts
+    }
+}
+
+/// The policy without which others are compared.
+const BASELINE: &str = "x0/c1";
+
+/// A campus, and what came of every policy so far.
+struct Shared {
+    campus: campus::Environment,
+    tallies: BTreeMap<String, Tally>,
+    finished: Option<Finished>,
+}
+
+impl Shared {
+    fn new(values: &Values, seed: u64, scale: f64) -> Self {
+        let mut settings = knobs::settings(values);
+        settings.seed = seed;
+        settings.scale = scale;
+        Self {
+            campus: campus::Environment::draw(&settings).expect("the experiment was checked"),
+            tallies: BTreeMap::new(),
+            finished: None,
+        }
+    }
+
+    fn tally(&mut self, words: &str) -> Tally {
+        if let Some(&tally) = self.tallies.get(words) {
+            return tally;
+        }
+        let mut policies = policies(words).expect("the experiment was checked");
+        if policies.retry.compares() {
+            policies.retry = policies.retry.learn(self.finished());
+        }
+        let tally = year(&self.campus, &policies).tally;
+        self.tallies.insert(words.to_owned(), tally);
+        tally
+    }
+
+    /// How tasks fared that finished when nobody ended any.
+    fn finished(&mut self) -> &Finished {
+        let campus = &self.campus;
+        self.finished.get_or_insert_with(|| {
+            let baseline = policies(BASELINE).expect("it is one");
+            year(campus, &baseline).finished(campus)
+        })
+    }
+}
+
+impl Environment for Shared {
+    fn run(&mut self, values: &Values, policy: &str) -> Vec<Option<f64>> {
+        let words = resolved(policy, values).expect("the experiment was checked");
+        let tally = self.tally(&words);
+        let with = Compared::to(&words).map(|words| self.tally(&words));
+        figures::figures(&tally, &with, values.get("price"))
+    }
+}
+
+/// `RETRY/SELECT` made into policies.
+fn policies(words: &str) -> Result<Policies, String> {
+    let Some((retry, select)) = words.rsplit_once('/') else {
+        return Err(format!(
+            "expected RETRY/SELECT, as in n2:3/c2, got `{words}`"
+        ));
+    };
+    Ok(Policies {
+        retry: retry.parse().map_err(|error| format!("{error}"))?,
+        select: select.parse().map_err(|error| format!("{error}"))?,
+    })
+}
+
+/// The words with settings in place of their keys in braces: `n1:{n}/c2`.
+fn resolved(words: &str, values: &Values) -> Result<String, String> {
+    let mut resolved = String::new();
+    let mut rest = words;
+    while let Some((before, behind)) = rest.split_once('{') {
+        let (key, after) = behind
+            .split_once('}')
+            .ok_or_else(|| format!("`{words}`: expected `}}` behind `{{`"))?;
+        if !knobs::KNOBS.iter().any(|knob| knob.key == key) {
+            return Err(format!("`{words}`: there is no setting `{key}`"));
+        }
+        resolved.push_str(before);
+        resolved.push_str(&values.get(key).to_string());
+        rest = after;
+    }
+    resolved.push_str(rest);
+    Ok(resolved)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn policies_are_checked_with_their_settings() {
+        let check = |words| Campus.check_policy(words);
+        assert_eq!(check("n1:{n}/c2"), Ok(()));
+        assert_eq!(
+            check("e2:{k}e-3+d1:{dedicated},{longest}h/c5-online"),
+            Ok(())
+        );
+        insta::assert_snapshot!(check("n1:{m}/c2").unwrap_err(), @"`n1:{m}/c2`: there is no setting `m`");
+        insta::assert_snapshot!(check("n1:{n/c2").unwrap_err(), @"`n1:{n/c2`: expected `}` behind `{`");
+        insta::assert_snapshot!(check("n1:3").unwrap_err(), @"expected RETRY/SELECT, as in n2:3/c2, got `n1:3`");
+        insta::assert_snapshot!(check("n1/c2").unwrap_err(), @"retry policy `n1`: expected a number, as in n2:3, or a d1 with a limit beside it, got `n1`");
+    }
+
+    #[test]
+    fn a_year_is_lived_through_once() {
+        let mut values = Values::of(&Campus);
+        values.set("days", 20.0);
+        let mut shared = Shared::new(&values, 1, 0.01);
+        let first = shared.run(&values, "p1:90/c2");
+        assert_eq!(first.len(), figures::QUANTITIES.len());
+        let lived = shared.tallies.len();
+        assert_eq!(shared.run(&values, "p1:90/c2"), first);
+        assert_eq!(shared.tallies.len(), lived);
+    }
+}

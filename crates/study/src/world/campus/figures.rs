@@ -1,0 +1,173 @@
+//! From a year to its figures.
+
+use tollgate_model::{Energy, Span};
+use tollgate_sim::campus::Tally;
+
+use crate::world::Quantity;
+
+/// What is measured of a year.
+pub(super) const QUANTITIES: &[Quantity] = &[
+    quantity("energy_mwh", "energy for tasks", Some("MWh")),
+    quantity("overhead_min", "mean overhead of good tasks", Some("min")),
+    quantity("good_killed", "good tasks killed", None),
+    quantity("good_unfinished", "good tasks unfinished", None),
+    quantity("good_lost", "good tasks killed or unfinished", None),
+    quantity(
+        "attributed_mwh",
+        "energy at active power while tasks held computers",
+        Some("MWh"),
+    ),
+    quantity(
+        "dedicated_mwh",
+        "energy of dedicated computers",
+        Some("MWh"),
+    ),
+    quantity("good_evictions", "mean evictions of a good task", None),
+    quantity("bad_evictions", "mean evictions of a bad task", None),
+    quantity(
+        "good_wasted_h",
+        "time held by good tasks in vain",
+        Some("h"),
+    ),
+    quantity("bad_wasted_h", "time held by bad tasks in vain", Some("h")),
+    quantity("allocations", "allocations of computers", None),
+    quantity(
+        "energy_of_x0_pct",
+        "energy over that of x0 with the same select policy",
+        Some("%"),
+    ),
+    quantity(
+        "energy_of_c1_pct",
+        "energy over that of the same retry policy with c1",
+        Some("%"),
+    ),
+    quantity(
+        "killed_of_n1_pct",
+        "good tasks killed over those killed by the same limit on all evictions",
+        Some("%"),
+    ),
+    quantity(
+        "energy_of_d1_pct",
+        "energy over that of d1:100,90h,3+n2 with c5",
+        Some("%"),
+    ),
+    quantity(
+        "overhead_of_d1_pct",
+        "overhead over that of d1:100,90h,3+n2 with c5",
+        Some("%"),
+    ),
+    quantity("cost", "energy for tasks at the price of a kWh", None),
+];
+
+const fn quantity(
+    name: &'static str,
+    meaning: &'static str,
+    unit: Option<&'static str>,
+) -> Quantity {
+    Quantity {
+        name,
+        meaning,
+        unit,
+    }
+}
+
+/// What a year is compared with in the same environment, where that means something.
+pub(super) struct Compared<T> {
+    same_select: Option<T>,
+    same_retry: Option<T>,
+    all_evictions: Option<T>,
+    dedicated: Option<T>,
+}
+
+/// The combination of the paper's conclusion, with the best of the machine choices beyond it.
+const DEDICATED: &str = "d1:100,90h,3+n2/c5";
+
+impl Compared<String> {
+    /// The policies with which those of `words` are compared.
+    pub(super) fn to(words: &str) -> Self {
+        let (retry, select) = words.rsplit_once('/').unwrap_or((words, ""));
+        let is_limit = retry.starts_with(['n']) && !retry.contains('+');
+        let has_dedicated = retry.starts_with(['d']);
+        Self {
+            same_select: Some(format!("x0/{select}")),
+            same_retry: Some(format!("{retry}/c1")),
+            all_evictions: is_limit.then(|| format!("n1{}/{select}", &retry[2..])),
+            dedicated: has_dedicated.then(|| DEDICATED.to_owned()),
+        }
+    }
+}
+
+impl<T> Compared<T> {
+    pub(super) fn map<U>(self, mut made: impl FnMut(T) -> U) -> Compared<U> {
+        Compared {
+            same_select: self.same_select.map(&mut made),
+            same_retry: self.same_retry.map(&mut made),
+            all_evictions: self.all_evictions.map(&mut made),
+            dedicated: self.dedicated.map(&mut made),
+        }
+    }
+}
+
+/// The quantities of a year, in order; `price` is that of a kilowatt hour, 0 if there is none.
+pub(super) fn figures(tally: &Tally, with: &Compared<Tally>, price: f64) -> Vec<Option<f64>> {
+    let (good, bad) = (&tally.good, &tally.bad);
+    let hours = |span: Span| Some(span.as_secs_f64() / 3600.0);
+    let count = |count: u32| Some(f64::from(count));
+    let energy = |tally: &Tally| tally.marginal.as_mwh();
+    let overhead = |tally: &Tally| tally.overhead.map_or(0.0, Span::as_secs_f64);
+    let killed = |tally: &Tally| f64::from(tally.good.killed);
+    let share = |of: &Option<Tally>, figure: &dyn Fn(&Tally) -> f64| {
+        let share = 100.0 * figure(tally) / figure(of.as_ref()?);
+        share.is_finite().then_some(share)
+    };
+    let mwh = |energy: Energy| Some(energy.as_mwh());
+    vec![
+        mwh(tally.marginal),
+        tally.overhead.map(|overhead| overhead.as_secs_f64() / 60.0),
+        count(good.killed),
+        count(good.unfinished),
+        count(good.killed + good.unfinished),
+        mwh(tally.attributed),
+        mwh(tally.dedicated),
+        Some(good.mean_evictions()),
+        Some(bad.mean_evictions()),
+        hours(good.wasted),
+        hours(bad.wasted),
+        Some(tally.allocations as f64),
+        share(&with.same_select, &energy),
+        share(&with.same_retry, &energy),
+        share(&with.all_evictions, &killed),
+        share(&with.dedicated, &energy),
+        share(&with.dedicated, &overhead),
+        (price > 0.0).then(|| tally.marginal.as_kwh() * price),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn policies_are_compared_with_their_like() {
+        let to = Compared::to("n2:3/c5");
+        assert_eq!(to.same_select.as_deref(), Some("x0/c5"));
+        assert_eq!(to.same_retry.as_deref(), Some("n2:3/c1"));
+        assert_eq!(to.all_evictions.as_deref(), Some("n1:3/c5"));
+        assert_eq!(to.dedicated, None);
+        let to = Compared::to("d2:30,90h+a1:2h/c6");
+        assert_eq!(
+            (to.all_evictions, to.dedicated.as_deref()),
+            (None, Some(DEDICATED))
+        );
+    }
+
+    #[test]
+    fn there_is_a_figure_a_quantity_and_no_share_of_nothing() {
+        let tally = Tally::default();
+        let with = Compared::to("n1:1/c1").map(|_| Tally::default());
+        let figures = figures(&tally, &with, 0.0);
+        assert_eq!(figures.len(), QUANTITIES.len());
+        assert_eq!(figures[12], None);
+        assert_eq!(figures.last(), Some(&None));
+    }
+}

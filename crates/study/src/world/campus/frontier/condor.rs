@@ -1,0 +1,92 @@
+//! A retry policy as the lines of an HTCondor configuration.
+//!
+//! A job that waits (`JobStatus == 1`) and was started so often (`NumShadowStarts`) was evicted as
+//! often; `RemoteWallClockTime` is how long it has held computers until then.
+
+use tollgate_model::Span;
+use tollgate_sim::campus::retry::{Counted, Dedicated, Full, Retry, Rule};
+
+/// The lines, or why there are none.
+pub(super) fn setting(retry: &Retry) -> String {
+    let waiting: Option<Vec<String>> = retry.rules().iter().map(enough).collect();
+    let Some(mut tests) = waiting else {
+        return "none: no expression draws once an eviction, or compares with other jobs"
+            .to_owned();
+    };
+    let too_long = retry
+        .longest_attempt()
+        .map(|longest| format!("(JobStatus == 2 && {})", running_for(longest)));
+    let note = match retry.rules().iter().any(leaves_causes_out) {
+        true => " # counts every eviction: the cause is in no attribute of the job",
+        false => "",
+    };
+    match retry.dedicated() {
+        Some(dedicated) => {
+            tests.extend(too_long);
+            format!("{}{note}", on_dedicated(dedicated, &tests.join(" || ")))
+        }
+        None if tests.is_empty() && too_long.is_none() => "nothing to set".to_owned(),
+        None => {
+            let waiting = tests.join(" || ");
+            let waiting = (!tests.is_empty()).then(|| format!("(JobStatus == 1 && ({waiting}))"));
+            let tests: Vec<String> = waiting.into_iter().chain(too_long).collect();
+            format!("SYSTEM_PERIODIC_REMOVE = {}{note}", tests.join(" || "))
+        }
+    }
+}
+
+/// When a rule has had enough of a job that waits.
+fn enough(rule: &Rule) -> Option<String> {
+    match *rule {
+        Rule::Evictions { most, .. } => Some(format!("NumShadowStarts > {most}")),
+        Rule::Accrued { most, .. } => Some(format!("RemoteWallClockTime > {}", secs(most))),
+        Rule::Chance { .. } | Rule::Exponential { .. } | Rule::Percentile { .. } => None,
+    }
+}
+
+fn leaves_causes_out(rule: &Rule) -> bool {
+    match rule {
+        Rule::Evictions { counted, .. } | Rule::Accrued { counted, .. } => *counted != Counted::All,
+        Rule::Chance { .. } | Rule::Exponential { .. } | Rule::Percentile { .. } => false,
+    }
+}
+
+/// Dedicated machines take what others have had enough of - and alone, if jobs wait for them.
+fn on_dedicated(dedicated: Dedicated, enough: &str) -> String {
+    // No desktop runs a job for as long, so the limit needs no word about where it runs.
+    let kill = format!(
+        "on dedicated machines: START = {enough}; \
+         everywhere: SYSTEM_PERIODIC_REMOVE = JobStatus == 2 && {}",
+        running_for(dedicated.longest)
+    );
+    match dedicated.full {
+        Full::Waits => format!("{kill}; on desktops: START = $(START) && !({enough})"),
+        Full::GoesBack => kill,
+    }
+}
+
+fn running_for(longest: Span) -> String {
+    format!("time() - JobCurrentStartDate > {}", secs(longest))
+}
+
+/// Whole seconds.
+fn secs(span: Span) -> i64 {
+    span.as_micros() / 1_000_000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_policy_has_its_lines_or_a_reason_why_not() {
+        let line = |words: &str| setting(&words.parse::<Retry>().unwrap());
+        insta::assert_snapshot!(line("x0"), @"nothing to set");
+        insta::assert_snapshot!(line("n1:6"), @"SYSTEM_PERIODIC_REMOVE = (JobStatus == 1 && (NumShadowStarts > 6))");
+        insta::assert_snapshot!(line("n2:3+i1:24h"), @"SYSTEM_PERIODIC_REMOVE = (JobStatus == 1 && (NumShadowStarts > 3)) || (JobStatus == 2 && time() - JobCurrentStartDate > 86400) # counts every eviction: the cause is in no attribute of the job");
+        insta::assert_snapshot!(line("a1:40h"), @"SYSTEM_PERIODIC_REMOVE = (JobStatus == 1 && (RemoteWallClockTime > 144000))");
+        insta::assert_snapshot!(line("r1:0.5"), @"none: no expression draws once an eviction, or compares with other jobs");
+        insta::assert_snapshot!(line("d1:100,90h,3"), @"on dedicated machines: START = NumShadowStarts > 3; everywhere: SYSTEM_PERIODIC_REMOVE = JobStatus == 2 && time() - JobCurrentStartDate > 324000; on desktops: START = $(START) && !(NumShadowStarts > 3)");
+        insta::assert_snapshot!(line("d2:30,90h+a1:2h"), @"on dedicated machines: START = RemoteWallClockTime > 7200; everywhere: SYSTEM_PERIODIC_REMOVE = JobStatus == 2 && time() - JobCurrentStartDate > 324000");
+    }
+}

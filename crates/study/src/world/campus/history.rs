@@ -1,0 +1,234 @@
+//! What the paper shows of its record of 2010, of the campus as it stands here: Table II and
+//! Figures 2 to 4.
+
+use tollgate_model::Span;
+use tollgate_sim::campus::retry::Counted;
+use tollgate_sim::campus::{Environment, Fate, year};
+
+use super::{BASELINE, knobs, policies};
+use crate::chart::{Chart, ChartSeries, Drawn, Sheet};
+use crate::estimate::Estimate;
+use crate::experiment::Experiment;
+use crate::measure::RunMeasure;
+use crate::results::{At, Results};
+
+/// The set whose first seed is shown: the one with losses, or else the first.
+fn shown(experiment: &Experiment) -> Option<(usize, At)> {
+    let at = |set| At {
+        set,
+        market: 0,
+        scenario: 0,
+        value: 0,
+        policy: 0,
+    };
+    let loses = |set: &usize| super::frontier::values(experiment, at(*set)).get("loss") > 0.0;
+    let sets = 0..experiment.sets.len();
+    let set = sets.clone().find(loses).or_else(|| sets.clone().next())?;
+    Some((set, at(set)))
+}
+
+/// Table II of every set, then Figures 2 to 4.
+pub(super) fn charts(results: &Results) -> Vec<Chart> {
+    let experiment = results.experiment();
+    let mut charts: Vec<Chart> = (0..experiment.sets.len())
+        .filter_map(|set| baseline(results, set))
+        .collect();
+    if let Some((set, at)) = shown(experiment) {
+        charts.extend(figures(experiment, &experiment.sets[set].name, at));
+    }
+    charts
+}
+
+/// Table II: what every select policy comes to if tasks are tried again for ever.
+fn baseline(results: &Results, set: usize) -> Option<Chart> {
+    let experiment = results.experiment();
+    let first = |row: &&crate::results::Row| row.planned.at().set == set && row.planned.seed == 1;
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for row in results.rows().iter().filter(first) {
+        let at = row.planned.at();
+        let words = &experiment.markets[at.market].policies[at.policy];
+        if words.starts_with("x0/") && !rows.iter().any(|known| known[0] == *words) {
+            let mut cells = vec![words.clone()];
+            for (name, decimals) in TABLE {
+                cells.push(estimate(results, at, name, decimals)?);
+            }
+            rows.push(cells);
+        }
+    }
+    let name = &experiment.sets[set].name;
+    let head = [
+        "policy",
+        "overhead (min)",
+        "energy (MWh)",
+        "good tasks killed",
+        "unfinished",
+    ];
+    (!rows.is_empty()).then(|| Chart {
+        id: format!("table-2-{name}"),
+        heading: "Without a limit (Table II)".to_owned(),
+        title: String::new(),
+        x: String::new(),
+        y: String::new(),
+        from_zero: true,
+        series: Vec::new(),
+        sheet: Some(Sheet {
+            caption: format!("{name}: means over seeds, in brackets where they lie at 95 %"),
+            head: head.map(str::to_owned).to_vec(),
+            rows,
+        }),
+    })
+}
+
+/// The columns of Table II, with the decimals that are shown.
+const TABLE: [(&str, usize); 4] = [
+    ("overhead_min", 2),
+    ("energy_mwh", 2),
+    ("good_killed", 0),
+    ("good_unfinished", 1),
+];
+
+fn estimate(results: &Results, at: At, name: &str, decimals: usize) -> Option<String> {
+    let mut quantities = super::figures::QUANTITIES.iter();
+    let quantity = quantities.find(|quantity| quantity.name == name)?;
+    let values = results.values(at, RunMeasure::Quantity(quantity));
+    let values: Vec<f64> = values.into_iter().flatten().collect();
+    let estimate = Estimate::of(&values, &format!("{name} {at:?}"))?;
+    let mean = estimate.mean;
+    Some(match estimate.interval {
+        Some(interval) => format!(
+            "{mean:.decimals$} ({:.decimals$} to {:.decimals$})",
+            interval.low, interval.high
+        ),
+        None => format!("{mean:.decimals$}"),
+    })
+}
+
+/// What is counted of one kind of task.
+struct Evicted {
+    name: &'static str,
+    /// By task: evictions, and the time held in vain.
+    tasks: Vec<(u32, Span)>,
+}
+
+fn figures(experiment: &Experiment, set: &str, at: At) -> Vec<Chart> {
+    let mut settings = knobs::settings(&super::frontier::values(experiment, at));
+    settings.scale = experiment.world.scale.unwrap_or(1.0);
+    settings.seed = 1;
+    let campus = Environment::draw(&settings).expect("the experiment was checked");
+    let year = year(&campus, &policies(BASELINE).expect("it is one"));
+    let evicted = |name, good: bool| Evicted {
+        name,
+        tasks: campus
+            .tasks()
+            .iter()
+            .zip(year.seen.iter().zip(&year.fates))
+            .filter(|(task, (_, fate))| {
+                task.is_good() == good && (good || **fate != Fate::Completed)
+            })
+            .map(|(_, (seen, _))| (seen.evictions(Counted::All), seen.accrued(Counted::All)))
+            .collect(),
+    };
+    let kinds = [evicted("good tasks", true), evicted("bad tasks", false)];
+    let chart = |id: &str, title: &str, x: &str, y: &str, series| Chart {
+        id: id.to_owned(),
+        heading: format!("Evictions and idle times under {BASELINE} ({set}, first seed)"),
+        title: title.to_owned(),
+        x: x.to_owned(),
+        y: y.to_owned(),
+        from_zero: true,
+        series,
+        sheet: None,
+    };
+    let each = |points: fn(&[(u32, Span)]) -> Vec<[f64; 2]>, drawn| {
+        kinds
+            .iter()
+            .map(|kind| ChartSeries {
+                name: kind.name.to_owned(),
+                drawn,
+                points: points(&kind.tasks),
+                labels: Vec::new(),
+            })
+            .collect()
+    };
+    let idle = vec![ChartSeries {
+        name: "idle intervals".to_owned(),
+        drawn: Drawn::Curve,
+        points: idle_times(&campus),
+        labels: Vec::new(),
+    }];
+    vec![
+        chart(
+            "figure-2",
+            "Figure 2. Time held in vain",
+            "evictions, n as log10(n)",
+            "hours of tasks with at least n evictions, h as log10(1 + h)",
+            each(wasted, Drawn::Steps),
+        ),
+        chart(
+            "figure-3",
+            "Figure 3. Tasks by evictions",
+            "evictions",
+            "tasks, n as log10(1 + n)",
+            each(histogram, Drawn::Steps),
+        ),
+        chart(
+            "figure-4",
+            "Figure 4. Idle times between users",
+            "minutes, m as log10(m)",
+            "intervals of at most so long (%)",
+            idle,
+        ),
+    ]
+}
+
+/// The time held in vain by tasks with at least so many evictions.
+fn wasted(tasks: &[(u32, Span)]) -> Vec<[f64; 2]> {
+    let mut sorted = tasks.to_vec();
+    sorted.sort_unstable();
+    let mut points = Vec::new();
+    let mut left_h: f64 = sorted
+        .iter()
+        .map(|task| task.1.as_secs_f64() / 3600.0)
+        .sum();
+    for same in sorted.chunk_by(|a, b| a.0 == b.0) {
+        if same[0].0 > 0 {
+            points.push([
+                f64::from(same[0].0).log10(),
+                (1.0 + left_h.max(0.0)).log10(),
+            ]);
+        }
+        left_h -= same
+            .iter()
+            .map(|task| task.1.as_secs_f64() / 3600.0)
+            .sum::<f64>();
+    }
+    points
+}
+
+/// Beyond so many evictions tasks are few and far between.
+const MOST_SHOWN: usize = 40;
+
+/// How many tasks have so many evictions.
+fn histogram(tasks: &[(u32, Span)]) -> Vec<[f64; 2]> {
+    let mut counts = [0u32; MOST_SHOWN];
+    for &(evictions, _) in tasks {
+        if let Some(count) = counts.get_mut(evictions as usize) {
+            *count += 1;
+        }
+    }
+    let heights = counts.iter().map(|&count| (1.0 + f64::from(count)).log10());
+    (0..).map(f64::from).zip(heights).map(Into::into).collect()
+}
+
+/// How many intervals between users are at most so long, at 200 places.
+fn idle_times(campus: &Environment) -> Vec<[f64; 2]> {
+    const PLACES: usize = 200;
+    let mut gaps: Vec<Span> = campus.sessions().gaps().collect();
+    gaps.sort_unstable();
+    let at = |place: usize| {
+        let nth = (gaps.len() * place / PLACES).saturating_sub(1);
+        let minutes = gaps.get(nth)?.as_secs_f64() / 60.0;
+        Some([minutes.log10(), 100.0 * place as f64 / PLACES as f64])
+    };
+    (1..=PLACES).filter_map(at).collect()
+}
