@@ -106,9 +106,11 @@ fn estimate(results: &Results, at: At, name: &str, decimals: usize) -> Option<St
 /// What is counted of one kind of task.
 struct Evicted {
     name: &'static str,
-    /// By task: evictions, and the time held in vain.
-    tasks: Vec<(u32, Span)>,
+    tasks: Vec<Fared>,
 }
+
+/// How a task fared: evictions, and the time held in vain.
+type Fared = (u32, Span);
 
 fn figures(experiment: &Experiment, set: &str, at: At) -> Vec<Chart> {
     let mut settings = knobs::settings(&super::frontier::values(experiment, at));
@@ -139,7 +141,7 @@ fn figures(experiment: &Experiment, set: &str, at: At) -> Vec<Chart> {
         series,
         sheet: None,
     };
-    let each = |points: fn(&[(u32, Span)]) -> Vec<[f64; 2]>, drawn| {
+    let each = |points: fn(&[Fared]) -> Vec<[f64; 2]>, drawn| {
         kinds
             .iter()
             .map(|kind| ChartSeries {
@@ -182,7 +184,7 @@ fn figures(experiment: &Experiment, set: &str, at: At) -> Vec<Chart> {
 }
 
 /// The time held in vain by tasks with at least so many evictions.
-fn wasted(tasks: &[(u32, Span)]) -> Vec<[f64; 2]> {
+fn wasted(tasks: &[Fared]) -> Vec<[f64; 2]> {
     let mut sorted = tasks.to_vec();
     sorted.sort_unstable();
     let mut points = Vec::new();
@@ -209,7 +211,7 @@ fn wasted(tasks: &[(u32, Span)]) -> Vec<[f64; 2]> {
 const MOST_SHOWN: usize = 40;
 
 /// How many tasks have so many evictions.
-fn histogram(tasks: &[(u32, Span)]) -> Vec<[f64; 2]> {
+fn histogram(tasks: &[Fared]) -> Vec<[f64; 2]> {
     let mut counts = [0u32; MOST_SHOWN];
     for &(evictions, _) in tasks {
         if let Some(count) = counts.get_mut(evictions as usize) {

@@ -49,6 +49,7 @@ fn early_dispatch() -> Chart {
         x: "ticks waited".to_owned(),
         y: "probability".to_owned(),
         from_zero: true,
+        sheet: None,
         series: vec![series("eq. 5", Drawn::Lines, points.collect())],
         sheet: None,
     }
@@ -88,6 +89,7 @@ fn histogram(id: &str, policy: &str, runs: &[Outcome]) -> Chart {
         x: "user jobs in a run (thousands)".to_owned(),
         y: "runs".to_owned(),
         from_zero: true,
+        sheet: None,
         series: vec![series(policy, Drawn::Steps, points)],
         sheet: None,
     }
@@ -115,6 +117,7 @@ fn cumulative(runs: &[Vec<Outcome>]) -> Chart {
         x: "user jobs in a run (thousands)".to_owned(),
         y: "runs (%)".to_owned(),
         from_zero: true,
+        sheet: None,
         series: COMPARED.iter().zip(runs).map(curve).collect(),
         sheet: None,
     }
@@ -155,6 +158,7 @@ fn distribution(values: &Values, policy: &str) -> Chart {
         x: "time (h)".to_owned(),
         y: "proxies, pending and running".to_owned(),
         from_zero: true,
+        sheet: None,
         series: sites
             .map(|(site, points)| series(&format!("site {site}"), Drawn::Steps, points))
             .collect(),
