@@ -33,7 +33,10 @@ pub(crate) fn measure(jobs: u64) {
     );
     let began = Clock::now();
     let server = Server::start(folder);
-    println!("answers after {:.0} ms", began.elapsed().as_secs_f64() * 1e3);
+    println!(
+        "answers after {:.0} ms",
+        began.elapsed().as_secs_f64() * 1e3
+    );
     let mut client = server.client();
     for _ in 0..20 {
         let _: Status = client.get("/v1/status").expect("an answer");
@@ -122,7 +125,9 @@ fn end(job: u64, at: Instant) -> Command {
 
 fn program() -> Program {
     Program {
-        argv: ["./simulate", "--steps", "10000", "input.dat"].map(str::to_owned).to_vec(),
+        argv: ["./simulate", "--steps", "10000", "input.dat"]
+            .map(str::to_owned)
+            .to_vec(),
         env: vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
         dir: "/home/somebody/project".to_owned(),
         output: Some("tollgate-%j.out".to_owned()),

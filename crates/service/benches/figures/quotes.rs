@@ -28,12 +28,18 @@ pub(crate) fn measure() {
         let cases = [
             ("status", None),
             ("accepted", Some(request(60.0, 3_600.0))),
-            ("refused, with counter-offers", Some(request(3_600.0, 600.0))),
+            (
+                "refused, with counter-offers",
+                Some(request(3_600.0, 600.0)),
+            ),
         ];
         for (what, request) in cases {
             let mut rates: Vec<f64> = (0..ROUNDS).map(|_| round(&server, &request)).collect();
             rates.sort_by(f64::total_cmp);
-            println!("{jobs:4} jobs run; {what:<30} {:8.0} a second", rates[ROUNDS / 2]);
+            println!(
+                "{jobs:4} jobs run; {what:<30} {:8.0} a second",
+                rates[ROUNDS / 2]
+            );
         }
     }
 }

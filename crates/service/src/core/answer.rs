@@ -11,6 +11,7 @@ use super::outcome::{Answer, Floor, Refusal, Standing};
 use super::rules;
 
 /// A job about to be decided on, with all that is known of it.
+#[derive(Clone)]
 pub(super) struct Candidate {
     pub(super) submission: Submission,
     pub(super) spec: JobSpec,
@@ -107,7 +108,9 @@ impl Core {
         }
         let asked = self.rules.for_policy(&candidate.reserved());
         match self.gate.quote(at, &asked, &mut self.scratch) {
-            Verdict::Reject(reason) => Standing::Rejected(self.reasons(at, &asked, reason)),
+            Verdict::Reject(reason) => {
+                Standing::Rejected(self.reasons(at, candidate, &asked, reason))
+            }
             Verdict::Queue => Standing::Queued,
             Verdict::Promise { price } | Verdict::Run { price } => Standing::Accepted {
                 price: self.rules.for_user(spec.procs, price),
@@ -117,20 +120,42 @@ impl Core {
 
     /// A policy says the first thing that is wrong. With that out of the way it is asked again, so
     /// that a user need not find out one by one.
-    fn reasons(&mut self, at: Instant, spec: &JobSpec, first: Reason) -> Vec<Refusal> {
+    fn reasons(
+        &mut self,
+        at: Instant,
+        candidate: &Candidate,
+        asked: &JobSpec,
+        first: Reason,
+    ) -> Vec<Refusal> {
         let mut reasons = vec![first];
-        let mut spec = *spec;
+        let mut spec = *asked;
+        let mut unsure = None;
         while let Some(relaxed) = reasons.last().and_then(|&reason| without(reason, &spec)) {
             spec = relaxed;
             match self.gate.quote(at, &spec, &mut self.scratch) {
                 Verdict::Reject(reason) if !reasons.contains(&reason) => reasons.push(reason),
+                Verdict::Promise { .. } | Verdict::Run { .. } if spec.sla.deadline.is_some() => {
+                    unsure = self.unsure(at, candidate);
+                    break;
+                }
                 Verdict::Reject(_)
                 | Verdict::Queue
                 | Verdict::Promise { .. }
                 | Verdict::Run { .. } => break,
             }
         }
-        reasons.into_iter().map(Refusal::Policy).collect()
+        let reasons = reasons.into_iter().map(Refusal::Policy);
+        reasons.chain(unsure).collect()
+    }
+
+    /// Whether a job that is kept out for its budget would be too little sure as well.
+    fn unsure(&self, at: Instant, candidate: &Candidate) -> Option<Refusal> {
+        let mut richer = candidate.clone();
+        richer.submission.budget = None;
+        richer.spec.sla.budget = None;
+        let floor = self.floor(&candidate.submission, true)?;
+        let probability = self.prospect(at, &richer)?.probability?;
+        (probability.as_f64() < floor.least()).then_some(Refusal::Confidence { probability, floor })
     }
 }
 
@@ -177,13 +202,12 @@ fn without(reason: Reason, spec: &JobSpec) -> Option<JobSpec> {
             budget: None,
             ..spec.sla
         },
-        Reason::NoShare
-        | Reason::Risk
-        | Reason::DeadlinePassed
-        | Reason::DeadlineUnreachable => Sla {
-            deadline: None,
-            ..spec.sla
-        },
+        Reason::NoShare | Reason::Risk | Reason::DeadlinePassed | Reason::DeadlineUnreachable => {
+            Sla {
+                deadline: None,
+                ..spec.sla
+            }
+        }
     };
     (sla != spec.sla).then_some(JobSpec { sla, ..*spec })
 }
