@@ -15,7 +15,7 @@ use tollgate_service::store::Store;
 fn refusals(answer: &Answer) -> &[Refusal] {
     match &answer.standing {
         Standing::Rejected(refusals) => refusals,
-        other => panic!("expected a refusal, got {other:?}"),
+        Standing::Accepted { .. } | Standing::Queued => panic!("expected a refusal: {answer:?}"),
     }
 }
 
@@ -65,7 +65,7 @@ fn a_refusal_names_every_reason_and_what_would_be_let_in() {
         .unwrap();
     match verdict.answer.standing {
         Standing::Accepted { price } => assert_eq!(Some(price), later.price),
-        other => panic!("the offer was {other:?}"),
+        Standing::Queued | Standing::Rejected(_) => panic!("{later:?} was refused"),
     }
 }
 
