@@ -20,9 +20,9 @@
 
 mod blocks;
 mod cx;
+pub mod draw;
 mod evicted;
 mod fit;
-pub mod draw;
 pub mod migrate;
 pub mod named;
 mod policy;

@@ -145,7 +145,9 @@ fn known(workload: &Workload) -> Vec<Known> {
         },
         estimated: trace.has_estimate(row),
     };
-    (0..workload.len()).map(|i| known(workload.row(i))).collect()
+    (0..workload.len())
+        .map(|i| known(workload.row(i)))
+        .collect()
 }
 
 /// Which parts of how many SLAs were drawn, if any.

@@ -260,7 +260,9 @@ fn words(job: &Job, story: Option<&Story>) -> Vec<String> {
                 ));
             }
         }
-        ("quoted", _) => words.push("it is a quote that is held, and waits to be taken up".to_owned()),
+        ("quoted", _) => {
+            words.push("it is a quote that is held, and waits to be taken up".to_owned())
+        }
         ("held", _) => words.push("its user holds it back".to_owned()),
         ("running", _) => words.push("it runs".to_owned()),
         ("rejected", _) => words.push(format!("it was rejected: {}", job.reasons.join(", "))),

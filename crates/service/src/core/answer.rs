@@ -11,6 +11,7 @@ use super::outcome::{Answer, Floor, Refusal, Standing};
 use super::rules;
 
 /// A job about to be decided on, with all that is known of it.
+#[derive(Clone)]
 pub(super) struct Candidate {
     pub(super) submission: Submission,
     pub(super) spec: JobSpec,
@@ -107,9 +108,12 @@ impl Core {
         }
         let asked = self.rules.for_policy(&candidate.reserved());
         let forecast = candidate.reserved_for();
-        match self.gate.quote(at, &asked, Some(&forecast), &mut self.scratch) {
+        match self
+            .gate
+            .quote(at, &asked, Some(&forecast), &mut self.scratch)
+        {
             Verdict::Reject(reason) => {
-                Standing::Rejected(self.reasons(at, &asked, &forecast, reason))
+                Standing::Rejected(self.reasons(at, candidate, &asked, reason))
             }
             Verdict::Queue => Standing::Queued,
             Verdict::Promise { price } | Verdict::Run { price } => Standing::Accepted {
@@ -123,23 +127,43 @@ impl Core {
     fn reasons(
         &mut self,
         at: Instant,
-        spec: &JobSpec,
-        forecast: &Distribution,
+        candidate: &Candidate,
+        asked: &JobSpec,
         first: Reason,
     ) -> Vec<Refusal> {
         let mut reasons = vec![first];
-        let mut spec = *spec;
+        let forecast = candidate.reserved_for();
+        let mut spec = *asked;
+        let mut unsure = None;
         while let Some(relaxed) = reasons.last().and_then(|&reason| without(reason, &spec)) {
             spec = relaxed;
-            match self.gate.quote(at, &spec, Some(forecast), &mut self.scratch) {
+            match self
+                .gate
+                .quote(at, &spec, Some(&forecast), &mut self.scratch)
+            {
                 Verdict::Reject(reason) if !reasons.contains(&reason) => reasons.push(reason),
+                Verdict::Promise { .. } | Verdict::Run { .. } if spec.sla.deadline.is_some() => {
+                    unsure = self.unsure(at, candidate);
+                    break;
+                }
                 Verdict::Reject(_)
                 | Verdict::Queue
                 | Verdict::Promise { .. }
                 | Verdict::Run { .. } => break,
             }
         }
-        reasons.into_iter().map(Refusal::Policy).collect()
+        let reasons = reasons.into_iter().map(Refusal::Policy);
+        reasons.chain(unsure).collect()
+    }
+
+    /// Whether a job that is kept out for its budget would be too little sure as well.
+    fn unsure(&self, at: Instant, candidate: &Candidate) -> Option<Refusal> {
+        let mut richer = candidate.clone();
+        richer.submission.budget = None;
+        richer.spec.sla.budget = None;
+        let floor = self.floor(&candidate.submission, true)?;
+        let probability = self.prospect(at, &richer)?.probability?;
+        (probability.as_f64() < floor.least()).then_some(Refusal::Confidence { probability, floor })
     }
 }
 
@@ -165,7 +189,11 @@ impl Candidate {
 
     /// For how long they are kept, with probabilities.
     pub(super) fn reserved_for(&self) -> Distribution {
-        Distribution::new(self.distribution.quantiles().map(|span| span + self.delay()))
+        Distribution::new(
+            self.distribution
+                .quantiles()
+                .map(|span| span + self.delay()),
+        )
     }
 
     /// How much later than its nodes are kept for it the job may start.
@@ -191,13 +219,12 @@ fn without(reason: Reason, spec: &JobSpec) -> Option<JobSpec> {
             budget: None,
             ..spec.sla
         },
-        Reason::NoShare
-        | Reason::Risk
-        | Reason::DeadlinePassed
-        | Reason::DeadlineUnreachable => Sla {
-            deadline: None,
-            ..spec.sla
-        },
+        Reason::NoShare | Reason::Risk | Reason::DeadlinePassed | Reason::DeadlineUnreachable => {
+            Sla {
+                deadline: None,
+                ..spec.sla
+            }
+        }
     };
     (sla != spec.sla).then_some(JobSpec { sla, ..*spec })
 }

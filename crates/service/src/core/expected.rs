@@ -46,7 +46,9 @@ pub(super) fn distribution(forecast: &Forecast, estimate: Span) -> (Distribution
             let around = |level: f64| point * (level / (1.0 - level)).sqrt();
             (spread(around), Basis::Jobs(Stage::Cold))
         }
-        stage => (said, Basis::Jobs(stage)),
+        stage @ (Stage::Unseen | Stage::Cold | Stage::Young | Stage::Changing | Stage::Settled) => {
+            (said, Basis::Jobs(stage))
+        }
     }
 }
 

@@ -89,7 +89,11 @@ impl Search<'_> {
         // A deadline that people can read is as good, if it is let in as well.
         let unit = if secs < 600.0 { 1.0 } else { 60.0 };
         let round = with((secs / unit).ceil() * unit);
-        let changed = if self.suits(&round) { round } else { with(secs) };
+        let changed = if self.suits(&round) {
+            round
+        } else {
+            with(secs)
+        };
         Some((Axis::Deadline, changed))
     }
 
@@ -158,7 +162,10 @@ impl Search<'_> {
         let candidate = Candidate::new(submission, spec, self.forecast);
         let asked = self.core.rules.for_policy(&candidate.reserved());
         let (forecast, scratch) = (candidate.reserved_for(), &mut self.core.scratch);
-        let verdict = self.core.gate.quote(self.at, &asked, Some(&forecast), scratch);
+        let verdict = self
+            .core
+            .gate
+            .quote(self.at, &asked, Some(&forecast), scratch);
         let promised = match verdict {
             Verdict::Reject(_) => return false,
             Verdict::Queue => false,

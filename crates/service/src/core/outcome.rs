@@ -321,7 +321,9 @@ impl fmt::Display for Refusal {
         match self {
             Self::Policy(reason) => reason.fmt(f),
             Self::Confidence { probability, floor } => {
-                let (sure, least) = (probability.as_f64(), floor.least());
+                // Rounded down: what is less than the least must not look like it.
+                let sure = (probability.as_f64() * 1e3).floor() / 1e3;
+                let least = floor.least();
                 let who = match floor {
                     Floor::User(_) => "was asked for",
                     Floor::Site(_) => "is the least that is promised here",

@@ -12,9 +12,7 @@ use tollgate_model::{Instant, NodeId, Span};
 use tollgate_policy::Phase;
 
 use super::ask::{Ask, Census, Failed, Reply, Story, Verdict};
-use crate::core::{
-    Answer, AttemptKey, Change, Command, Core, Order, Reply as Said, Rules, Step,
-};
+use crate::core::{Answer, AttemptKey, Change, Command, Core, Order, Reply as Said, Rules, Step};
 use crate::engine_words;
 use crate::fault::{self, Moment, Saboteur};
 use crate::store::{Batch, Program, Store, StoreError};
@@ -507,11 +505,7 @@ impl<E: Engine> Keeper<E> {
 
     /// None if that attempt is over meanwhile: an order that the engine could not be told at once may
     /// have been carried out all the same.
-    fn launch(
-        &self,
-        attempt: AttemptKey,
-        nodes: &[NodeId],
-    ) -> Result<Option<Launch>, StoreError> {
+    fn launch(&self, attempt: AttemptKey, nodes: &[NodeId]) -> Result<Option<Launch>, StoreError> {
         let program = self.store.program(attempt.job)?;
         let live = self.core.job(attempt.job);
         let live = live.filter(|live| live.runs() && live.attempt == attempt.attempt);

@@ -51,7 +51,6 @@ fn early_dispatch() -> Chart {
         from_zero: true,
         sheet: None,
         series: vec![series("eq. 5", Drawn::Lines, points.collect())],
-        sheet: None,
     }
 }
 
@@ -91,7 +90,6 @@ fn histogram(id: &str, policy: &str, runs: &[Outcome]) -> Chart {
         from_zero: true,
         sheet: None,
         series: vec![series(policy, Drawn::Steps, points)],
-        sheet: None,
     }
 }
 
@@ -119,7 +117,6 @@ fn cumulative(runs: &[Vec<Outcome>]) -> Chart {
         from_zero: true,
         sheet: None,
         series: COMPARED.iter().zip(runs).map(curve).collect(),
-        sheet: None,
     }
 }
 
@@ -162,7 +159,6 @@ fn distribution(values: &Values, policy: &str) -> Chart {
         series: sites
             .map(|(site, points)| series(&format!("site {site}"), Drawn::Steps, points))
             .collect(),
-        sheet: None,
     }
 }
 
