@@ -6,7 +6,7 @@ use tollgate_model::distribution::LEVELS;
 
 use crate::axis::{Axis, Extent};
 use crate::course_chart::CourseChart;
-use crate::line_chart::{LineChart, Point, Series};
+use crate::line_chart::{Joined, LineChart, Point, Series};
 use crate::look::Look;
 use crate::page::{Block, Cell, Figure, Page, Section, Table};
 
@@ -139,6 +139,8 @@ fn reliability(forecasts: &Forecasts<'_>) -> Section {
     let line = |name: &str, look, evaluation: &Evaluation| Series {
         name: name.to_owned(),
         look: Look(look),
+        joined: Joined::Marked,
+        labels: Vec::new(),
         points: LEVELS
             .iter()
             .zip(&evaluation.aggregate.levels)
@@ -162,6 +164,8 @@ fn reliability(forecasts: &Forecasts<'_>) -> Section {
             Series {
                 name: "as promised".to_owned(),
                 look: Look(7),
+                joined: Joined::Plain,
+                labels: Vec::new(),
                 points: exact.to_vec(),
             },
             line("causal", 0, forecasts.causal),
@@ -197,6 +201,8 @@ fn over_time(forecasts: &Forecasts<'_>) -> Section {
     let series = SHOWN.into_iter().enumerate().map(|(look, level)| Series {
         name: format!("kept at {}", LEVELS[level].as_f64()),
         look: Look(look),
+        joined: Joined::Marked,
+        labels: Vec::new(),
         points: (1..)
             .zip(periods())
             .map(|(nth, figures)| Point {

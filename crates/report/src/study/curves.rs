@@ -92,15 +92,6 @@ fn listed(results: &Results, curves: &Curves) -> Option<Chart> {
     })
 }
 
-/// The policies that a chart shows, by their place in the market.
-fn drawn(curves: &Curves, policies: &[String]) -> Vec<usize> {
-    let all = policies.iter().enumerate();
-    let wanted = |name: &String| curves.policies.is_empty() || curves.policies.contains(name);
-    all.filter(|(_, name)| wanted(name))
-        .map(|(at, _)| at)
-        .collect()
-}
-
 /// Every objective in every scenario, set and market.
 fn every(results: &Results) -> Vec<Chart> {
     let experiment = results.experiment();
@@ -174,10 +165,8 @@ impl Chart {
         let experiment = results.experiment();
         let scenario = &experiment.scenarios[self.scenario];
         let policies = &experiment.markets[self.market].policies;
-        let estimates: Vec<Vec<Option<Estimate>>> = self
-            .policies
-            .iter()
-            .map(|&policy| {
+        let estimates: Vec<Vec<Option<Estimate>>> = (0..policies.len())
+            .map(|policy| {
                 let values = 0..scenario.values.len();
                 values
                     .map(|value| self.estimate(results, value, policy))

@@ -75,7 +75,7 @@ fn say(campus: &Environment, notes: &Notes, voice: Voice) {
     let computers = counted(campus.layout().computers.len(), "computer");
     let tasks = counted(campus.tasks().len(), "task");
     voice.note(format_args!("{tasks} on {computers}"));
-    let mut note = |count: usize, words: &str| {
+    let note = |count: usize, words: &str| {
         if count > 0 {
             voice.note(format_args!("{count} {words}"));
         }
