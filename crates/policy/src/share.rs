@@ -241,13 +241,15 @@ fn emptiness(view: View<'_>, id: NodeId, total: f64) -> i64 {
     (((promised << TASKS_BITS) | tasks) << NODE_BITS) | from_the_end
 }
 
-/// Whether a task of a node is about to outlive its estimate: asked within a few microseconds of
-/// it, the task itself knows before the node's alarm rings and its row is written anew.
+/// Whether a task of a node is about to outlive its estimate or its deadline: asked within a few
+/// microseconds of it, the task itself knows before the node's alarm rings and its row is written
+/// anew.
 fn on_the_verge(view: View<'_>, id: NodeId) -> bool {
     let node = view.node(id);
     let left = |task: &Task| task.estimate - node.work_at(task, view.now);
+    let due = |task: &Task| (0.0..=2.0 * TOLERANCE_S).contains(&task.time_left(view.now));
     let mut tasks = node.tasks().iter();
-    tasks.any(|task| task.estimate > task.work && left(task) <= 2.0 * TOLERANCE_S)
+    tasks.any(|task| due(task) || task.estimate > task.work && left(task) <= 2.0 * TOLERANCE_S)
 }
 
 impl Policy for Share {

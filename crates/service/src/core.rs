@@ -81,6 +81,10 @@ impl Core {
         self.now = self.now.max(at);
         let mut step = Step::default();
         self.lapse_due(&mut step);
+        // Jobs are asked about before they are handed in: by shares as they are, not as they were set.
+        if self.gate.next_wake().is_some_and(|due| due <= self.now) {
+            let _ = self.input(Input::Tick, &mut step);
+        }
         let mut replies: Vec<Option<Reply>> = vec![None; commands.len()];
         for reports in [true, false] {
             for (reply, command) in replies.iter_mut().zip(commands) {

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant as Clock};
 
+use rusqlite::Connection;
 use tollgate_gate::{Retry, WorkerId};
 use tollgate_model::{CreditsPerSecond, Instant, Span};
 use tollgate_service::api::types::{Jobs, Status};
@@ -14,7 +15,9 @@ use tollgate_service::store::{Batch, Program, Store};
 use crate::server::{NODES, Server, config};
 
 /// Jobs that are handed in and end in one transaction each.
-const BATCH: u64 = 100;
+const BATCH: u64 = 20;
+/// So many go through the very service; what is stored of them is then copied.
+const REAL: u64 = 20_000;
 /// Users, and what each of them calls its jobs.
 const USERS: u64 = 50;
 const NAMES: u64 = 20;
@@ -24,7 +27,8 @@ const WATCHED: Duration = Duration::from_secs(60);
 pub(crate) fn measure(jobs: u64) {
     let folder = tempfile::tempdir().expect("a folder");
     let began = Clock::now();
-    fill(folder.path(), jobs);
+    fill(folder.path(), jobs.min(REAL));
+    copy(folder.path(), jobs.min(REAL), jobs);
     let file = fs::metadata(folder.path().join("tollgate.db")).map_or(0, |file| file.len());
     println!(
         "{jobs} finished jobs: {} MB on disk, filled in {:.0} s",
@@ -88,6 +92,27 @@ fn fill(folder: &Path, jobs: u64) {
         step(at, &ends, first);
     }
     store.save(&mut core).expect("it is written");
+}
+
+/// Stores what is known of the first `real` jobs again under other numbers, up to `jobs`. Nothing is
+/// handed in to such a store any more: the service does not know those numbers.
+fn copy(folder: &Path, real: u64, jobs: u64) {
+    let mut connection = Connection::open(folder.join("tollgate.db")).expect("a store");
+    let transaction = connection.transaction().expect("a transaction");
+    for offset in (real..jobs).step_by(real as usize) {
+        for (table, key) in [("job", "id"), ("attempt", "job"), ("ledger", "job")] {
+            let columns = format!("SELECT group_concat(name) FROM pragma_table_info('{table}')");
+            let columns: String = transaction
+                .query_row(&columns, [], |row| row.get(0))
+                .expect("columns");
+            let copied = columns.replacen(key, &format!("{key} + {offset}"), 1);
+            let sql = format!(
+                "INSERT INTO {table} ({columns}) SELECT {copied} FROM {table} WHERE {key} <= {real}"
+            );
+            transaction.execute(&sql, []).expect("copied");
+        }
+    }
+    transaction.commit().expect("committed");
 }
 
 fn submit(job: u64) -> Command {

@@ -1,5 +1,7 @@
 //! What is to be expected of a job that is about to be handed in.
 
+use std::collections::BTreeMap;
+
 use tollgate_gate::{Gate, Input, LookAhead, Times};
 use tollgate_model::{Distribution, Instant, JobId, Probability, Span};
 
@@ -22,6 +24,8 @@ struct Future<'a> {
     core: &'a Core,
     now: Instant,
     whom: Whom,
+    /// How long each other job takes in all, as far as is known.
+    expected: BTreeMap<JobId, Span>,
 }
 
 /// Which job is looked at.
@@ -54,12 +58,8 @@ impl Core {
         if self.is_busy() {
             return runtime + candidate.delay() <= due.since(candidate.spec.submit);
         }
-        let future = Future {
-            core: self,
-            now,
-            whom: Whom::New(self.as_input(candidate), candidate.delay()),
-        };
-        future.meets(runtime, due)
+        let whom = Whom::New(self.as_input(candidate), candidate.delay());
+        self.future(now, whom).meets(runtime, due)
     }
 
     fn as_input(&self, candidate: &Candidate) -> Input {
@@ -92,23 +92,37 @@ impl Core {
         if self.is_busy() {
             return None;
         }
-        let future = Future {
-            core: self,
-            now,
-            whom,
-        };
+        let future = self.future(now, whom);
         let level = |p| distribution.quantile(Probability::new(p).expect("a level"));
-        let times = future.times(distribution.median());
-        let start = times.start?;
+        let times = future.times(level(0.9));
+        let (start, latest) = (times.start?, times.finish?);
+        // One that has its nodes to itself for so long has them for less.
+        let alone = latest <= start + level(0.9) + Span::TICK;
+        let finish = |runtime| match alone {
+            true => Some(start + runtime),
+            false => future.times(runtime).finish,
+        };
         let probability =
             due.map(|due| distribution.probability_within(future.longest(start, due)));
         Some(Prospect {
             start,
-            finish: times.finish?,
-            earliest: future.times(level(0.1)).finish?,
-            latest: future.times(level(0.9)).finish?,
+            finish: finish(distribution.median())?,
+            earliest: finish(level(0.1))?,
+            latest,
             probability,
         })
+    }
+
+    fn future(&self, now: Instant, whom: Whom) -> Future<'_> {
+        let others = self.jobs.iter();
+        Future {
+            core: self,
+            now,
+            whom,
+            expected: others
+                .map(|(_, live)| (live.slot, live.distribution(now).median()))
+                .collect(),
+        }
     }
 }
 
@@ -128,7 +142,7 @@ impl Future<'_> {
             if job == slot {
                 runtime + late
             } else {
-                self.expected(job)
+                self.expected.get(&job).copied().unwrap_or(Span::ZERO)
             }
         };
         Some(LookAhead::new(fork, self.now).run_until(slot, MOST_EVENTS, work))
@@ -157,14 +171,6 @@ impl Future<'_> {
                 Ok(tollgate_gate::Answer::Job(slot)) => Some((fork, slot)),
                 Ok(_) | Err(_) => None,
             },
-        }
-    }
-
-    /// How long another job takes in all, as far as is known.
-    fn expected(&self, slot: JobId) -> Span {
-        match self.core.jobs.at(slot) {
-            Some((_, live)) => live.distribution(self.now).median(),
-            None => Span::ZERO,
         }
     }
 
