@@ -64,7 +64,7 @@ fn a_claim_must_speak_of_what_there_is() {
 fn what_is_not_there_is_said() {
     let error = Study::open("libra-risk", &Changes::default()).unwrap_err();
     let hint = error.hint().unwrap();
-    insta::assert_snapshot!(format!("{error} ({hint})"), @"there is no study `libra-risk`, neither built in nor as a file (built in are libra-risk-2006, integrated-risk-2008, mycluster-2009)");
+    insta::assert_snapshot!(format!("{error} ({hint})"), @"there is no study `libra-risk`, neither built in nor as a file (built in are libra-risk-2006, integrated-risk-2008, mycluster-2009, miscreant-2013)");
 }
 
 #[test]

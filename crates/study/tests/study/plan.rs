@@ -45,3 +45,45 @@ fn the_table_is_read_as_it_was_written() {
         "line 2: expected the results of A,commodity,mix,high-urgency,0,fcfs-bf,1"
     );
 }
+
+#[test]
+fn a_scenario_runs_the_policies_that_it_names() {
+    let text = r#"
+name = "some"
+title = "Some"
+
+[world]
+kind = "campus"
+scale = 0.01
+
+[[market]]
+name = "none"
+policies = ["x0/c1", "n1:{n}/c1", "n2:{n}/c2"]
+
+[[set]]
+name = "short"
+settings = { days = 20 }
+
+[[scenario]]
+name = "all"
+vary = "n"
+values = [3]
+
+[[scenario]]
+name = "some"
+vary = "n"
+values = [1, 3]
+policies = ["n1:{n}/c1"]
+"#;
+    let study = crate::common::study(text);
+    // The second scenario adds one run: with n = 3 its policy was run in the first.
+    assert_eq!((study.plan().rows.len(), study.plan().runs()), (5, 4));
+    let strange = text.replace("[\"n1:{n}/c1\"]", "[\"n3:{n}/c1\"]");
+    let error = tollgate_study::Experiment::parse("some.toml", &strange).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("no market has a policy `n3:{n}/c1`"),
+        "{error}"
+    );
+}
