@@ -5,6 +5,7 @@
 //! | [`address`] | which service is meant |
 //! | [`serve`] | `tollgate serve` |
 //! | [`job`] | the flags that describe a job |
+//! | [`script`] | what scripts say of themselves |
 //! | [`submit`] | `tollgate submit` and `tollgate quote` |
 //! | [`list`] | `tollgate status`, `jobs`, `explain`, `ledger` |
 //! | [`act`] | `tollgate cancel`, `hold`, `release`, `wait`, `logs` |
@@ -16,6 +17,7 @@ mod address;
 mod job;
 pub(crate) mod list;
 mod print;
+mod script;
 pub(crate) mod serve;
 pub(crate) mod submit;
 mod words;

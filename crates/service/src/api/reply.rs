@@ -1,5 +1,7 @@
 //! What goes wrong with a request, as an answer.
 
+use std::io::{self, ErrorKind};
+
 use axum::Json;
 use axum::extract::rejection::{JsonRejection, QueryRejection};
 use axum::http::StatusCode;
@@ -36,6 +38,15 @@ impl Refused {
     /// A job that is not there, and one that is somebody else's: nobody can tell which.
     pub(super) fn unknown_job() -> Self {
         Self::new(StatusCode::NOT_FOUND, "there is no such job")
+    }
+
+    /// A script cannot be copied.
+    pub(super) fn script(error: &io::Error) -> Self {
+        let status = match error.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => StatusCode::INSUFFICIENT_STORAGE,
+            _ => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        Self::new(status, format!("the script cannot be copied: {error}"))
     }
 
     /// The keeper has stopped.

@@ -17,6 +17,7 @@ use super::translate;
 use super::types::{Answer, Done, Explanation, Job, JobRequest, Jobs, Ledger, Status};
 use crate::core::Command;
 use crate::keeper::{Ask, Door, Failed, Reply, Story};
+use crate::scripts::Scripts;
 use crate::store::{JobRow, Reader, Selection, StoreError};
 
 /// The largest request, in bytes.
@@ -53,6 +54,8 @@ pub struct Service {
     pub about: Arc<About>,
     /// Tells the time.
     pub clock: fn() -> Instant,
+    /// Copies of the scripts that jobs run.
+    pub scripts: Arc<Scripts>,
 }
 
 /// What is said about the service itself.
@@ -107,7 +110,7 @@ async fn submit(
         return Err(Refused::field("hold_s", "nothing: only a quote is held"));
     }
     let submission = translate::submission(&request, peer.user, (service.clock)())?;
-    let program = Box::new(translate::program(request)?);
+    let program = Box::new(translate::program(copied(&service, request).await?)?);
     let verdict = ask(&service, |reply| Ask::Submit {
         submission,
         program,
@@ -148,7 +151,7 @@ async fn claim(
     let Json(request) = request?;
     may_submit(peer)?;
     let job = number(&id)?;
-    let program = Box::new(translate::program(request)?);
+    let program = Box::new(translate::program(copied(&service, request).await?)?);
     let user = peer.user;
     ask(&service, |reply| Ask::Claim {
         user,
@@ -158,6 +161,19 @@ async fn claim(
     })
     .await?;
     Ok(Json(Done { id: job }))
+}
+
+/// The request with the service's copy of its script for the script, if it came with one.
+async fn copied(service: &Service, mut request: JobRequest) -> Result<JobRequest, Refused> {
+    let (Some(script), Some(program)) = (request.script.take(), request.command.first_mut()) else {
+        return Ok(request);
+    };
+    let scripts = Arc::clone(&service.scripts);
+    let kept = tokio::task::spawn_blocking(move || scripts.keep(&script));
+    let path = kept.await.map_err(|_| Refused::stopping())?;
+    let path = path.map_err(|error| Refused::script(&error))?;
+    *program = path.to_string_lossy().into_owned();
+    Ok(request)
 }
 
 fn may_submit(peer: Peer) -> Result<(), Refused> {
