@@ -8,12 +8,16 @@
 //! | [`script`] | what scripts say of themselves |
 //! | [`submit`] | `tollgate submit` and `tollgate quote` |
 //! | [`list`] | `tollgate status`, `jobs`, `explain`, `ledger` |
+//! | [`figures`] | `tollgate nodes`, `calibration`, and the objectives |
+//! | [`demo`] | `tollgate demo` |
 //! | [`act`] | `tollgate cancel`, `hold`, `release`, `wait`, `logs` |
 //! | [`words`] | spans, instants, memory and rates as people type them |
 //! | [`print`] | instants and spans as people read them |
 
 pub(crate) mod act;
 mod address;
+pub(crate) mod demo;
+pub(crate) mod figures;
 mod job;
 pub(crate) mod list;
 mod print;

@@ -69,7 +69,7 @@ impl From<Failed> for Refused {
             Failed::Ignored(Ignored::NoQuote) => StatusCode::NOT_FOUND,
             Failed::Ignored(Ignored::Gate(_)) => StatusCode::CONFLICT,
             Failed::Full => StatusCode::INSUFFICIENT_STORAGE,
-            Failed::Store(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Failed::Store(_) | Failed::Engine(_) => StatusCode::SERVICE_UNAVAILABLE,
         };
         Self::new(status, failed.to_string())
     }

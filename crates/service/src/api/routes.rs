@@ -13,8 +13,10 @@ use tollgate_model::Instant;
 
 use super::instant::iso;
 use super::reply::Refused;
-use super::translate;
-use super::types::{Answer, Done, Explanation, Job, JobRequest, Jobs, Ledger, Status};
+use super::{figures, translate};
+use super::types::{
+    Answer, Calibration, Done, Explanation, Job, JobRequest, Jobs, Ledger, Nodes, Objectives, Status,
+};
 use crate::core::Command;
 use crate::keeper::{Ask, Door, Failed, Reply, Story};
 use crate::scripts::Scripts;
@@ -86,6 +88,9 @@ pub fn router(service: Service) -> Router {
         .route("/v1/quotes", post(quote))
         .route("/v1/quotes/{id}/claim", post(claim))
         .route("/v1/ledger", get(ledger))
+        .route("/v1/objectives", get(objectives))
+        .route("/v1/calibration", get(calibration))
+        .route("/v1/nodes", get(nodes))
         .fallback(nowhere)
         .layer(DefaultBodyLimit::max(MOST_BODY))
         .with_state(service)
@@ -358,6 +363,27 @@ async fn ledger(
     let accounts = read(&service, move |reader| reader.ledger(peer.only())).await?;
     let accounts = accounts.iter().map(translate::account).collect();
     Ok(Json(Ledger { accounts }))
+}
+
+async fn objectives(
+    State(service): State<Service>,
+    Extension(peer): Extension<Peer>,
+) -> Answered<Objectives> {
+    let sums = read(&service, move |reader| reader.figures(peer.only())).await?;
+    Ok(Json(figures::objectives(&sums)))
+}
+
+async fn calibration(
+    State(service): State<Service>,
+    Extension(peer): Extension<Peer>,
+) -> Answered<Calibration> {
+    let bins = read(&service, move |reader| reader.calibration(peer.only())).await?;
+    Ok(Json(figures::calibration(&bins)))
+}
+
+async fn nodes(State(service): State<Service>) -> Answered<Nodes> {
+    let site = ask(&service, |reply| Ask::Nodes { reply }).await?;
+    Ok(Json(figures::nodes(&site)))
 }
 
 fn number(id: &str) -> Result<u64, Refused> {
