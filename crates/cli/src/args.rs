@@ -43,6 +43,7 @@ pub(crate) enum Command {
     Calibration(live::figures::Args),
     Ledger(live::list::LedgerArgs),
     Trace(trace::Args),
+    Generate(live::generate::Args),
 }
 
 /// How an answer is written.

@@ -10,6 +10,7 @@
 //! | [`list`] | `tollgate status`, `jobs`, `explain`, `ledger` |
 //! | [`figures`] | `tollgate nodes`, `calibration`, and the objectives |
 //! | [`demo`] | `tollgate demo` |
+//! | [`generate`] | `tollgate generate` |
 //! | [`act`] | `tollgate cancel`, `hold`, `release`, `wait`, `logs` |
 //! | [`words`] | spans, instants, memory and rates as people type them |
 //! | [`print`] | instants and spans as people read them |
@@ -18,6 +19,7 @@ pub(crate) mod act;
 mod address;
 pub(crate) mod demo;
 pub(crate) mod figures;
+pub(crate) mod generate;
 mod job;
 pub(crate) mod list;
 mod print;

@@ -64,6 +64,7 @@ fn main() -> ExitCode {
         Command::Nodes(args) => live::figures::nodes(&args),
         Command::Calibration(args) => live::figures::calibration(&args),
         Command::Demo(args) => live::demo::run(&args),
+        Command::Generate(args) => live::generate::run(&args),
         Command::Trace(args) => trace::run(&args),
     };
     exit::conclude(done)

@@ -29,9 +29,9 @@ impl Scripts {
     pub fn keep(&self, text: &str) -> io::Result<PathBuf> {
         let _writing = self.writing.lock();
         let made = DirBuilder::new().mode(0o700).create(&self.folder);
-        made.or_else(|error| match error.kind() {
-            ErrorKind::AlreadyExists => Ok(()),
-            _ => Err(error),
+        made.or_else(|error| match error.kind() == ErrorKind::AlreadyExists {
+            true => Ok(()),
+            false => Err(error),
         })?;
         let sum = crc32fast::hash(text.as_bytes());
         // Different scripts may have the same sum: then the next name is tried.
@@ -83,7 +83,10 @@ mod tests {
         assert_ne!(first, second);
         assert_eq!(scripts.keep("#!/bin/sh\necho 1\n").unwrap(), first);
         assert_eq!(fs::read_to_string(&first).unwrap(), "#!/bin/sh\necho 1\n");
-        assert_eq!(fs::read_dir(folder.path().join("scripts")).unwrap().count(), 2);
+        assert_eq!(
+            fs::read_dir(folder.path().join("scripts")).unwrap().count(),
+            2
+        );
     }
 
     #[test]

@@ -24,7 +24,13 @@ pub(crate) struct Args {
 
 /// What the sample jobs show: name, command, processors, estimate and deadline in seconds.
 const SAMPLES: &[(&str, &str, u32, f64, Option<f64>)] = &[
-    ("report", "echo the figures of the day; sleep 2", 1, 3.0, Some(60.0)),
+    (
+        "report",
+        "echo the figures of the day; sleep 2",
+        1,
+        3.0,
+        Some(60.0),
+    ),
     ("render", "sleep 3; echo rendered", 1, 4.0, Some(30.0)),
     ("backup", "sleep 1; echo saved", 1, 2.0, None),
     // It says that it takes longer than it is given.
@@ -38,7 +44,10 @@ const SAMPLES: &[(&str, &str, u32, f64, Option<f64>)] = &[
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let (path, is_ours) = match &args.data {
         Some(path) => (path.clone(), false),
-        None => (env::temp_dir().join(format!("tollgate-demo-{}", process::id())), true),
+        None => (
+            env::temp_dir().join(format!("tollgate-demo-{}", process::id())),
+            true,
+        ),
     };
     let folder = Folder::lock(&path)?;
     let data = folder.path().to_owned();
@@ -109,8 +118,13 @@ fn play(data: &Path, to_end: bool) -> Result<(), Failure> {
 }
 
 fn words(answer: &Answer) -> String {
-    let id = answer.id.map_or_else(String::new, |id| format!("job {id} "));
-    let sure = answer.expected.as_ref().and_then(|expected| expected.probability);
+    let id = answer
+        .id
+        .map_or_else(String::new, |id| format!("job {id} "));
+    let sure = answer
+        .expected
+        .as_ref()
+        .and_then(|expected| expected.probability);
     match (answer.decision, sure, answer.reasons.first()) {
         (Decision::Accepted, Some(sure), _) => {
             format!("{id}accepted, its deadline is kept with probability {sure:.2}")

@@ -40,7 +40,11 @@ pub(crate) fn nodes(args: &Args) -> Result<(), Failure> {
         Format::Table => {
             let mut table = table(&["node", "state", "tasks"]);
             for node in &nodes.nodes {
-                let cells = [node.id.to_string(), node.state.clone(), node.tasks.to_string()];
+                let cells = [
+                    node.id.to_string(),
+                    node.state.clone(),
+                    node.tasks.to_string(),
+                ];
                 table.add_row(cells);
             }
             write_lines(&mut out, &table)?;
@@ -95,7 +99,9 @@ pub(super) fn write_objectives(out: &mut impl Write, objectives: &Objectives) ->
         "  so far  {submitted} jobs over, {accepted} of them let in, {fulfilled} of them fulfilled"
     )?;
     let pct = |name: &str, value: Option<f64>| value.map(|pct| format!("{name} {pct:.1} %"));
-    let wait = objectives.wait_s.map(|secs| format!("wait {}", print::span(secs)));
+    let wait = objectives
+        .wait_s
+        .map(|secs| format!("wait {}", print::span(secs)));
     let parts = [
         wait,
         pct("SLA", objectives.sla_pct),

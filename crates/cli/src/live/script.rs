@@ -165,7 +165,10 @@ mod tests {
     #[test]
     fn a_line_that_is_not_understood_is_named() {
         for (line, expected) in [
-            ("--prox 4", "job.sh:2: #TOLLGATE: unexpected argument '--prox' found"),
+            (
+                "--prox 4",
+                "job.sh:2: #TOLLGATE: unexpected argument '--prox' found",
+            ),
             ("--name 'x", "job.sh:2: #TOLLGATE: a quote is not closed"),
             ("echo", "job.sh:2: #TOLLGATE: expected options, got `echo`"),
         ] {
@@ -177,7 +180,10 @@ mod tests {
     #[test]
     fn words_are_split_as_a_shell_does() {
         let split = |line| words(line).unwrap();
-        assert_eq!(split(r#" a  b\ c "d e" f'g'h # i"#), ["a", "b c", "d e", "fgh"]);
+        assert_eq!(
+            split(r#" a  b\ c "d e" f'g'h # i"#),
+            ["a", "b c", "d e", "fgh"]
+        );
         assert_eq!(split("''"), [""]);
         assert_eq!(words("\\"), None);
     }

@@ -42,9 +42,10 @@ impl Refused {
 
     /// A script cannot be copied.
     pub(super) fn script(error: &io::Error) -> Self {
-        let status = match error.kind() {
-            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => StatusCode::INSUFFICIENT_STORAGE,
-            _ => StatusCode::SERVICE_UNAVAILABLE,
+        let full = [ErrorKind::StorageFull, ErrorKind::QuotaExceeded];
+        let status = match full.contains(&error.kind()) {
+            true => StatusCode::INSUFFICIENT_STORAGE,
+            false => StatusCode::SERVICE_UNAVAILABLE,
         };
         Self::new(status, format!("the script cannot be copied: {error}"))
     }
