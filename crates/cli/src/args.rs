@@ -21,6 +21,7 @@ pub(crate) enum Command {
     Forecast(Box<forecast::Args>),
     Study(study::Args),
     Serve(live::serve::Args),
+    Demo(live::demo::Args),
     Submit(Box<live::submit::Args>),
     /// Show what a job would be told if it was handed in; binds nothing and changes nothing.
     Quote(Box<live::submit::QuoteArgs>),
@@ -36,8 +37,13 @@ pub(crate) enum Command {
     Release(live::act::Args),
     /// Print the output of a job.
     Logs(live::act::Args),
+    /// List the nodes, with what is enforced there and what can escape.
+    Nodes(live::figures::Args),
+    /// Show how many promises were kept, by the probability that they were made with.
+    Calibration(live::figures::Args),
     Ledger(live::list::LedgerArgs),
     Trace(trace::Args),
+    Generate(live::generate::Args),
 }
 
 /// How an answer is written.

@@ -135,6 +135,16 @@ pub(crate) enum Failure {
     /// A flag's words that mean nothing.
     #[error("--{flag}: {message}")]
     Flag { flag: &'static str, message: String },
+    /// A script that is too long to be copied, or no text.
+    #[error("{file}: expected a script in UTF-8 of at most 700 kB, to be copied")]
+    NotCopied { file: String },
+    /// What a script says of itself is not understood.
+    #[error("{file}:{line}: #TOLLGATE: {message}")]
+    ScriptLine {
+        file: String,
+        line: usize,
+        message: String,
+    },
     /// Nobody said where the service keeps its data.
     #[error("there is no folder to find the service by")]
     NoData,
@@ -244,7 +254,12 @@ impl Failure {
                 | StateError::Keys { .. } => Exit::Usage,
             },
             Self::Finished(_) => Exit::Usage,
-            Self::Flag { .. } | Self::NoData | Self::Config(_) | Self::NoCsv => Exit::Usage,
+            Self::Flag { .. }
+            | Self::NotCopied { .. }
+            | Self::ScriptLine { .. }
+            | Self::NoData
+            | Self::Config(_)
+            | Self::NoCsv => Exit::Usage,
             Self::Client(ClientError::Refused { status, .. })
                 if status.as_u16() == UNPROCESSABLE =>
             {
@@ -296,6 +311,10 @@ impl Failure {
             Self::OneRecord { .. } => {
                 Some("without either, `--world campus` is a synthetic campus")
             }
+            Self::NotCopied { .. } => {
+                Some("name its interpreter, as in `-- bash ./job.sh`, and it runs as it is then")
+            }
+            Self::ScriptLine { .. } => Some("`tollgate submit --help` lists the options"),
             Self::NoData => Some("say which with `--data DIR` or TOLLGATE_DATA"),
             Self::Folder(error) => error.hint(),
             Self::Serve(ServeError::Start(StartError::Store(error))) => error.hint(),

@@ -61,6 +61,10 @@ fn main() -> ExitCode {
         Command::Release(args) => live::act::act(&args, "release"),
         Command::Logs(args) => live::act::logs(&args),
         Command::Ledger(args) => live::list::ledger(&args),
+        Command::Nodes(args) => live::figures::nodes(&args),
+        Command::Calibration(args) => live::figures::calibration(&args),
+        Command::Demo(args) => live::demo::run(&args),
+        Command::Generate(args) => live::generate::run(&args),
         Command::Trace(args) => trace::run(&args),
     };
     exit::conclude(done)

@@ -139,6 +139,11 @@ impl Folder {
         self.path.join("runner")
     }
 
+    /// Where copies of scripts are kept.
+    pub fn scripts(&self) -> PathBuf {
+        self.path.join("scripts")
+    }
+
     /// The socket that clients find the service at.
     pub fn socket(&self) -> PathBuf {
         socket(&self.path)

@@ -11,6 +11,7 @@
 //! | [`config`] | its settings |
 //! | [`fault`] | where tests have it fail |
 //! | [`folder`] | its data folder |
+//! | [`scripts`] | copies of the scripts that jobs run |
 //!
 //! A request takes this way: `api` puts an [`keeper::Ask`] before the keeper; the keeper handles all
 //! that came in meanwhile in one [`core::Core::step`], commits what follows to the store in one
@@ -24,6 +25,7 @@ mod engine_words;
 pub mod fault;
 pub mod folder;
 pub mod keeper;
+pub mod scripts;
 pub mod serve;
 pub mod store;
 

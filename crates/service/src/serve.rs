@@ -15,6 +15,7 @@ use crate::api::server::{About, Admit, Peer, Service, router, serve_unix};
 use crate::core::Rules;
 use crate::folder::Folder;
 use crate::keeper::{self, Ask, Keeper, StartError};
+use crate::scripts::Scripts;
 use crate::store::Store;
 
 /// Why a service cannot run.
@@ -65,6 +66,7 @@ pub fn serve<E: Engine + 'static>(
             since: now(),
         }),
         clock: now,
+        scripts: Arc::new(Scripts::new(folder.scripts())),
     };
     let served = runtime()?.block_on(listen(folder, service, ready));
     door.ask(Ask::Stop);

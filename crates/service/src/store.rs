@@ -11,6 +11,7 @@
 //! One transaction a step writes to all of them, through SQLite's write-ahead log with full
 //! synchronisation: what was committed outlives the process, the system and the power.
 
+mod figures;
 mod read;
 mod recover;
 mod reserve;
@@ -24,6 +25,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
+pub use figures::{Bin, Figures};
 pub use read::{Account, AttemptRow, JobRow, Reader, Selection};
 pub use schema::VERSION;
 pub use write::{Batch, Program};

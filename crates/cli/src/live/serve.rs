@@ -36,15 +36,25 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if let Some(policy) = &args.policy {
         config.policy.clone_from(policy);
     }
+    run_in(&folder, &config, || {})
+}
+
+/// Serves in a folder, and calls `ready` once it answers.
+pub(super) fn run_in(
+    folder: &Folder,
+    config: &Config,
+    ready: impl FnOnce(),
+) -> Result<(), Failure> {
     let rules = config.rules()?;
-    let engine = local(&folder)?;
+    let engine = local(folder)?;
     let socket = folder.socket();
-    serve(&folder, engine, &rules, || {
+    serve(folder, engine, &rules, || {
         let policy = &rules.policy;
         Voice::Notes.note(format_args!(
             "policy {policy}; listening on {}",
             socket.display()
         ));
+        ready();
     })?;
     Ok(())
 }

@@ -13,10 +13,14 @@ use tollgate_model::Instant;
 
 use super::instant::iso;
 use super::reply::Refused;
-use super::translate;
-use super::types::{Answer, Done, Explanation, Job, JobRequest, Jobs, Ledger, Status};
+use super::types::{
+    Answer, Calibration, Done, Explanation, Job, JobRequest, Jobs, Ledger, Nodes, Objectives,
+    Status,
+};
+use super::{figures, translate};
 use crate::core::Command;
 use crate::keeper::{Ask, Door, Failed, Reply, Story};
+use crate::scripts::Scripts;
 use crate::store::{JobRow, Reader, Selection, StoreError};
 
 /// The largest request, in bytes.
@@ -53,6 +57,8 @@ pub struct Service {
     pub about: Arc<About>,
     /// Tells the time.
     pub clock: fn() -> Instant,
+    /// Copies of the scripts that jobs run.
+    pub scripts: Arc<Scripts>,
 }
 
 /// What is said about the service itself.
@@ -83,6 +89,9 @@ pub fn router(service: Service) -> Router {
         .route("/v1/quotes", post(quote))
         .route("/v1/quotes/{id}/claim", post(claim))
         .route("/v1/ledger", get(ledger))
+        .route("/v1/objectives", get(objectives))
+        .route("/v1/calibration", get(calibration))
+        .route("/v1/nodes", get(nodes))
         .fallback(nowhere)
         .layer(DefaultBodyLimit::max(MOST_BODY))
         .with_state(service)
@@ -107,7 +116,7 @@ async fn submit(
         return Err(Refused::field("hold_s", "nothing: only a quote is held"));
     }
     let submission = translate::submission(&request, peer.user, (service.clock)())?;
-    let program = Box::new(translate::program(request)?);
+    let program = Box::new(translate::program(copied(&service, request).await?)?);
     let verdict = ask(&service, |reply| Ask::Submit {
         submission,
         program,
@@ -148,7 +157,7 @@ async fn claim(
     let Json(request) = request?;
     may_submit(peer)?;
     let job = number(&id)?;
-    let program = Box::new(translate::program(request)?);
+    let program = Box::new(translate::program(copied(&service, request).await?)?);
     let user = peer.user;
     ask(&service, |reply| Ask::Claim {
         user,
@@ -158,6 +167,19 @@ async fn claim(
     })
     .await?;
     Ok(Json(Done { id: job }))
+}
+
+/// The request with the service's copy of its script for the script, if it came with one.
+async fn copied(service: &Service, mut request: JobRequest) -> Result<JobRequest, Refused> {
+    let (Some(script), Some(program)) = (request.script.take(), request.command.first_mut()) else {
+        return Ok(request);
+    };
+    let scripts = Arc::clone(&service.scripts);
+    let kept = tokio::task::spawn_blocking(move || scripts.keep(&script));
+    let path = kept.await.map_err(|_| Refused::stopping())?;
+    let path = path.map_err(|error| Refused::script(&error))?;
+    *program = path.to_string_lossy().into_owned();
+    Ok(request)
 }
 
 fn may_submit(peer: Peer) -> Result<(), Refused> {
@@ -344,6 +366,27 @@ async fn ledger(
     let accounts = read(&service, move |reader| reader.ledger(peer.only())).await?;
     let accounts = accounts.iter().map(translate::account).collect();
     Ok(Json(Ledger { accounts }))
+}
+
+async fn objectives(
+    State(service): State<Service>,
+    Extension(peer): Extension<Peer>,
+) -> Answered<Objectives> {
+    let sums = read(&service, move |reader| reader.figures(peer.only())).await?;
+    Ok(Json(figures::objectives(&sums)))
+}
+
+async fn calibration(
+    State(service): State<Service>,
+    Extension(peer): Extension<Peer>,
+) -> Answered<Calibration> {
+    let bins = read(&service, move |reader| reader.calibration(peer.only())).await?;
+    Ok(Json(figures::calibration(&bins)))
+}
+
+async fn nodes(State(service): State<Service>) -> Answered<Nodes> {
+    let site = ask(&service, |reply| Ask::Nodes { reply }).await?;
+    Ok(Json(figures::nodes(&site)))
 }
 
 fn number(id: &str) -> Result<u64, Refused> {

@@ -13,6 +13,10 @@ pub struct JobRequest {
     /// The program and its arguments. A quote needs none.
     #[serde(default)]
     pub command: Vec<String>,
+    /// What is in the script that `command` names first. The service keeps a copy, and runs that:
+    /// the file may change, or go, before the job starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub script: Option<String>,
     /// What it is called; jobs of one user with the same name are forecast alike. The program's
     /// name if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -275,6 +279,76 @@ pub struct Status {
     pub held: u32,
     /// Jobs that run.
     pub running: u32,
+}
+
+/// The four objectives of Yeo & Buyya (2008, eq. 1-4), and what they are made of, over the jobs
+/// that are over. Those that were taken back are left out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Objectives {
+    /// Jobs that were let in or kept out.
+    pub submitted: u64,
+    /// Those of them that were let in.
+    pub accepted: u64,
+    /// Those of them that finished within their deadline, or had none and finished.
+    pub fulfilled: u64,
+    /// Mean span from submission to start of those; none if there were none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wait_s: Option<f64>,
+    /// Fulfilled of submitted jobs, 0 to 100; none if there were none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sla_pct: Option<f64>,
+    /// Fulfilled of accepted jobs, 0 to 100; none if there were none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reliability_pct: Option<f64>,
+    /// What was earned of the budgets of submitted jobs, at most 100; none if there were none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profitability_pct: Option<f64>,
+}
+
+/// What was promised against what was kept.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Calibration {
+    /// Promises by the probability that they were made with; only where there are any.
+    pub bins: Vec<CalibrationBin>,
+}
+
+/// Promises that were made with about the same probability.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CalibrationBin {
+    /// The least probability in it.
+    pub from: f64,
+    /// The probabilities in it are below this, or 1.
+    pub to: f64,
+    /// Promises that are over.
+    pub promises: u64,
+    /// Their mean probability.
+    pub promised: f64,
+    /// How many of them were kept.
+    pub kept: u64,
+    /// The part that was kept, 0 to 1.
+    pub kept_part: f64,
+}
+
+/// What there is to run on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Nodes {
+    /// Each node: a core of this machine.
+    pub nodes: Vec<Node>,
+    /// Bytes of memory that the tasks of a node may hold together.
+    pub memory_per_node_bytes: u64,
+    /// What is enforced there, and what can escape: a sentence each.
+    pub enforced: Vec<String>,
+}
+
+/// Something to run on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Node {
+    /// Its number, from 0.
+    pub id: u32,
+    /// `idle`, `busy` or `down`.
+    pub state: String,
+    /// Tasks that it has.
+    pub tasks: u32,
 }
 
 /// What was booked.

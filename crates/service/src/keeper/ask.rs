@@ -1,6 +1,7 @@
 //! What the keeper is asked, and how it answers.
 
 use tokio::sync::oneshot;
+use tollgate_engine::Capacity;
 use tollgate_model::Instant;
 
 use crate::core::{Answer, Command, Ignored, Prospect, Submission};
@@ -60,6 +61,11 @@ pub enum Ask {
         /// So.
         reply: Reply<Census>,
     },
+    /// What is there to run on?
+    Nodes {
+        /// That.
+        reply: Reply<Site>,
+    },
     /// What will become of a job that is not over?
     Explain {
         /// Which one.
@@ -108,6 +114,15 @@ pub struct Census {
     pub running: u32,
 }
 
+/// What there is to run on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// What is enforced there.
+    pub capacity: Capacity,
+    /// By number: none if the node is down, else how many tasks it has.
+    pub nodes: Vec<Option<u32>>,
+}
+
 /// How a job stands that is not over, and what is to be expected of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Story {
@@ -132,6 +147,9 @@ pub enum Failed {
     /// There is no room on the disk.
     #[error("the disk of the service is full: nothing new is taken in")]
     Full,
+    /// What runs the jobs does not answer.
+    #[error("what runs the jobs does not answer: {0}")]
+    Engine(String),
     /// What was decided could not be written down, so it was not decided.
     #[error("the service cannot write to its store: {0}")]
     Store(String),

@@ -11,7 +11,7 @@ use tollgate_gate::WorkerId;
 use tollgate_model::{Instant, NodeId, Span};
 use tollgate_policy::Phase;
 
-use super::ask::{Ask, Census, Failed, Reply, Story, Verdict};
+use super::ask::{Ask, Census, Failed, Reply, Site, Story, Verdict};
 use crate::core::{Answer, AttemptKey, Change, Command, Core, Order, Reply as Said, Rules, Step};
 use crate::engine_words;
 use crate::fault::{self, Moment, Saboteur};
@@ -250,6 +250,7 @@ impl<E: Engine> Keeper<E> {
                 },
                 Ask::Quote { .. }
                 | Ask::Census { .. }
+                | Ask::Nodes { .. }
                 | Ask::Explain { .. }
                 | Ask::Wait { .. }
                 | Ask::Wake
@@ -540,6 +541,10 @@ impl<E: Engine> Keeper<E> {
                 let census = self.census();
                 let _ = reply.send(Ok(census));
             }
+            Ask::Nodes { reply } => {
+                let site = self.site();
+                let _ = reply.send(site);
+            }
             Ask::Explain { job, reply } => {
                 let story = self.story(job);
                 let _ = reply.send(Ok(story));
@@ -586,6 +591,19 @@ impl<E: Engine> Keeper<E> {
             held: count(Phase::Held),
             running: count(Phase::Running),
         }
+    }
+
+    fn site(&mut self) -> Result<Site, Failed> {
+        let capacity = self.engine.capacity();
+        let capacity = capacity.map_err(|error| Failed::Engine(error.to_string()))?;
+        let view = self.core.gate().view(self.core.now());
+        let tasks = |node: NodeId| view.node(node).tasks().len() as u32;
+        let nodes = (0..view.n_nodes()).map(NodeId);
+        let nodes = nodes.map(|node| view.is_up(node).then(|| tasks(node)));
+        Ok(Site {
+            capacity,
+            nodes: nodes.collect(),
+        })
     }
 
     fn story(&mut self, job: u64) -> Option<Story> {

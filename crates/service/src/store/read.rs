@@ -188,7 +188,7 @@ impl Reader {
         })
     }
 
-    fn rows<T>(
+    pub(super) fn rows<T>(
         &self,
         sql: &str,
         values: impl rusqlite::Params,
