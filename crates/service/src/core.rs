@@ -24,8 +24,8 @@ use tollgate_model::{Instant, JobId, NodeId, Span};
 use tollgate_policy::{Discipline, Phase};
 
 use answer::Candidate;
-pub use expected::Basis;
 pub use command::{AttemptKey, Command, ExitStatus, Fate, Killed, Submission};
+pub use expected::Basis;
 use jobs::Jobs;
 pub use jobs::Live;
 pub use outcome::{
@@ -378,7 +378,10 @@ impl Core {
     }
 
     fn conclude(&mut self, slot: JobId, ending: Ending, step: &mut Step) {
-        let held = self.jobs.at(slot).is_some_and(|(_, live)| live.held.is_some());
+        let held = self
+            .jobs
+            .at(slot)
+            .is_some_and(|(_, live)| live.held.is_some());
         if let Some(job) = self.jobs.remove(slot) {
             step.changes.push(match held {
                 true => Change::Lapsed { job },

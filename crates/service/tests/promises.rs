@@ -20,7 +20,11 @@ fn refusals(answer: &Answer) -> &[Refusal] {
 }
 
 fn offer(answer: &Answer, axis: Axis) -> Option<Offer> {
-    answer.offers.iter().copied().find(|offer| offer.axis == axis)
+    answer
+        .offers
+        .iter()
+        .copied()
+        .find(|offer| offer.axis == axis)
 }
 
 /// What was offered, handed in.
@@ -56,7 +60,9 @@ fn a_refusal_names_every_reason_and_what_would_be_let_in() {
     // A tenth of a node is left.
     let secs = later.deadline.unwrap().as_secs_f64();
     assert!((500.0..=520.0).contains(&secs), "{secs} s");
-    let verdict = site.hand_in(taken(&asked, &later), &["sleep", "1"]).unwrap();
+    let verdict = site
+        .hand_in(taken(&asked, &later), &["sleep", "1"])
+        .unwrap();
     match verdict.answer.standing {
         Standing::Accepted { price } => assert_eq!(Some(price), later.price),
         other => panic!("the offer was {other:?}"),
@@ -72,7 +78,10 @@ fn fewer_processors_and_a_higher_budget_are_offered() {
     };
     let answer = site.quote(wide);
     assert_eq!(refusals(&answer), [Refusal::Policy(Reason::TooWide)]);
-    assert_eq!(offer(&answer, Axis::Procs).map(|offer| offer.procs), Some(2));
+    assert_eq!(
+        offer(&answer, Axis::Procs).map(|offer| offer.procs),
+        Some(2)
+    );
 
     let poor = Submission {
         budget: Some(Credits::from_f64(1.0)),
@@ -128,7 +137,10 @@ fn what_is_hardly_kept_is_not_promised() {
     };
     let mut site = Site::new("libra-risk");
     let answer = site.quote(impossible.clone());
-    assert!(matches!(answer.standing, Standing::Accepted { .. }), "{answer:?}");
+    assert!(
+        matches!(answer.standing, Standing::Accepted { .. }),
+        "{answer:?}"
+    );
     site.rules.confidence = 500_000;
     site.restart();
     let answer = site.quote(impossible.clone());
@@ -193,7 +205,10 @@ fn a_held_quote_keeps_its_room_and_lapses() {
     assert_eq!(job, Some(1));
     assert_eq!(answer.held_until, Some(Instant::from_secs(60)));
     assert_eq!(site.state(1).0, "quoted");
-    assert!(site.keeper().core().running().is_empty(), "nothing runs for it");
+    assert!(
+        site.keeper().core().running().is_empty(),
+        "nothing runs for it"
+    );
     // Its 20 s of work, and the 60 s that it may start later, leave a fifth of one node.
     let wide = Submission {
         procs: 2,
@@ -211,7 +226,10 @@ fn a_held_quote_keeps_its_room_and_lapses() {
     assert_eq!(site.state(1).0, "lapsed");
     let gone = Err(Failed::Ignored(Ignored::UnknownJob));
     assert_eq!(claim(&mut site, 1), gone);
-    assert!(matches!(site.quote(wide).standing, Standing::Accepted { .. }));
+    assert!(matches!(
+        site.quote(wide).standing,
+        Standing::Accepted { .. }
+    ));
     let store = Store::open(&site.store()).unwrap();
     assert_eq!(store.reader().unwrap().ledger(None).unwrap(), []);
 }

@@ -46,7 +46,10 @@ fn a_full_disk_takes_nothing_new_and_records_what_ends() {
     fs::remove_dir(&reserve).unwrap();
     site.keeper().sabotage(Box::new(|_| Ok(())));
     let verdict = site.submit(&["sleep", "5"], 10).unwrap();
-    assert_eq!(verdict.job, 2, "numbers that nobody was told are given again");
+    assert_eq!(
+        verdict.job, 2,
+        "numbers that nobody was told are given again"
+    );
     assert!(reserve.is_file());
 }
 
@@ -62,7 +65,8 @@ impl SmallDisk {
             .arg(folder.path())
             .stderr(Stdio::null())
             .status();
-        done.is_ok_and(|status| status.success()).then_some(Self(folder))
+        done.is_ok_and(|status| status.success())
+            .then_some(Self(folder))
     }
 
     fn fill(&self) -> PathBuf {
@@ -205,7 +209,10 @@ fn a_store_of_a_newer_version_is_left_alone() {
     drop(connection);
     let before = fs::read(site.store()).unwrap();
     let error = Store::open(&site.store()).unwrap_err();
-    assert!(matches!(error, StoreError::Newer { found: 99, .. }), "{error}");
+    assert!(
+        matches!(error, StoreError::Newer { found: 99, .. }),
+        "{error}"
+    );
     assert!(error.hint().is_some());
     assert_eq!(fs::read(site.store()).unwrap(), before);
 }
@@ -296,7 +303,10 @@ fn a_damaged_page_is_noticed_or_does_not_matter() {
             }
         }
     }
-    assert!(noticed > 0 && harmless > 0, "{noticed} noticed, {harmless} harmless");
+    assert!(
+        noticed > 0 && harmless > 0,
+        "{noticed} noticed, {harmless} harmless"
+    );
 }
 
 #[test]

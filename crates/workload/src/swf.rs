@@ -7,8 +7,8 @@
 //! after them is not looked at, but for MetaCentrum's list of nodes. Neither are fields that
 //! tollgate does not use.
 
-mod record;
 mod numbers;
+mod record;
 mod write;
 
 use std::io::BufRead;

@@ -127,7 +127,11 @@ fn write_words(out: &mut impl Write, answer: &Answer, now: &Zoned) -> io::Result
         writeln!(out, "  finish    {}", at(&expected.expected_finish_at))?;
         let ends = [&expected.earliest_finish_at, &expected.latest_finish_at].map(|end| at(end));
         if ends[0] != ends[1] {
-            writeln!(out, "            8 in 10 between {} and {}", ends[0], ends[1])?;
+            writeln!(
+                out,
+                "            8 in 10 between {} and {}",
+                ends[0], ends[1]
+            )?;
         }
         writeln!(out, "            forecast from {}", answer.forecast_from)?;
     }
@@ -136,7 +140,10 @@ fn write_words(out: &mut impl Write, answer: &Answer, now: &Zoned) -> io::Result
     }
     if let (Some(until), Some(id)) = (&answer.held_until_at, answer.id) {
         let until = print::local(until, now);
-        writeln!(out, "  held      until {until}: `tollgate submit --quote {id} -- ..`")?;
+        writeln!(
+            out,
+            "  held      until {until}: `tollgate submit --quote {id} -- ..`"
+        )?;
     }
     if let Some(price) = answer.price.filter(|&price| price > 0.0) {
         writeln!(out, "  price     {price} credits")?;

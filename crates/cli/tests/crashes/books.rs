@@ -47,9 +47,17 @@ pub(crate) fn audit(site: &mut Site, told: &[u64]) -> Account {
     }
     let ran = ran(site);
     for ((job, attempt), times) in &ran {
-        assert_eq!(*times, 1, "attempt {attempt} at job {job} ran {times} times");
-        let known = jobs.get(job).unwrap_or_else(|| panic!("nobody knows job {job}"));
-        assert!(*attempt <= known.attempts, "job {job} has no attempt {attempt}");
+        assert_eq!(
+            *times, 1,
+            "attempt {attempt} at job {job} ran {times} times"
+        );
+        let known = jobs
+            .get(job)
+            .unwrap_or_else(|| panic!("nobody knows job {job}"));
+        assert!(
+            *attempt <= known.attempts,
+            "job {job} has no attempt {attempt}"
+        );
     }
     for job in jobs.values() {
         let last = ran.contains_key(&(job.id, job.attempts));
@@ -67,7 +75,10 @@ pub(crate) fn audit(site: &mut Site, told: &[u64]) -> Account {
     let ledger: Ledger = site.client().get("/v1/ledger").expect("the ledger");
     let charged: f64 = ledger.accounts.iter().map(|account| account.charges).sum();
     let sum: f64 = owed.iter().sum();
-    assert!((charged - sum).abs() < 1e-6 * sum.max(1.0), "{charged} charged for {sum}");
+    assert!(
+        (charged - sum).abs() < 1e-6 * sum.max(1.0),
+        "{charged} charged for {sum}"
+    );
     Account {
         jobs: jobs.len(),
         finished: owed.len(),

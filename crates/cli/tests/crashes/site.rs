@@ -65,7 +65,11 @@ impl Site {
         let began = Instant::now();
         while !self.died() && status(&self.data()).is_none() {
             let log = || fs::read_to_string(self.folder.path().join("log"));
-            assert!(began.elapsed() < PATIENCE, "it does not answer: {:?}", log());
+            assert!(
+                began.elapsed() < PATIENCE,
+                "it does not answer: {:?}",
+                log()
+            );
             thread::sleep(Duration::from_millis(5));
         }
     }
@@ -193,7 +197,11 @@ impl User {
     /// The number of the job, if the answer came.
     fn submit(&self, client: &mut Client, n: usize) -> Option<u64> {
         // Some take long enough to be caught running.
-        let nap = if n.is_multiple_of(4) { "sleep 0.2; " } else { "" };
+        let nap = if n.is_multiple_of(4) {
+            "sleep 0.2; "
+        } else {
+            ""
+        };
         let witness = self.witness.display();
         let script = format!("{nap}echo \"$TOLLGATE_JOB $TOLLGATE_TRY\" >> {witness}");
         let request = JobRequest {

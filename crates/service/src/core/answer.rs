@@ -177,13 +177,12 @@ fn without(reason: Reason, spec: &JobSpec) -> Option<JobSpec> {
             budget: None,
             ..spec.sla
         },
-        Reason::NoShare
-        | Reason::Risk
-        | Reason::DeadlinePassed
-        | Reason::DeadlineUnreachable => Sla {
-            deadline: None,
-            ..spec.sla
-        },
+        Reason::NoShare | Reason::Risk | Reason::DeadlinePassed | Reason::DeadlineUnreachable => {
+            Sla {
+                deadline: None,
+                ..spec.sla
+            }
+        }
     };
     (sla != spec.sla).then_some(JobSpec { sla, ..*spec })
 }

@@ -89,7 +89,11 @@ impl Search<'_> {
         // A deadline that people can read is as good, if it is let in as well.
         let unit = if secs < 600.0 { 1.0 } else { 60.0 };
         let round = with((secs / unit).ceil() * unit);
-        let changed = if self.suits(&round) { round } else { with(secs) };
+        let changed = if self.suits(&round) {
+            round
+        } else {
+            with(secs)
+        };
         Some((Axis::Deadline, changed))
     }
 
@@ -157,7 +161,11 @@ impl Search<'_> {
         let spec = rules::spec(submission, estimate, self.at);
         let candidate = Candidate::new(submission, spec, self.forecast);
         let asked = self.core.rules.for_policy(&candidate.reserved());
-        let promised = match self.core.gate.quote(self.at, &asked, &mut self.core.scratch) {
+        let promised = match self
+            .core
+            .gate
+            .quote(self.at, &asked, &mut self.core.scratch)
+        {
             Verdict::Reject(_) => return false,
             Verdict::Queue => false,
             Verdict::Promise { .. } | Verdict::Run { .. } => true,

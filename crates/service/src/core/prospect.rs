@@ -135,7 +135,8 @@ impl Future<'_> {
 
     /// Whether the job has finished by `due` if it takes `runtime`.
     fn meets(&self, runtime: Span, due: Instant) -> bool {
-        self.late(runtime, due).is_some_and(|late| late <= Span::TICK)
+        self.late(runtime, due)
+            .is_some_and(|late| late <= Span::TICK)
     }
 
     /// By how much it would miss `due`; negative if it would be early.

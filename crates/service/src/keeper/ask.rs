@@ -82,6 +82,24 @@ pub enum Ask {
     Stop,
 }
 
+impl Ask {
+    /// Answers what would hand in a job that it is not taken in.
+    pub(super) fn fail(self, failed: Failed) {
+        match self {
+            Self::Submit { reply, .. } => drop(reply.send(Err(failed))),
+            Self::Hold { reply, .. } => drop(reply.send(Err(failed))),
+            Self::Claim { reply, .. } => drop(reply.send(Err(failed))),
+            Self::Quote { .. }
+            | Self::Act { .. }
+            | Self::Census { .. }
+            | Self::Explain { .. }
+            | Self::Wait { .. }
+            | Self::Wake
+            | Self::Stop => {}
+        }
+    }
+}
+
 /// A job's number and what it is told.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
@@ -132,6 +150,9 @@ pub enum Failed {
     /// There is no room on the disk.
     #[error("the disk of the service is full: nothing new is taken in")]
     Full,
+    /// The user has as many jobs as one user may.
+    #[error("expected at most {0} jobs of one user that are not over")]
+    TooMany(u32),
     /// What was decided could not be written down, so it was not decided.
     #[error("the service cannot write to its store: {0}")]
     Store(String),

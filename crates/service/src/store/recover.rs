@@ -80,7 +80,10 @@ impl Store {
             let (at, body, sum, seq) = read::batch(row).map_err(failed)?;
             if seq != last + 1 {
                 let what = format!("batch {} is not there", last + 1);
-                return Err(StoreError::Damaged { path: path.clone(), what });
+                return Err(StoreError::Damaged {
+                    path: path.clone(),
+                    what,
+                });
             }
             last = seq;
             let commands: Vec<Command> = decode(&path, "a batch", &body, sum)?;

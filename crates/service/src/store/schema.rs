@@ -7,7 +7,8 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::{StoreError, sqlite};
 
 /// What each version added to the one before it.
-const STEPS: &[&str] = &["
+const STEPS: &[&str] = &[
+    "
 CREATE TABLE batch (
     seq INTEGER PRIMARY KEY,
     at INTEGER NOT NULL,
@@ -71,7 +72,7 @@ BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
 CREATE TRIGGER ledger_is_never_cut BEFORE DELETE ON ledger
 BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
 ",
-"
+    "
 CREATE TABLE rules (
     id INTEGER PRIMARY KEY CHECK (id = 0),
     program TEXT NOT NULL,
@@ -83,7 +84,8 @@ DELETE FROM batch;
 DELETE FROM snapshot;
 ALTER TABLE batch ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE snapshot ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0;
-"];
+",
+];
 
 /// The version of the tables.
 pub const VERSION: u32 = STEPS.len() as u32;

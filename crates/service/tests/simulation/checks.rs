@@ -72,7 +72,9 @@ fn ledger(run: &Run, rows: &BTreeMap<u64, JobRow>) {
     }
     let reader = Store::open(&run.store()).unwrap().reader().unwrap();
     let accounts = reader.ledger(None).unwrap();
-    let booked = accounts.iter().map(|account| account.charges + account.penalties);
+    let booked = accounts
+        .iter()
+        .map(|account| account.charges + account.penalties);
     assert_eq!(booked.sum::<Credits>(), total);
 }
 
