@@ -22,7 +22,6 @@ use tollgate_model::Market;
 use tollgate_policy::PolicyError;
 use tollgate_report::folder::WriteError;
 use tollgate_report::study::FinishedError;
-use tollgate_service::keeper::StartError;
 use tollgate_service::{ClientError, ConfigError, FolderError, ServeError};
 use tollgate_study::StudyError;
 use tollgate_study::batch::BatchError;
@@ -317,7 +316,7 @@ impl Failure {
             Self::ScriptLine { .. } => Some("`tollgate submit --help` lists the options"),
             Self::NoData => Some("say which with `--data DIR` or TOLLGATE_DATA"),
             Self::Folder(error) => error.hint(),
-            Self::Serve(ServeError::Start(StartError::Store(error))) => error.hint(),
+            Self::Serve(error) => error.hint(),
             Self::Client(ClientError::NoService { .. }) => {
                 Some("start one with `tollgate serve`, or name its folder with `--data`")
             }
@@ -327,7 +326,6 @@ impl Failure {
             Self::Flag { .. }
             | Self::Config(_)
             | Self::Engine(_)
-            | Self::Serve(_)
             | Self::Client(_)
             | Self::NoCsv
             | Self::NoOutput { .. }

@@ -5,6 +5,7 @@
 //! what was decided is forgotten, and the state is recovered from the store.
 
 mod ask;
+mod crowd;
 mod turn;
 
 use std::sync::Arc;

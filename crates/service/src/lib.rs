@@ -10,6 +10,8 @@
 //! | [`serve`](mod@serve) | a service from its start to its end |
 //! | [`config`] | its settings |
 //! | [`fault`] | where tests have it fail |
+//! | [`access`] | whom it lets do what, and how much |
+//! | [`accounts`] | whom jobs run as |
 //! | [`folder`] | its data folder |
 //! | [`scripts`] | copies of the scripts that jobs run |
 //!
@@ -17,6 +19,8 @@
 //! that came in meanwhile in one [`core::Core::step`], commits what follows to the store in one
 //! transaction, and only then answers and lets the engine start something.
 
+pub mod access;
+pub mod accounts;
 pub mod api;
 pub mod client;
 pub mod config;
@@ -29,6 +33,7 @@ pub mod scripts;
 pub mod serve;
 pub mod store;
 
+pub use access::{Access, Users};
 pub use client::{Client, ClientError};
 pub use config::{Config, ConfigError};
 pub use folder::{Folder, FolderError};

@@ -111,3 +111,27 @@ fn a_quote_changes_nothing_and_agrees_with_the_submission() {
     let verdict = site.submit(&["sleep", "50"], 60).unwrap();
     assert_eq!(verdict.answer, quoted);
 }
+
+#[test]
+fn a_job_whose_user_the_system_does_not_know_ends_without_having_run() {
+    let mut site = Site::new("fcfs");
+    let user = u32::MAX - 7;
+    let submission = Submission {
+        user,
+        ..submission("sleep", 50)
+    };
+    site.hand_in(submission, &["sleep", "50"]).unwrap();
+    site.turn(Vec::new());
+    let (state, status) = site.state(1);
+    assert_eq!(state, "finished");
+    let status = status.unwrap();
+    assert!(
+        status.starts_with("not started: user: only jobs of"),
+        "{status}"
+    );
+    // Nor does it hold what it would have run on.
+    site.restart();
+    site.submit(&["sleep", "50"], 60).unwrap();
+    site.submit(&["sleep", "50"], 60).unwrap();
+    assert_eq!(site.state(3).0, "running");
+}

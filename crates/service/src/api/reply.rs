@@ -69,6 +69,7 @@ impl From<Failed> for Refused {
             Failed::Ignored(Ignored::UnknownJob) => return Self::unknown_job(),
             Failed::Ignored(Ignored::NoQuote) => StatusCode::NOT_FOUND,
             Failed::Ignored(Ignored::Gate(_)) => StatusCode::CONFLICT,
+            Failed::TooMany(_) => StatusCode::TOO_MANY_REQUESTS,
             Failed::Full => StatusCode::INSUFFICIENT_STORAGE,
             Failed::Store(_) | Failed::Engine(_) => StatusCode::SERVICE_UNAVAILABLE,
         };

@@ -1,12 +1,16 @@
 //! What each path answers.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use axum::extract::rejection::{JsonRejection, QueryRejection};
-use axum::extract::{DefaultBodyLimit, Path, Query, State};
+use axum::extract::{DefaultBodyLimit, Path, Query, Request, State};
 use axum::http::StatusCode;
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::Response;
 use axum::routing::{get, post};
 use axum::{Extension, Json, Router};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::Deserialize;
 use tokio::sync::oneshot;
 use tollgate_model::Instant;
@@ -18,32 +22,18 @@ use super::types::{
     Status,
 };
 use super::{figures, translate};
+use crate::access::{Limits, Peer};
 use crate::core::Command;
 use crate::keeper::{Ask, Door, Failed, Reply, Story};
 use crate::scripts::Scripts;
 use crate::store::{JobRow, Reader, Selection, StoreError};
 
-/// The largest request, in bytes.
-const MOST_BODY: usize = 1 << 20;
 /// The most jobs of one answer.
 const MOST_JOBS: u32 = 10_000;
 
-/// Who is at the other end of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Peer {
-    /// A user id of the system.
-    pub user: u32,
-    /// Whether it may see and change everybody's jobs.
-    pub operator: bool,
-    /// Whether it may hand in jobs.
-    pub may_submit: bool,
-}
-
-impl Peer {
-    /// Whose jobs it may see and change; none if everybody's.
-    fn only(self) -> Option<u32> {
-        (!self.operator).then_some(self.user)
-    }
+/// Whose jobs a peer may see and change; none if everybody's.
+fn only(peer: &Peer) -> Option<u32> {
+    (!peer.operator).then_some(peer.user)
 }
 
 /// What the paths need to answer.
@@ -55,6 +45,8 @@ pub struct Service {
     pub reader: Arc<Mutex<Reader>>,
     /// What is said about the service itself.
     pub about: Arc<About>,
+    /// How much of a request is taken, and for how long.
+    pub limits: Limits,
     /// Tells the time.
     pub clock: fn() -> Instant,
     /// Copies of the scripts that jobs run.
@@ -93,8 +85,37 @@ pub fn router(service: Service) -> Router {
         .route("/v1/calibration", get(calibration))
         .route("/v1/nodes", get(nodes))
         .fallback(nowhere)
-        .layer(DefaultBodyLimit::max(MOST_BODY))
+        .layer(DefaultBodyLimit::disable())
+        .layer(from_fn_with_state(service.limits, take_whole))
         .with_state(service)
+}
+
+/// Takes in the whole request before anything is done about it: a client that sends it slowly, or
+/// too much of it, keeps nobody busy.
+async fn take_whole(
+    State(limits): State<Limits>,
+    request: Request,
+    next: Next,
+) -> Result<Response, Refused> {
+    let (head, body) = request.into_parts();
+    let time = Duration::from_secs_f64(limits.request_s);
+    let whole = Limited::new(body, limits.body_bytes).collect();
+    let body = match tokio::time::timeout(time, whole).await {
+        Ok(Ok(body)) => body.to_bytes(),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            let error = format!("expected a request of at most {} bytes", limits.body_bytes);
+            return Err(Refused::new(StatusCode::PAYLOAD_TOO_LARGE, error));
+        }
+        Ok(Err(error)) => {
+            let error = format!("the request broke off: {error}");
+            return Err(Refused::new(StatusCode::BAD_REQUEST, error));
+        }
+        Err(_) => {
+            let error = "the request took too long to come in";
+            return Err(Refused::new(StatusCode::REQUEST_TIMEOUT, error));
+        }
+    };
+    Ok(next.run(Request::from_parts(head, body.into())).await)
 }
 
 async fn healthz() -> &'static str {
@@ -111,7 +132,7 @@ async fn submit(
     request: Result<Json<JobRequest>, JsonRejection>,
 ) -> Result<(StatusCode, Json<Answer>), Refused> {
     let Json(request) = request?;
-    may_submit(peer)?;
+    may_submit(&peer)?;
     if request.hold_s.is_some() {
         return Err(Refused::field("hold_s", "nothing: only a quote is held"));
     }
@@ -142,7 +163,7 @@ async fn quote(
         let answer = ask(&service, |reply| Ask::Quote { submission, reply }).await?;
         return Ok(Json(translate::answer(None, &answer)));
     }
-    may_submit(peer)?;
+    may_submit(&peer)?;
     let (id, answer) = ask(&service, |reply| Ask::Hold { submission, reply }).await?;
     Ok(Json(translate::answer(id, &answer)))
 }
@@ -155,7 +176,7 @@ async fn claim(
     request: Result<Json<JobRequest>, JsonRejection>,
 ) -> Answered<Done> {
     let Json(request) = request?;
-    may_submit(peer)?;
+    may_submit(&peer)?;
     let job = number(&id)?;
     let program = Box::new(translate::program(copied(&service, request).await?)?);
     let user = peer.user;
@@ -182,13 +203,12 @@ async fn copied(service: &Service, mut request: JobRequest) -> Result<JobRequest
     Ok(request)
 }
 
-fn may_submit(peer: Peer) -> Result<(), Refused> {
-    if peer.may_submit {
+fn may_submit(peer: &Peer) -> Result<(), Refused> {
+    let Some(barred) = &peer.barred else {
         return Ok(());
-    }
-    let error = "only the service's own user may hand in jobs here";
-    let hint = "start a service of your own with `tollgate serve`";
-    Err(Refused::new(StatusCode::FORBIDDEN, error).hint(hint))
+    };
+    let refused = Refused::new(StatusCode::FORBIDDEN, barred.to_string());
+    Err(refused.hint(barred.hint()))
 }
 
 async fn status(State(service): State<Service>) -> Answered<Status> {
@@ -226,7 +246,7 @@ async fn jobs(
 ) -> Answered<Jobs> {
     let Query(wanted) = wanted?;
     let selection = Selection {
-        user: peer.only(),
+        user: only(&peer),
         state: wanted.state,
         live: wanted.live,
         before: wanted.before,
@@ -242,7 +262,7 @@ async fn job(
     Extension(peer): Extension<Peer>,
     Path(id): Path<String>,
 ) -> Answered<Job> {
-    let row = own_job(&service, peer, &id).await?;
+    let row = own_job(&service, &peer, &id).await?;
     Ok(Json(translate::job(row)))
 }
 
@@ -251,7 +271,7 @@ async fn explain(
     Extension(peer): Extension<Peer>,
     Path(id): Path<String>,
 ) -> Answered<Explanation> {
-    let row = own_job(&service, peer, &id).await?;
+    let row = own_job(&service, &peer, &id).await?;
     let story = ask(&service, |reply| Ask::Explain { job: row.id, reply }).await?;
     let job = translate::job(row);
     let prospect = story.as_ref().and_then(|story| story.prospect.as_ref());
@@ -312,14 +332,14 @@ async fn wait(
     until: Result<Query<Until>, QueryRejection>,
 ) -> Answered<Job> {
     let Query(until) = until?;
-    let row = own_job(&service, peer, &id).await?;
+    let row = own_job(&service, &peer, &id).await?;
     ask(&service, |reply| Ask::Wait {
         job: row.id,
         reply,
         decided: until.decision,
     })
     .await?;
-    let row = own_job(&service, peer, &id).await?;
+    let row = own_job(&service, &peer, &id).await?;
     Ok(Json(translate::job(row)))
 }
 
@@ -351,7 +371,7 @@ async fn act(
 ) -> Answered<Done> {
     let id = number(&id)?;
     ask(&service, |reply| Ask::Act {
-        user: peer.only(),
+        user: only(&peer),
         command: command(id),
         reply,
     })
@@ -363,7 +383,7 @@ async fn ledger(
     State(service): State<Service>,
     Extension(peer): Extension<Peer>,
 ) -> Answered<Ledger> {
-    let accounts = read(&service, move |reader| reader.ledger(peer.only())).await?;
+    let accounts = read(&service, move |reader| reader.ledger(only(&peer))).await?;
     let accounts = accounts.iter().map(translate::account).collect();
     Ok(Json(Ledger { accounts }))
 }
@@ -372,7 +392,7 @@ async fn objectives(
     State(service): State<Service>,
     Extension(peer): Extension<Peer>,
 ) -> Answered<Objectives> {
-    let sums = read(&service, move |reader| reader.figures(peer.only())).await?;
+    let sums = read(&service, move |reader| reader.figures(only(&peer))).await?;
     Ok(Json(figures::objectives(&sums)))
 }
 
@@ -380,7 +400,7 @@ async fn calibration(
     State(service): State<Service>,
     Extension(peer): Extension<Peer>,
 ) -> Answered<Calibration> {
-    let bins = read(&service, move |reader| reader.calibration(peer.only())).await?;
+    let bins = read(&service, move |reader| reader.calibration(only(&peer))).await?;
     Ok(Json(figures::calibration(&bins)))
 }
 
@@ -394,10 +414,10 @@ fn number(id: &str) -> Result<u64, Refused> {
 }
 
 /// A job of the peer's; one of somebody else is not there.
-async fn own_job(service: &Service, peer: Peer, id: &str) -> Result<JobRow, Refused> {
+async fn own_job(service: &Service, peer: &Peer, id: &str) -> Result<JobRow, Refused> {
     let id = number(id)?;
     let row = read(service, move |reader| reader.job(id)).await?;
-    row.filter(|row| peer.only().is_none_or(|user| row.user == user))
+    row.filter(|row| only(peer).is_none_or(|user| row.user == user))
         .ok_or_else(Refused::unknown_job)
 }
 

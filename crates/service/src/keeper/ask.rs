@@ -88,6 +88,25 @@ pub enum Ask {
     Stop,
 }
 
+impl Ask {
+    /// Answers what would hand in a job that it is not taken in.
+    pub(super) fn fail(self, failed: Failed) {
+        match self {
+            Self::Submit { reply, .. } => drop(reply.send(Err(failed))),
+            Self::Hold { reply, .. } => drop(reply.send(Err(failed))),
+            Self::Claim { reply, .. } => drop(reply.send(Err(failed))),
+            Self::Quote { .. }
+            | Self::Act { .. }
+            | Self::Census { .. }
+            | Self::Nodes { .. }
+            | Self::Explain { .. }
+            | Self::Wait { .. }
+            | Self::Wake
+            | Self::Stop => {}
+        }
+    }
+}
+
 /// A job's number and what it is told.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
@@ -150,6 +169,9 @@ pub enum Failed {
     /// What runs the jobs does not answer.
     #[error("what runs the jobs does not answer: {0}")]
     Engine(String),
+    /// The user has as many jobs as one user may.
+    #[error("expected at most {0} jobs of one user that are not over")]
+    TooMany(u32),
     /// What was decided could not be written down, so it was not decided.
     #[error("the service cannot write to its store: {0}")]
     Store(String),

@@ -12,6 +12,8 @@ use tollgate_model::{Instant, NodeId, Span};
 use tollgate_policy::Phase;
 
 use super::ask::{Ask, Census, Failed, Reply, Site, Story, Verdict};
+use super::crowd::Crowd;
+use crate::accounts::{self, RunAs};
 use crate::core::{Answer, AttemptKey, Change, Command, Core, Order, Reply as Said, Rules, Step};
 use crate::engine_words;
 use crate::fault::{self, Moment, Saboteur};
@@ -40,6 +42,11 @@ pub struct Keeper<E> {
     waiting: BTreeMap<u64, Vec<Waiter>>,
     /// What the engine said and the store does not know yet.
     reports: Vec<Report>,
+    /// Attempts that cannot run as their user, and end without the engine.
+    unstartable: Vec<Report>,
+    run_as: RunAs,
+    /// How many jobs of one user may be not over.
+    most_jobs: u32,
     /// What the engine has not been told yet: it could not be reached.
     orders: Vec<Order>,
     /// When to try again what failed.
@@ -97,12 +104,26 @@ impl<E: Engine> Keeper<E> {
             clock,
             waiting: BTreeMap::new(),
             reports: Vec::new(),
+            unstartable: Vec::new(),
+            run_as: accounts::own,
+            most_jobs: u32::MAX,
             orders: Vec::new(),
             retry: None,
             engine_off: None,
             full: false,
             saboteur: fault::from_environment(),
         })
+    }
+
+    /// Has jobs run as whom `run_as` says from now on; without, only those of the service's own user
+    /// run.
+    pub fn run_as(&mut self, run_as: RunAs) {
+        self.run_as = run_as;
+    }
+
+    /// Lets each user have so many jobs that are not over; without, as many as they like.
+    pub fn limit_jobs(&mut self, most: u32) {
+        self.most_jobs = most;
     }
 
     /// Has `saboteur` told of each moment of a turn from now on.
@@ -169,15 +190,21 @@ impl<E: Engine> Keeper<E> {
                 Order::SetShare { .. } | Order::Kill { .. } => false,
             })
         };
-        let strays: Vec<Order> = self
-            .engine
-            .running()?
-            .into_iter()
+        let running = self.engine.running()?.into_iter();
+        let known: Vec<_> = running
             .map(|running| engine_words::key_of(running.attempt))
-            .filter(|&attempt| !is_wanted(attempt))
-            .map(|attempt| Order::Kill { attempt })
             .collect();
-        self.orders.extend(wanted);
+        let strays: Vec<Order> = known
+            .iter()
+            .filter(|&&attempt| !is_wanted(attempt))
+            .map(|&attempt| Order::Kill { attempt })
+            .collect();
+        // What runs goes on, also if its user has no account any more.
+        let missing = wanted.into_iter().filter(|order| match order {
+            Order::Start { attempt, .. } => !known.contains(attempt),
+            Order::SetShare { .. } | Order::Kill { .. } => true,
+        });
+        self.orders.extend(missing);
         self.orders.extend(strays);
         self.carry_out();
         Ok(())
@@ -203,11 +230,17 @@ impl<E: Engine> Keeper<E> {
             askers.push(Asker::Nobody);
         }
         let mut later = Vec::new();
+        let mut crowd = self.crowd(&asks);
         for ask in asks {
             match ask {
-                Ask::Submit { reply, .. } if self.full => drop(reply.send(Err(Failed::Full))),
-                Ask::Hold { reply, .. } if self.full => drop(reply.send(Err(Failed::Full))),
-                Ask::Claim { reply, .. } if self.full => drop(reply.send(Err(Failed::Full))),
+                Ask::Submit { .. } | Ask::Hold { .. } | Ask::Claim { .. } if self.full => {
+                    ask.fail(Failed::Full);
+                }
+                Ask::Submit { ref submission, .. } | Ask::Hold { ref submission, .. }
+                    if !crowd.enters(submission.user) =>
+                {
+                    ask.fail(Failed::TooMany(self.most_jobs));
+                }
                 Ask::Submit {
                     submission,
                     program,
@@ -272,6 +305,11 @@ impl<E: Engine> Keeper<E> {
         }
     }
 
+    fn crowd(&self, asks: &[Ask]) -> Crowd {
+        let live = || self.core.jobs().map(|(_, live)| live.user);
+        Crowd::new(self.most_jobs, asks.len(), live)
+    }
+
     /// Writes down the state, so that the next start need not handle again what led to it. If that
     /// fails nothing is lost: the start takes longer.
     pub fn rest(&mut self) {
@@ -306,6 +344,8 @@ impl<E: Engine> Keeper<E> {
             Ok(reports) => self.reports.extend(reports),
             Err(error) => self.complain(&error),
         }
+        // Last, so that what the engine says of the same attempt counts.
+        self.reports.append(&mut self.unstartable);
     }
 
     fn act(&mut self, commands: &[Command], programs: Programs, askers: Vec<Asker>) {
@@ -506,14 +546,28 @@ impl<E: Engine> Keeper<E> {
 
     /// None if that attempt is over meanwhile: an order that the engine could not be told at once may
     /// have been carried out all the same.
-    fn launch(&self, attempt: AttemptKey, nodes: &[NodeId]) -> Result<Option<Launch>, StoreError> {
+    fn launch(
+        &mut self,
+        attempt: AttemptKey,
+        nodes: &[NodeId],
+    ) -> Result<Option<Launch>, StoreError> {
         let program = self.store.program(attempt.job)?;
         let live = self.core.job(attempt.job);
         let live = live.filter(|live| live.runs() && live.attempt == attempt.attempt);
         let (Some(program), Some(live)) = (program, live) else {
             return Ok(None);
         };
-        let user = engine_words::user(live.user);
+        let user = match (self.run_as)(live.user) {
+            Ok(user) => user,
+            Err(error) => {
+                let why = error.to_string();
+                let now = self.now();
+                let ended = engine_words::not_started(attempt, why, now);
+                self.unstartable.push(ended);
+                self.retry = Some(now);
+                return Ok(None);
+            }
+        };
         Ok(Some(Launch {
             attempt: engine_words::key(attempt),
             nodes: nodes.to_vec(),
