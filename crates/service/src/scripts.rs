@@ -2,7 +2,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -22,26 +22,26 @@ impl Scripts {
         Self { folder, writing }
     }
 
-    /// Keeps a copy, and says where. It is on disk when this returns.
+    /// Keeps a copy that `user` alone can read and run, and says where. It is on disk when this
+    /// returns.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn keep(&self, text: &str) -> io::Result<PathBuf> {
+    pub fn keep(&self, user: u32, text: &str) -> io::Result<PathBuf> {
         let _writing = self.writing.lock();
-        let made = DirBuilder::new().mode(0o700).create(&self.folder);
-        made.or_else(|error| match error.kind() == ErrorKind::AlreadyExists {
-            true => Ok(()),
-            false => Err(error),
-        })?;
+        let folder = self.folder.join(user.to_string());
+        for folder in [&self.folder, &folder] {
+            passable(folder)?;
+        }
         let sum = crc32fast::hash(text.as_bytes());
         // Different scripts may have the same sum: then the next name is tried.
         for place in 0_u32.. {
-            let path = self.folder.join(format!("{sum:08x}-{place}"));
+            let path = folder.join(format!("{sum:08x}-{place}"));
             match fs::read(&path) {
                 Ok(bytes) if bytes == text.as_bytes() => return Ok(path),
                 Ok(_) => {}
                 Err(error) if error.kind() == ErrorKind::NotFound => {
-                    self.write(&path, text)?;
+                    write(&folder, &path, user, text)?;
                     return Ok(path);
                 }
                 Err(error) => return Err(error),
@@ -49,25 +49,36 @@ impl Scripts {
         }
         Err(ErrorKind::AlreadyExists.into())
     }
+}
 
-    /// Writes beside it first, so that there is never half a script under its name.
-    fn write(&self, path: &Path, text: &str) -> io::Result<()> {
-        let half = self.folder.join("half");
-        match fs::remove_file(&half) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-            Ok(()) | Err(_) => {}
-        }
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o500)
-            .open(&half)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        drop(file);
-        fs::rename(&half, path)?;
-        File::open(&self.folder)?.sync_all()
+/// Makes a folder that others can pass through and see nothing in, if it is not there.
+fn passable(folder: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(0o711).create(folder) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
+        Ok(()) | Err(_) => Ok(()),
     }
+}
+
+/// Writes beside it first, so that there is never half a script under its name.
+fn write(folder: &Path, path: &Path, user: u32, text: &str) -> io::Result<()> {
+    let half = folder.join("half");
+    match fs::remove_file(&half) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o500)
+        .open(&half)?;
+    file.write_all(text.as_bytes())?;
+    if file.metadata()?.uid() != user {
+        fchown(&file, Some(user), None)?;
+    }
+    file.sync_all()?;
+    drop(file);
+    fs::rename(&half, path)?;
+    File::open(folder)?.sync_all()
 }
 
 #[cfg(test)]
@@ -78,26 +89,27 @@ mod tests {
     fn equal_scripts_are_kept_once_and_different_ones_apart() {
         let folder = tempfile::tempdir().unwrap();
         let scripts = Scripts::new(folder.path().join("scripts"));
-        let first = scripts.keep("#!/bin/sh\necho 1\n").unwrap();
-        let second = scripts.keep("#!/bin/sh\necho 2\n").unwrap();
+        let own = fs::metadata(folder.path()).unwrap().uid();
+        let first = scripts.keep(own, "#!/bin/sh\necho 1\n").unwrap();
+        let second = scripts.keep(own, "#!/bin/sh\necho 2\n").unwrap();
         assert_ne!(first, second);
-        assert_eq!(scripts.keep("#!/bin/sh\necho 1\n").unwrap(), first);
+        assert_eq!(scripts.keep(own, "#!/bin/sh\necho 1\n").unwrap(), first);
         assert_eq!(fs::read_to_string(&first).unwrap(), "#!/bin/sh\necho 1\n");
-        assert_eq!(
-            fs::read_dir(folder.path().join("scripts")).unwrap().count(),
-            2
-        );
+        assert_eq!(fs::read_dir(first.parent().unwrap()).unwrap().count(), 2);
     }
 
     #[test]
     fn scripts_with_the_same_sum_are_not_mixed_up() {
         let folder = tempfile::tempdir().unwrap();
         let scripts = Scripts::new(folder.path().to_owned());
+        let own = fs::metadata(folder.path()).unwrap().uid();
         let text = "#!/bin/sh\n";
+        let place = folder.path().join(own.to_string());
+        fs::create_dir(&place).unwrap();
         let sum = crc32fast::hash(text.as_bytes());
-        fs::write(folder.path().join(format!("{sum:08x}-0")), "another").unwrap();
-        let path = scripts.keep(text).unwrap();
-        assert_eq!(path, folder.path().join(format!("{sum:08x}-1")));
+        fs::write(place.join(format!("{sum:08x}-0")), "another").unwrap();
+        let path = scripts.keep(own, text).unwrap();
+        assert_eq!(path, place.join(format!("{sum:08x}-1")));
         assert_eq!(fs::read_to_string(path).unwrap(), text);
     }
 }

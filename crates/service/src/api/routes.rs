@@ -137,7 +137,9 @@ async fn submit(
         return Err(Refused::field("hold_s", "nothing: only a quote is held"));
     }
     let submission = translate::submission(&request, peer.user, (service.clock)())?;
-    let program = Box::new(translate::program(copied(&service, request).await?)?);
+    let program = Box::new(translate::program(
+        copied(&service, peer.user, request).await?,
+    )?);
     let verdict = ask(&service, |reply| Ask::Submit {
         submission,
         program,
@@ -178,7 +180,9 @@ async fn claim(
     let Json(request) = request?;
     may_submit(&peer)?;
     let job = number(&id)?;
-    let program = Box::new(translate::program(copied(&service, request).await?)?);
+    let program = Box::new(translate::program(
+        copied(&service, peer.user, request).await?,
+    )?);
     let user = peer.user;
     ask(&service, |reply| Ask::Claim {
         user,
@@ -191,12 +195,16 @@ async fn claim(
 }
 
 /// The request with the service's copy of its script for the script, if it came with one.
-async fn copied(service: &Service, mut request: JobRequest) -> Result<JobRequest, Refused> {
+async fn copied(
+    service: &Service,
+    user: u32,
+    mut request: JobRequest,
+) -> Result<JobRequest, Refused> {
     let (Some(script), Some(program)) = (request.script.take(), request.command.first_mut()) else {
         return Ok(request);
     };
     let scripts = Arc::clone(&service.scripts);
-    let kept = tokio::task::spawn_blocking(move || scripts.keep(&script));
+    let kept = tokio::task::spawn_blocking(move || scripts.keep(user, &script));
     let path = kept.await.map_err(|_| Refused::stopping())?;
     let path = path.map_err(|error| Refused::script(&error))?;
     *program = path.to_string_lossy().into_owned();
