@@ -111,6 +111,7 @@ fn an_output_that_leads_to_a_secret_is_not_written() {
     let site = Site::new(ALL);
     let secret = site.data().join("secret");
     fs::write(&secret, "hush").expect("it is ours");
+    set_mode(&secret, 0o600);
     // Somewhere that the user may go, so that only the file itself is closed.
     let open = site.home(ROOT);
     fs::write(&open, "hush").expect("it is ours");
