@@ -18,6 +18,7 @@ use tollgate_service::access::{Access, Limits};
 use tollgate_service::api::server::{About, Service, router, serve_unix};
 use tollgate_service::api::types::{Answer, JobRequest, Status};
 use tollgate_service::keeper::{self, Ask, Door, Keeper};
+use tollgate_service::scripts::Scripts;
 use tollgate_service::store::Store;
 use tollgate_service::{Client, ClientError};
 
@@ -50,6 +51,7 @@ impl Open {
             }),
             limits,
             clock: || Instant::from_secs(1),
+            scripts: Arc::new(Scripts::new(folder.path().join("scripts"))),
         };
         let access = Access {
             limits,
