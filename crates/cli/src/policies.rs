@@ -56,7 +56,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         (true, _) => listed
             .iter()
             .try_for_each(|policy| writeln!(out, "{}", policy.policy))?,
-        (false, Format::Table) => write_text(&mut out, &listed)?,
+        (false, Format::Table) => write_text(&mut out, &listed, args.world)?,
         (false, Format::Json) => {
             serde_json::to_writer_pretty(&mut out, &listed).map_err(io::Error::from)?;
             writeln!(out)?;
@@ -107,12 +107,14 @@ fn parameters(policy: &str) -> Vec<ListedParameter> {
     choice.parameters().into_iter().map(listed).collect()
 }
 
-fn write_text(out: &mut impl Write, listed: &[Listed]) -> io::Result<()> {
+fn write_text(out: &mut impl Write, listed: &[Listed], world: World) -> io::Result<()> {
     for policy in listed {
         writeln!(out, "{}", policy.policy)?;
         writeln!(out, "  {}", policy.summary)?;
         writeln!(out, "  {}", policy.paper)?;
-        writeln!(out, "  markets: {}", policy.markets.join(", "))?;
+        if !policy.markets.is_empty() {
+            writeln!(out, "  markets: {}", policy.markets.join(", "))?;
+        }
         for parameter in &policy.parameters {
             let setting = format!("{}={}", parameter.key, parameter.default);
             let ListedParameter {
@@ -121,6 +123,13 @@ fn write_text(out: &mut impl Write, listed: &[Listed]) -> io::Result<()> {
             writeln!(out, "    {setting:<20}  {meaning}: {values}")?;
         }
         writeln!(out)?;
+    }
+    if world == World::Campus {
+        return writeln!(
+            out,
+            "The names with a number behind a colon are given to `--retry`, as in `n2:3` or `i1:24h+n1:6`; those\n\
+             that begin with c to `--select`."
+        );
     }
     let markets = Market::ALL.map(Market::name).join(", ");
     writeln!(

@@ -13,12 +13,14 @@
 //! | [`study_report`] | `tollgate study report` |
 //! | [`trace`] | `tollgate trace` |
 //! | [`same_bytes`] | the same input gives the same bytes on any number of threads |
+//! | [`campus`] | `tollgate replay --world campus` |
 //! | [`checked`] | every schedule passes its verification |
 //! | [`pipes`] | readers that stop reading |
 //! | [`documents`] | what the documents show is what the program says |
 //! | [`published`] | figures that were published or agreed upon, on real traces |
 
 mod bad_input;
+mod campus;
 mod checked;
 mod documents;
 mod forecast;

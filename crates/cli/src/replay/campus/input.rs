@@ -75,27 +75,31 @@ fn say(campus: &Environment, notes: &Notes, voice: Voice) {
     let computers = counted(campus.layout().computers.len(), "computer");
     let tasks = counted(campus.tasks().len(), "task");
     voice.note(format_args!("{tasks} on {computers}"));
-    let note = |count: usize, words: &str| {
+    let note = |count: usize, what: &str, words: &str| {
         if count > 0 {
-            voice.note(format_args!("{count} {words}"));
+            voice.note(format_args!("{}: {words}", counted(count, what)));
         }
     };
     note(
         notes.removed,
-        "tasks were taken back by their users: they count as bad",
+        "task",
+        "taken back by their users, so they count as bad",
     );
-    note(notes.never_ran, "jobs that never ran are left out");
+    note(notes.never_ran, "job", "never ran, left out");
     note(
         notes.wide,
-        "jobs on several processors are tasks of one computer each",
+        "job",
+        "on several processors, each a task of one computer",
     );
     note(
         notes.ends_drawn,
-        "sessions have no end: their lengths are drawn, 25 minutes in the median",
+        "session",
+        "no end, so lengths are drawn, 25 minutes in the median",
     );
     note(
         notes.crowded,
-        "log-ins at places without a free computer are left out",
+        "log-in",
+        "at places without a free computer, left out",
     );
     if notes.weeks_moved != 0 {
         let weeks = notes.weeks_moved;

@@ -1,0 +1,73 @@
+//! `tollgate replay --world campus`.
+
+use crate::program::{file, tollgate};
+
+/// Two tasks that ended and one that was taken back, from Tuesday 2010-03-02.
+const HISTORY: &str = "\
+ClusterId = 1\nQDate = 1267524000\nJobStatus = 4\nJobStartDate = 1267524060\n\
+JobCurrentStartDate = 1267524060\nCompletionDate = 1267524660\nRemoteWallClockTime = 600.0\n\n\
+ClusterId = 2\nQDate = 1267524000\nJobStatus = 4\nJobStartDate = 1267524060\n\
+JobCurrentStartDate = 1267524060\nCompletionDate = 1267531260\nRemoteWallClockTime = 7200.0\n\n\
+ClusterId = 3\nQDate = 1267524000\nJobStatus = 3\nJobStartDate = 1267524060\n\
+EnteredCurrentStatus = 1267610460\nRemoteWallClockTime = 86400.0\n\n";
+
+const LOGINS: &str = "computer,login,logout\na,1267524000,1267527600\nb,1267525000,\n";
+
+#[test]
+fn own_records() {
+    let history = file("campus-history", HISTORY.as_bytes());
+    let logins = file("campus-logins.csv", LOGINS.as_bytes());
+    let words = |more: &[&'static str]| {
+        let mut words = vec!["replay", history, "--world", "campus", "--logins", logins];
+        words.extend(more);
+        tollgate(&words)
+    };
+    let ran = words(&["--retry", "n2:0", "--retry", "x0", "--select", "c1,c2"]);
+    insta::assert_snapshot!("own-records-table", ran);
+    let ran = words(&[
+        "--retry", "n2:0", "--select", "c2", "--format", "json", "-q",
+    ]);
+    insta::assert_snapshot!("own-records-json", ran);
+}
+
+#[test]
+fn without_records_the_campus_is_synthetic() {
+    let ran = tollgate(&[
+        "replay",
+        "--world",
+        "campus",
+        "--scale",
+        "0.01",
+        "--retry",
+        "p1:99",
+        "--retry",
+        "d2:3,90h+a1:1h",
+        "--format",
+        "csv",
+    ]);
+    insta::assert_snapshot!(ran);
+}
+
+#[test]
+fn what_is_wrong_is_said() {
+    for (name, words) in [
+        ("of-the-other-world", &["--retry", "n2:3"][..]),
+        ("of-this-world", &["--world", "campus", "--policy", "easy"]),
+        ("no-policy", &["--world", "campus", "--retry", "n2:many"]),
+        ("no-choice", &["--world", "campus", "--select", "c9"]),
+        (
+            "one-record",
+            &["--world", "campus", "--logins", "logins.csv"],
+        ),
+        ("too-large", &["--world", "campus", "--scale", "-1"]),
+    ] {
+        let mut all = vec!["replay"];
+        all.extend(words);
+        insta::assert_snapshot!(name, tollgate(&all));
+    }
+}
+
+#[test]
+fn the_policies_are_listed() {
+    insta::assert_snapshot!(tollgate(&["policies", "--world", "campus"]));
+}
