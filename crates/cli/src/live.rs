@@ -13,7 +13,7 @@
 //! | [`generate`] | `tollgate generate` |
 //! | [`act`] | `tollgate cancel`, `hold`, `release`, `wait`, `logs` |
 //! | [`words`] | spans, instants, memory and rates as people type them |
-//! | [`print`] | instants and spans as people read them |
+//! | [`mod@print`] | instants and spans as people read them |
 
 pub(crate) mod act;
 mod address;
