@@ -10,6 +10,7 @@ use crate::rooms::{Purity, Room, floor, room_of};
 /// Crates from outside that pure rooms may be built from: none of them does I/O, and none of
 /// them is asked for its global random source, which [`crate::purity`] looks for.
 const PURE_LIBRARIES: &[&str] = &[
+    "libm",
     "rand",
     "rand_distr",
     "rand_pcg",

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::{live, policies, replay, study};
+use crate::{forecast, live, policies, replay, study, trace};
 
 /// Decide which jobs a shared cluster should promise to finish, by when and at what price.
 #[derive(Debug, Parser)]
@@ -18,11 +18,13 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Replay(Box<replay::Args>),
     Policies(policies::Args),
+    Forecast(Box<forecast::Args>),
     Study(study::Args),
     Serve(live::serve::Args),
+    Demo(live::demo::Args),
     Submit(Box<live::submit::Args>),
     /// Show what a job would be told if it was handed in; binds nothing and changes nothing.
-    Quote(Box<live::submit::Args>),
+    Quote(Box<live::submit::QuoteArgs>),
     Status(live::list::StatusArgs),
     Jobs(live::list::JobsArgs),
     Explain(live::list::ExplainArgs),
@@ -35,7 +37,13 @@ pub(crate) enum Command {
     Release(live::act::Args),
     /// Print the output of a job.
     Logs(live::act::Args),
+    /// List the nodes, with what is enforced there and what can escape.
+    Nodes(live::figures::Args),
+    /// Show how many promises were kept, by the probability that they were made with.
+    Calibration(live::figures::Args),
     Ledger(live::list::LedgerArgs),
+    Trace(trace::Args),
+    Generate(live::generate::Args),
 }
 
 /// How an answer is written.
@@ -45,8 +53,14 @@ pub(crate) enum Format {
     Table,
     /// One object.
     Json,
-    /// One line a policy, or a claim.
+    /// One line each.
     Csv,
+}
+
+/// Reads a number that may be 0.
+pub(crate) fn whole<N: FromStr>(word: &str) -> Result<N, &'static str> {
+    word.parse()
+        .map_err(|_| "expected a whole number, at least 0")
 }
 
 /// Reads a count.

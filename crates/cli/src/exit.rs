@@ -22,13 +22,13 @@ use tollgate_model::Market;
 use tollgate_policy::PolicyError;
 use tollgate_report::folder::WriteError;
 use tollgate_report::study::FinishedError;
-use tollgate_service::keeper::StartError;
 use tollgate_service::{ClientError, ConfigError, FolderError, ServeError};
 use tollgate_study::StudyError;
 use tollgate_study::batch::BatchError;
 use tollgate_workload::{OpenError, ReadError, SettingsError};
 
-use crate::voice;
+use crate::forecast::StateError;
+use crate::voice::{self, counted};
 
 /// Why the program could not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -60,6 +60,15 @@ pub(crate) enum Failure {
     /// The workload can be read, but no job of it ever ran.
     #[error("{file}: expected at least one job that ran, found {jobs} that never did")]
     NothingRan { file: String, jobs: usize },
+    /// Records from which no run time can be learned.
+    #[error("{file}: expected at least one job that ran, found {jobs} that never did")]
+    NothingToLearn { file: String, jobs: usize },
+    /// Neither records nor a state to answer from.
+    #[error("RECORDS: expected at least one file with records of jobs")]
+    NoRecords,
+    /// What was learned before cannot be used.
+    #[error("--state: {0}")]
+    State(#[from] StateError),
     /// More nodes than any machine has.
     #[error("{machine}: expected at most {most} nodes")]
     HugeMachine { machine: String, most: u32 },
@@ -88,6 +97,28 @@ pub(crate) enum Failure {
     /// A format that this build does not write.
     #[error("{file}: this program writes no Parquet")]
     NoParquet { file: String },
+    /// Nothing says in which format jobs are to be written.
+    #[error("--to: expected a format, for lack of an OUT whose name ends in one")]
+    NoOutputFormat,
+    /// Records whose clocks begin at different instants do not fit into one file.
+    #[error("{other}: its clock does not begin when that of {first} does")]
+    TwoClocks { first: String, other: String },
+    /// Something is wrong with a record, and that was the question.
+    #[error("{}", counted(*findings, "finding"))]
+    Findings { findings: usize },
+    /// The file of a key cannot be read.
+    #[error("--key: {file}: cannot be read: {error}")]
+    Key { file: String, error: io::Error },
+    /// A key that could be guessed.
+    #[error("--key: {file}: expected at least {least} bytes, found {bytes}")]
+    ShortKey {
+        file: String,
+        bytes: usize,
+        least: usize,
+    },
+    /// The system gives no random bytes.
+    #[error("no key can be drawn: {0}")]
+    NoRandomness(String),
     /// A chart shows one schedule.
     #[error("--gantt: expected one policy, got {policies}")]
     GanttOfSeveral { policies: usize },
@@ -103,6 +134,16 @@ pub(crate) enum Failure {
     /// A flag's words that mean nothing.
     #[error("--{flag}: {message}")]
     Flag { flag: &'static str, message: String },
+    /// A script that is too long to be copied, or no text.
+    #[error("{file}: expected a script in UTF-8 of at most 700 kB, to be copied")]
+    NotCopied { file: String },
+    /// What a script says of itself is not understood.
+    #[error("{file}:{line}: #TOLLGATE: {message}")]
+    ScriptLine {
+        file: String,
+        line: usize,
+        message: String,
+    },
     /// Nobody said where the service keeps its data.
     #[error("there is no folder to find the service by")]
     NoData,
@@ -192,14 +233,32 @@ impl Failure {
             | Self::WrongWorld { .. }
             | Self::OneRecord { .. }
             | Self::NothingRan { .. }
+            | Self::NothingToLearn { .. }
+            | Self::NoRecords
             | Self::HugeMachine { .. }
             | Self::JobsOutToStdout
             | Self::NoParquet { .. }
+            | Self::NoOutputFormat
+            | Self::TwoClocks { .. }
+            | Self::Key { .. }
+            | Self::ShortKey { .. }
             | Self::GanttOfSeveral { .. } => Exit::Usage,
             Self::Input(error) => exit_of_input(&error.cause),
             Self::Study(error) => exit_of_study(error),
+            Self::State(error) => match error {
+                StateError::Write { .. } => Exit::Failed,
+                StateError::Open { .. }
+                | StateError::Damaged { .. }
+                | StateError::Version { .. }
+                | StateError::Keys { .. } => Exit::Usage,
+            },
             Self::Finished(_) => Exit::Usage,
-            Self::Flag { .. } | Self::NoData | Self::Config(_) | Self::NoCsv => Exit::Usage,
+            Self::Flag { .. }
+            | Self::NotCopied { .. }
+            | Self::ScriptLine { .. }
+            | Self::NoData
+            | Self::Config(_)
+            | Self::NoCsv => Exit::Usage,
             Self::Client(ClientError::Refused { status, .. })
                 if status.as_u16() == UNPROCESSABLE =>
             {
@@ -217,6 +276,8 @@ impl Failure {
             | Self::Batch(_)
             | Self::Claims { .. }
             | Self::Report(_)
+            | Self::Findings { .. }
+            | Self::NoRandomness(_)
             | Self::Write { .. }
             | Self::Print(_) => Exit::Failed,
         }
@@ -229,6 +290,8 @@ impl Failure {
             Self::Policy(_) => Some("`tollgate policies` lists the policies and their parameters"),
             Self::WrongMarket { .. } => Some("add `--market bid` or `--market commodity`"),
             Self::Input(error) => error.hint(),
+            Self::NoRecords => Some("`-` reads standard input"),
+            Self::State(error) => error.hint(),
             Self::NothingRan { .. } => Some("`--never-ran one` runs such jobs for one second"),
             Self::HugeMachine { .. } => Some("give the size of the machine with `--nodes`"),
             Self::Violation { .. } => {
@@ -239,13 +302,21 @@ impl Failure {
             Self::GanttOfSeveral { .. } => Some("choose the one to be drawn with `--policy`"),
             Self::Finished(error) => error.hint(),
             Self::Batch(error) => Some(error.hint()),
+            Self::NoOutputFormat => Some("`--to swf` or `--to csv`, or `--out jobs.csv`"),
+            Self::TwoClocks { .. } => Some("convert each on its own"),
+            Self::ShortKey { .. } => Some("`head -c 32 /dev/urandom > KEY` makes a good one"),
+            Self::NoRandomness(_) => Some("give a file of secret bytes with `--key`"),
             Self::WrongWorld { .. } => Some("`--world` is cluster or campus"),
             Self::OneRecord { .. } => {
                 Some("without either, `--world campus` is a synthetic campus")
             }
+            Self::NotCopied { .. } => {
+                Some("name its interpreter, as in `-- bash ./job.sh`, and it runs as it is then")
+            }
+            Self::ScriptLine { .. } => Some("`tollgate submit --help` lists the options"),
             Self::NoData => Some("say which with `--data DIR` or TOLLGATE_DATA"),
             Self::Folder(error) => error.hint(),
-            Self::Serve(ServeError::Start(StartError::Store(error))) => error.hint(),
+            Self::Serve(error) => error.hint(),
             Self::Client(ClientError::NoService { .. }) => {
                 Some("start one with `tollgate serve`, or name its folder with `--data`")
             }
@@ -255,7 +326,6 @@ impl Failure {
             Self::Flag { .. }
             | Self::Config(_)
             | Self::Engine(_)
-            | Self::Serve(_)
             | Self::Client(_)
             | Self::NoCsv
             | Self::NoOutput { .. }
@@ -263,6 +333,9 @@ impl Failure {
             | Self::Rejected
             | Self::JobStatus(_)
             | Self::Report(_)
+            | Self::Findings { .. }
+            | Self::Key { .. }
+            | Self::NothingToLearn { .. }
             | Self::Campus(_)
             | Self::Settings(_)
             | Self::Claims { .. }

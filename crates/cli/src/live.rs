@@ -5,17 +5,25 @@
 //! | [`address`] | which service is meant |
 //! | [`serve`] | `tollgate serve` |
 //! | [`job`] | the flags that describe a job |
+//! | [`script`] | what scripts say of themselves |
 //! | [`submit`] | `tollgate submit` and `tollgate quote` |
 //! | [`list`] | `tollgate status`, `jobs`, `explain`, `ledger` |
+//! | [`figures`] | `tollgate nodes`, `calibration`, and the objectives |
+//! | [`demo`] | `tollgate demo` |
+//! | [`generate`] | `tollgate generate` |
 //! | [`act`] | `tollgate cancel`, `hold`, `release`, `wait`, `logs` |
 //! | [`words`] | spans, instants, memory and rates as people type them |
-//! | [`print`] | instants and spans as people read them |
+//! | [`mod@print`] | instants and spans as people read them |
 
 pub(crate) mod act;
 mod address;
+pub(crate) mod demo;
+pub(crate) mod figures;
+pub(crate) mod generate;
 mod job;
 pub(crate) mod list;
 mod print;
+mod script;
 pub(crate) mod serve;
 pub(crate) mod submit;
 mod words;

@@ -3,11 +3,15 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`args`] | the words that are understood |
+//! | [`calendar`] | dates |
+//! | [`csv_rows`] | rows of CSV with the keys of JSON as columns |
 //! | [`exit`] | what can go wrong, in one message each, and the exit codes |
 //! | [`policies`] | `tollgate policies` |
 //! | [`replay`] | `tollgate replay` |
 //! | [`study`] | `tollgate study` |
 //! | [`live`] | `tollgate serve` and its clients: `submit`, `status`, .. |
+//! | [`trace`] | `tollgate trace` |
+//! | [`forecast`] | `tollgate forecast` |
 //! | [`in_order`] | work in parallel, results in order |
 //! | [`progress`] | a bar for long runs on a terminal |
 //! | [`voice`] | what is said on standard error |
@@ -15,13 +19,17 @@
 //! Data goes to standard output, everything that is said about it to standard error.
 
 mod args;
+mod calendar;
+mod csv_rows;
 mod exit;
+mod forecast;
 mod in_order;
 mod live;
 mod policies;
 mod progress;
 mod replay;
 mod study;
+mod trace;
 mod voice;
 
 use std::env;
@@ -39,6 +47,7 @@ fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Replay(args) => replay::run(&args),
         Command::Policies(args) => policies::run(&args),
+        Command::Forecast(args) => forecast::run(&args),
         Command::Study(args) => study::run(&args),
         Command::Serve(args) => live::serve::run(&args),
         Command::Submit(args) => live::submit::submit(&args),
@@ -52,6 +61,11 @@ fn main() -> ExitCode {
         Command::Release(args) => live::act::act(&args, "release"),
         Command::Logs(args) => live::act::logs(&args),
         Command::Ledger(args) => live::list::ledger(&args),
+        Command::Nodes(args) => live::figures::nodes(&args),
+        Command::Calibration(args) => live::figures::calibration(&args),
+        Command::Demo(args) => live::demo::run(&args),
+        Command::Generate(args) => live::generate::run(&args),
+        Command::Trace(args) => trace::run(&args),
     };
     exit::conclude(done)
 }

@@ -13,6 +13,11 @@ pub(crate) enum Voice {
 }
 
 impl Voice {
+    /// Notes are said unless `quiet` was asked for.
+    pub(crate) const fn unless(quiet: bool) -> Self {
+        if quiet { Self::Errors } else { Self::Notes }
+    }
+
     /// Says something worth knowing about an answer.
     pub(crate) fn note(self, note: impl Display) {
         match self {

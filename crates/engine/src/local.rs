@@ -31,6 +31,9 @@ pub struct LocalSettings {
     pub other_users: bool,
     /// From asking a task to end until it is made to.
     pub grace: Duration,
+    /// How long a task may take from being begun until its program runs. A folder on a server that
+    /// does not answer can hold it up for ever.
+    pub setup: Duration,
     /// How long a runner stays that nobody is connected to and that runs nothing.
     pub idle: Duration,
     /// Whether control groups are used where they can be. Without them less is enforced.
@@ -52,6 +55,7 @@ impl LocalSettings {
             slots_per_node: 8,
             other_users: false,
             grace: Duration::from_secs(5),
+            setup: Duration::from_secs(30),
             idle: Duration::from_secs(10),
             control_groups: true,
             patience: Duration::from_secs(30),
@@ -65,6 +69,7 @@ impl LocalSettings {
             slots_per_node: self.slots_per_node,
             other_users: self.other_users,
             grace_ms: millis(self.grace),
+            setup_ms: millis(self.setup),
             idle_ms: millis(self.idle),
             control_groups: self.control_groups,
         }
@@ -136,6 +141,9 @@ impl LocalEngine {
         self.mailbox.lock().clear();
         let deadline = Instant::now() + self.settings.patience;
         let mut connection = Connection::open(&self.settings.folder, &self.mailbox)?;
+        if connection.is_none() {
+            self.reap_runner();
+        }
         while connection.is_none() && Instant::now() < deadline {
             self.start_runner()?;
             connection = Connection::open(&self.settings.folder, &self.mailbox)?;
@@ -152,12 +160,27 @@ impl LocalEngine {
         Ok(())
     }
 
+    /// Takes a runner that has ended off the process table.
+    fn reap_runner(&mut self) {
+        let ended = |child: &mut Child| matches!(child.try_wait(), Ok(Some(_)));
+        if self.started.as_mut().is_some_and(ended) {
+            self.started = None;
+        }
+    }
+
     /// Starts a runner unless the last one that was started still is there.
+    ///
+    /// # Errors
+    /// If it cannot be started, or has ended at once because it cannot work here. One that found
+    /// the folder taken is no failure: whoever has it answers soon, or ends.
     fn start_runner(&mut self) -> Result<(), EngineError> {
-        if let Some(child) = &mut self.started
-            && matches!(child.try_wait(), Ok(None))
-        {
-            return Ok(());
+        match self.started.as_mut().map(Child::try_wait) {
+            Some(Ok(None)) => return Ok(()),
+            Some(Ok(Some(status))) if status.code().is_some_and(|code| code != 0) => {
+                self.started = None;
+                return Err(self.runner_failed());
+            }
+            Some(Ok(Some(_)) | Err(_)) | None => {}
         }
         self.settings.for_runner().write(&self.settings.folder)?;
         let failed = |path: PathBuf, step| move |source| EngineError::Setup { path, step, source };
@@ -179,6 +202,17 @@ impl LocalEngine {
         let child = command.current_dir("/").spawn();
         self.started = Some(child.map_err(failed(program.into(), "starting it as the runner"))?);
         Ok(())
+    }
+
+    /// Why the runner has ended, in its own words: the last line of its messages.
+    fn runner_failed(&self) -> EngineError {
+        let path = self.settings.folder.join("log");
+        let log = std::fs::read(&path).unwrap_or_default();
+        let log = String::from_utf8_lossy(&log);
+        let said = log.lines().next_back().unwrap_or("it says nothing");
+        EngineError::Unreachable {
+            reason: format!("the runner has ended at once: {said} ({})", path.display()),
+        }
     }
 
     /// Asks the runner; if it has gone, asks the next one, once.

@@ -23,6 +23,7 @@
 //! lost; those that have no `started` file never ran, and are started.
 
 mod adopt;
+mod calls;
 mod cgroup;
 mod child;
 mod client;
@@ -30,6 +31,7 @@ mod clock;
 mod door;
 mod fault;
 pub(crate) mod folder;
+mod group;
 mod happening;
 mod journal;
 mod keeper;
@@ -113,6 +115,7 @@ fn run(path: &Path) -> Result<(), EngineError> {
         machine,
         journal,
         waiting: Default::default(),
+        placed: Default::default(),
         slots,
         timers: Default::default(),
         client: Default::default(),

@@ -5,8 +5,8 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::{Home, command, run, script, wait_until};
-use tollgate_engine::{Engine, Status};
+use common::{Home, command, fates, run, script, wait_until};
+use tollgate_engine::{Engine, KillReason, Status};
 use tollgate_model::{NodeId, Span};
 
 /// The output of a script, run to its success.
@@ -140,6 +140,28 @@ fn daemons_end_with_their_task() {
     for home in [Home::new(), Home::without_control_groups()] {
         let daemon = leave_a_daemon(&home);
         wait_until("it is gone", || is_gone(daemon));
+    }
+}
+
+#[test]
+fn who_is_asked_to_end_has_time_to_also_below_a_shell() {
+    for mut home in [Home::new(), Home::without_control_groups()] {
+        home.settings.grace = std::time::Duration::from_secs(30);
+        let inner = "trap 'sleep 0.2; echo saved > saved; exit 0' TERM; touch ready; \
+                     while :; do sleep 0.01; done";
+        let mut launch = script(1, &format!("sh -c \"{inner}\"; true"));
+        launch.dir = home.path().to_owned();
+        let mut engine = home.open();
+        engine
+            .start(std::slice::from_ref(&launch))
+            .expect("taken on");
+        wait_until("it is ready", || home.path().join("ready").exists());
+        engine
+            .kill(&[launch.attempt], KillReason::Evicted)
+            .expect("asked to end");
+        fates(&mut engine, &[launch.attempt]);
+        let saved = fs::read_to_string(home.path().join("saved"));
+        assert_eq!(saved.expect("it had the time"), "saved\n");
     }
 }
 

@@ -100,6 +100,34 @@ fn killed_while_it_forgets_it_has_nothing_to_tell() {
 }
 
 #[test]
+fn a_runner_that_cannot_begin_says_why() {
+    let home = Home::new();
+    drop(home.open());
+    let journal = home.settings.folder.join("journal");
+    common::wait_until("it has ended", || {
+        !home.settings.folder.join("socket").exists()
+    });
+    let newer = "{\"version\":99}";
+    let line = format!("{:08x} {newer}\n", crc32fast::hash(newer.as_bytes()));
+    fs::write(&journal, line).expect("written");
+    let opened = LocalEngine::open(home.settings.clone());
+    let said = opened.err().expect("it is refused").to_string();
+    let expected = "journal: it is of version 99, and this program reads 1";
+    assert!(said.contains(expected), "{said}");
+}
+
+#[test]
+fn a_child_that_is_held_up_before_its_program_runs_is_ended() {
+    let mut home = Home::new().with_fault("child-stopped");
+    home.settings.setup = Duration::from_millis(100);
+    let (launch, file) = witness(&home, 1);
+    let ended = run(&mut home.open(), &launch);
+    let said = ended.status.to_string();
+    assert_eq!(said, "not started: user: it was killed while it was set up");
+    assert_eq!(times_run(&file), 0);
+}
+
+#[test]
 fn a_task_outlives_its_runner_and_its_end_is_known() {
     for home in [Home::new(), Home::without_control_groups()] {
         let mut engine = home.open();

@@ -51,6 +51,7 @@ fn site(noise: f64) -> Vec<Record> {
                 class: ClassId(class),
                 procs: 1 << (class % 5),
                 request: Some(Span::from_secs(36_000)),
+                context: tollgate_forecast::Context::default(),
             },
             submit,
             finish: submit + runtime,

@@ -61,6 +61,11 @@ impl Votes {
         }
     }
 
+    /// The part of the votes that the expert at this place has.
+    pub(crate) fn of(&self, place: usize) -> f64 {
+        self.0[place]
+    }
+
     /// The place of the expert with the most votes; of equals the first.
     pub(crate) fn leader(&self) -> usize {
         (1..N_EXPERTS).fold(0, |best, i| if self.0[i] > self.0[best] { i } else { best })

@@ -96,13 +96,12 @@ impl Offsets {
         }
     }
 
-    /// Moves each offset by `step` x (missed - (1 - level)).
-    pub(crate) fn learn(&mut self, bounds: &Table, actual: f64, step: f64) {
-        for ((offset, bound), level) in self.0.iter_mut().zip(bounds).zip(LEVELS) {
-            let missed = f64::from(actual > *bound);
-            let moved = *offset + step * (missed - (1.0 - level.as_f64()));
-            *offset = moved.clamp(-FARTHEST, FARTHEST);
-        }
+    /// Moves the offset of the level of this index by `step` x (missed - (1 - level)).
+    pub(crate) fn judge(&mut self, level_idx: usize, kept: bool, step: f64) {
+        let missed = f64::from(!kept);
+        let offset = &mut self.0[level_idx];
+        *offset += step * (missed - (1.0 - LEVELS[level_idx].as_f64()));
+        *offset = offset.clamp(-FARTHEST, FARTHEST);
     }
 }
 
@@ -122,12 +121,18 @@ mod tests {
         assert_eq!(trust.blend(&[None; N_SOURCES]), None);
     }
 
+    fn judge_all(offsets: &mut Offsets, kept: bool) {
+        for level_idx in 0..N_LEVELS {
+            offsets.judge(level_idx, kept, 0.1);
+        }
+    }
+
     #[test]
     fn an_offset_is_still_where_the_level_holds() {
         let mut offsets = Offsets::default();
         // At level 0.90 one miss in ten moves the offset up as far as nine hits move it down.
         for job in 0..10 {
-            offsets.learn(&[1.0; N_LEVELS], f64::from(job / 9 * 2), 0.1);
+            judge_all(&mut offsets, job < 9);
         }
         assert!(offsets.0[9].abs() < 1e-12);
         assert!(offsets.0[10] > 0.0 && offsets.0[5] < 0.0);
@@ -137,7 +142,7 @@ mod tests {
     fn endless_misses_move_a_bound_only_so_far() {
         let mut offsets = Offsets::default();
         for _ in 0..10_000 {
-            offsets.learn(&[0.0; N_LEVELS], 9.0, 0.1);
+            judge_all(&mut offsets, false);
         }
         assert_eq!(offsets.0, [FARTHEST; N_LEVELS]);
     }

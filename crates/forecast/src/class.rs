@@ -1,6 +1,8 @@
 //! A class: its model, and a challenger where its mode may be changing.
 
 use serde::{Deserialize, Serialize};
+use tollgate_model::Instant;
+use tollgate_model::distribution::N_LEVELS;
 
 use crate::expert::Expert;
 use crate::history::Asked;
@@ -16,13 +18,19 @@ pub(crate) struct Class {
     challenger: Option<Challenger>,
     /// How many modes came before the present one.
     mode: u32,
+    /// When the first job of the present mode was handed in, in microseconds.
+    since: i64,
     learned: u64,
+    /// How many promises at each level fell due, and how many of them were kept.
+    judged: [(u64, u64); N_LEVELS],
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Challenger {
     model: Model,
     contest: Contest,
+    /// When the job was handed in that raised the alarm, in microseconds.
+    since: i64,
 }
 
 /// What one more job told about the mode of its class.
@@ -50,6 +58,27 @@ impl Class {
         self.mode
     }
 
+    /// A class that has come from this one and counts its own jobs.
+    pub(crate) fn fork(&self) -> Self {
+        Self {
+            learned: 0,
+            judged: Default::default(),
+            ..self.clone()
+        }
+    }
+
+    pub(crate) fn model(&self) -> &Model {
+        &self.champion
+    }
+
+    pub(crate) fn since(&self) -> Instant {
+        Instant::from_micros(self.since)
+    }
+
+    pub(crate) fn judged(&self) -> &[(u64, u64); N_LEVELS] {
+        &self.judged
+    }
+
     pub(crate) fn learned(&self) -> u64 {
         self.learned
     }
@@ -62,15 +91,26 @@ impl Class {
         self.champion.say(asked, self.stage(), pool)
     }
 
+    /// Takes in whether the promise at the level of this index was kept.
+    pub(crate) fn judge(&mut self, level_idx: usize, kept: bool) {
+        self.champion.judge(level_idx, kept);
+        let (judged, held) = &mut self.judged[level_idx];
+        *judged += 1;
+        *held += u64::from(kept);
+    }
+
     /// Takes in that a job of which `said` was said ran for `ln_run`; `said` must come from the
     /// present mode.
     pub(crate) fn learn(
         &mut self,
-        asked: Asked,
+        (asked, submit): (Asked, Instant),
         said: &Said,
         ln_run: f64,
         (triggers, pool): (&Triggers, &Pool),
     ) -> Event {
+        if self.learned == 0 && self.mode == 0 {
+            self.since = submit.as_micros();
+        }
         self.learned += 1;
         let event = match &mut self.challenger {
             Some(challenger) => challenger.compete(&self.champion, asked, ln_run, pool),
@@ -79,7 +119,11 @@ impl Class {
         self.champion.learn(asked, said, ln_run);
         match event {
             Event::Usual => {}
-            Event::Alarm => self.challenger = Some(Challenger::start(asked, ln_run, pool)),
+            Event::Alarm => {
+                let mut challenger = Challenger::starting(submit);
+                challenger.learn(asked, ln_run, pool);
+                self.challenger = Some(challenger);
+            }
             Event::Anomaly => self.challenger = None,
             Event::NewMode => self.hand_over(),
         }
@@ -88,7 +132,7 @@ impl Class {
 
     fn watch(&self, triggers: &Triggers, said: &Said, ln_run: f64) -> Event {
         let past = self.champion.history().runs().arrived();
-        let usual = self.champion.usual_error();
+        let usual = || self.champion.usual_error();
         if triggers.alarm(past, said.point, ln_run, usual) {
             Event::Alarm
         } else {
@@ -97,19 +141,22 @@ impl Class {
     }
 
     fn hand_over(&mut self) {
-        if let Some(challenger) = self.challenger.take() {
+        if let Some(mut challenger) = self.challenger.take() {
+            challenger.model.take_debts(&self.champion);
             self.champion = challenger.model;
+            self.since = challenger.since;
             self.mode += 1;
         }
     }
 }
 
 impl Challenger {
-    /// A challenger that knows only the odd job itself.
-    fn start(asked: Asked, ln_run: f64, pool: &Pool) -> Self {
-        let mut challenger = Self::default();
-        challenger.learn(asked, ln_run, pool);
-        challenger
+    /// A challenger that has seen nothing yet; the odd job was handed in at `since`.
+    fn starting(since: Instant) -> Self {
+        Self {
+            since: since.as_micros(),
+            ..Self::default()
+        }
     }
 
     /// One round: both forecast the job from what they know by now, and the challenger learns it.

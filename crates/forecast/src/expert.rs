@@ -20,7 +20,7 @@ pub use trend::{TREND_POINTS, trend};
 use crate::history::{Asked, History};
 
 /// How many experts there are.
-pub const N_EXPERTS: usize = 16;
+pub const N_EXPERTS: usize = 20;
 
 /// A method that forecasts the next job of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -55,8 +55,16 @@ pub enum Expert {
     Arma,
     /// The last job with the same processors and request.
     LastAlike,
+    /// The median of the last five with the same processors and request.
+    MedianAlike,
+    /// The last job with the same executable.
+    LastExecutable,
+    /// The median of the last five with the same executable.
+    MedianExecutable,
     /// The request times the median of recent run time / request.
     RequestRatio,
+    /// An ARIMA model of orders 1, 1 and 1.
+    Arima,
 }
 
 impl Expert {
@@ -77,7 +85,11 @@ impl Expert {
         Self::MovingAverage,
         Self::Arma,
         Self::LastAlike,
+        Self::MedianAlike,
+        Self::LastExecutable,
+        Self::MedianExecutable,
         Self::RequestRatio,
+        Self::Arima,
     ];
 
     /// The key of the expert in CSV and JSON.
@@ -98,7 +110,11 @@ impl Expert {
             Self::MovingAverage => "ma",
             Self::Arma => "arma",
             Self::LastAlike => "last_alike",
+            Self::MedianAlike => "median_alike",
+            Self::LastExecutable => "last_executable",
+            Self::MedianExecutable => "median_executable",
             Self::RequestRatio => "request_ratio",
+            Self::Arima => "arima",
         }
     }
 
@@ -123,10 +139,20 @@ impl Expert {
             Self::MovingAverage => fits.moving_average.as_ref()?.forecast(runs),
             Self::Arma => fits.arma.as_ref()?.forecast(runs),
             Self::LastAlike => history.alike(asked).next(),
+            Self::MedianAlike => median_of_first(history.alike(asked)),
+            Self::LastExecutable => history.same_executable(asked).next(),
+            Self::MedianExecutable => median_of_first(history.same_executable(asked)),
+            Self::Arima => fits.arima.as_ref()?.forecast_integrated(runs),
             Self::RequestRatio => Some(asked.ln_request? + history.ratios().quantile(0.5)?),
         }?;
         Some(ahead.clamp(0.0, history.runs().max()? + OVERSHOOT))
     }
+}
+
+/// The median of the first five.
+fn median_of_first(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut first: Vec<f64> = values.take(5).collect();
+    median(&mut first)
 }
 
 /// How far an expert may go beyond what was seen, as a logarithm: a factor of e.
@@ -147,6 +173,8 @@ pub(crate) struct Fits {
     autoregression: Option<Arma>,
     moving_average: Option<Arma>,
     arma: Option<Arma>,
+    /// Of differences.
+    arima: Option<Arma>,
     /// Jobs since the last fit.
     age: usize,
 }
@@ -164,6 +192,7 @@ impl Fits {
             autoregression: fit(4, 0),
             moving_average: fit(0, 2),
             arma: fit(1, 1),
+            arima: Arma::fit_differences(runs, Order { ar: 1, ma: 1 }),
             age: 0,
         };
     }

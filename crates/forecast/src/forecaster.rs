@@ -7,12 +7,14 @@ use tollgate_model::{Distribution, Span};
 
 use crate::class::{Class, Event};
 use crate::expert::Expert;
+use crate::family::{Family, Part};
 use crate::history::Asked;
 use crate::mode::Triggers;
 use crate::model::Said;
 use crate::pool::Pool;
 use crate::record::{ClassId, Job, Record, ln_secs, span_of};
 use crate::stage::Stage;
+use crate::summary::Summary;
 
 /// Everything that was learned about the jobs of a site. Memory is constant a class.
 ///
@@ -21,7 +23,8 @@ use crate::stage::Stage;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Forecaster {
     triggers: Triggers,
-    classes: BTreeMap<ClassId, Class>,
+    classes: BTreeMap<ClassId, Family>,
+    whole: bool,
     pool: Pool,
 }
 
@@ -30,6 +33,7 @@ pub struct Forecaster {
 pub struct Forecast {
     said: Said,
     stage: Stage,
+    part: Part,
     mode: u32,
     leader: Option<Expert>,
 }
@@ -46,6 +50,11 @@ impl Forecast {
         Distribution::new(self.said.bounds.map(span_of))
     }
 
+    /// The value of the aspect that its class is split by, if it belongs to a part of it.
+    pub const fn part(&self) -> Option<u32> {
+        self.part
+    }
+
     /// How well its class was known.
     pub const fn stage(&self) -> Stage {
         self.stage
@@ -56,10 +65,30 @@ impl Forecast {
         self.leader
     }
 
+    /// The promise that its quantile at the level of this index is, made to a job of `class`.
+    pub(crate) fn promise(&self, class: ClassId, level_idx: usize) -> Promise {
+        Promise {
+            class,
+            part: self.part,
+            stage: self.stage,
+            level_idx,
+        }
+    }
+
     /// What one expert alone said, if it had anything to say.
     pub fn opinion(&self, expert: Expert) -> Option<Span> {
         self.said.opinions[expert as usize].map(span_of)
     }
+}
+
+/// That a job takes at most as long as a quantile said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Promise {
+    class: ClassId,
+    part: Part,
+    /// How well the class was known.
+    stage: Stage,
+    level_idx: usize,
 }
 
 /// Why nothing can be learned from a record.
@@ -68,19 +97,6 @@ pub enum Unusable {
     /// Its run time is zero or negative.
     #[error("the job never ran: its run time is {0} s")]
     NeverRan(Span),
-}
-
-/// How a class behaves at present.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Summary {
-    /// How many jobs were learned.
-    pub jobs: u64,
-    /// How well it is known.
-    pub stage: Stage,
-    /// How many modes came before the present one.
-    pub mode: u32,
-    /// The expert that has most of the votes.
-    pub leader: Expert,
 }
 
 impl Forecaster {
@@ -94,37 +110,73 @@ impl Forecaster {
 
     /// How long `job` will take, by all that was learned so far.
     pub fn forecast(&self, job: &Job) -> Forecast {
-        let asked = Asked::of(job);
-        match self.classes.get(&job.class) {
-            Some(class) => Forecast {
-                said: class.say(asked, &self.pool),
-                stage: class.stage(),
-                mode: class.mode(),
-                leader: Some(class.leader()),
-            },
-            None => Forecast {
+        self.forecast_asking(job.class, Asked::of(job))
+    }
+
+    fn forecast_asking(&self, job: ClassId, asked: Asked) -> Forecast {
+        let Some(family) = self.classes.get(&job) else {
+            return Forecast {
                 said: Class::default().say(asked, &self.pool),
                 stage: Stage::Unseen,
+                part: None,
                 mode: 0,
                 leader: None,
-            },
+            };
+        };
+        let part = family.part_of(asked.context());
+        let class = family.part(part);
+        Forecast {
+            said: class.say(asked, &self.pool),
+            stage: class.stage(),
+            part,
+            mode: class.mode(),
+            leader: Some(class.leader()),
         }
     }
 
-    /// Learns from a job that has ended what was wrong with what was said of it at submission.
+    /// Learns from a job that has ended what was wrong with what was said of it at submission, and
+    /// judges all that was promised of it.
     ///
     /// # Errors
     /// [`Unusable`] if it never ran; nothing is changed then.
     pub fn learn(&mut self, record: &Record, said: &Forecast) -> Result<Event, Unusable> {
+        let event = self.learn_run(record, said)?;
+        for (level_idx, bound) in said.distribution().quantiles().iter().enumerate() {
+            let kept = record.runtime <= *bound;
+            self.judge(&said.promise(record.job.class, level_idx), kept);
+        }
+        Ok(event)
+    }
+
+    /// Learns how long a job ran, and judges none of its promises: for callers that judge each
+    /// when it falls due ([`Self::judge`]), as [`crate::Course`] does.
+    ///
+    /// # Errors
+    /// As [`Self::learn`].
+    pub fn learn_run(&mut self, record: &Record, said: &Forecast) -> Result<Event, Unusable> {
         let ln_run = ln_secs(record.runtime).ok_or(Unusable::NeverRan(record.runtime))?;
+        let family = self.classes.entry(record.job.class).or_default();
+        let event = family.learn(
+            record,
+            (&said.said, said.part, said.mode),
+            ln_run,
+            (&self.triggers, &self.pool),
+            !self.whole,
+        );
         let asked = Asked::of(&record.job);
-        let class = self.classes.entry(record.job.class).or_default();
-        // What an earlier mode said says nothing about the experts of the present one.
-        let present = (said.mode != class.mode()).then(|| class.say(asked, &self.pool));
-        let votes = present.as_ref().unwrap_or(&said.said);
-        let event = class.learn(asked, votes, ln_run, (&self.triggers, &self.pool));
         self.pool.learn(asked, said.stage, &said.said, ln_run);
         Ok(event)
+    }
+
+    /// Takes in whether a promise was kept. A promise is best judged when it falls due, `bound`
+    /// after the start of the job: who judges at the end hears of kept promises long before the
+    /// broken ones of the same day, and quotes too little in between.
+    pub fn judge(&mut self, promise: &Promise, kept: bool) {
+        if let Some(family) = self.classes.get_mut(&promise.class) {
+            let class = family.part_mut(promise.part);
+            class.judge(promise.level_idx, kept);
+        }
+        self.pool.judge(promise.stage, promise.level_idx, kept);
     }
 
     /// Learns from a job of which nothing was said: as if it had been forecast just now.
@@ -136,14 +188,32 @@ impl Forecaster {
         self.learn(record, &said)
     }
 
-    /// How a class behaves at present; none if no job of it was learned.
-    pub fn summary(&self, class: ClassId) -> Option<Summary> {
-        self.classes.get(&class).map(|class| Summary {
-            jobs: class.learned(),
-            stage: class.stage(),
-            mode: class.mode(),
-            leader: class.leader(),
-        })
+    /// The same forecaster, but one that never splits a class.
+    #[must_use]
+    pub fn whole(mut self) -> Self {
+        self.whole = true;
+        self
+    }
+
+    /// How a class, or each of its parts, behaves at present, and what is to be said of a job
+    /// that asks for what the last one of it asked for; nothing if no job of it was learned. The
+    /// jobs that belong to no part come first.
+    pub fn summaries(&self, class: ClassId) -> Vec<(Summary, Forecast)> {
+        let Some(family) = self.classes.get(&class) else {
+            return Vec::new();
+        };
+        let known = family.parts().filter_map(|(part, model)| {
+            let asked = model.model().history().last_asked()?;
+            let forecast = Forecast {
+                said: model.say(asked, &self.pool),
+                stage: model.stage(),
+                part,
+                mode: model.mode(),
+                leader: Some(model.leader()),
+            };
+            Some((Summary::of(model, family.split(), part), forecast))
+        });
+        known.collect()
     }
 
     /// The classes of which jobs were learned, in ascending order.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::record::{Job, ln_secs};
+use crate::record::{Context, Job, ln_secs};
 use crate::window::{Window, conformal};
 
 /// How many jobs are remembered.
@@ -14,14 +14,32 @@ pub(crate) struct Asked {
     procs: u32,
     /// The logarithm of the requested seconds.
     pub(crate) ln_request: Option<f64>,
+    context: Context,
 }
 
 impl Asked {
+    pub(crate) const fn context(&self) -> &Context {
+        &self.context
+    }
+
     pub(crate) fn of(job: &Job) -> Self {
         Self {
             procs: job.procs,
             ln_request: job.request.and_then(ln_secs),
+            context: job.context,
         }
+    }
+}
+
+impl Asked {
+    fn asks_as(self, other: Self) -> bool {
+        self.procs == other.procs
+            && self.ln_request == other.ln_request
+            && self.context.queue == other.context.queue
+    }
+
+    fn runs_as(self, other: Self) -> bool {
+        self.context.executable.is_some() && self.context.executable == other.context.executable
     }
 }
 
@@ -56,10 +74,25 @@ impl History {
         &self.ratios
     }
 
+    /// What the last job asked for.
+    pub(crate) fn last_asked(&self) -> Option<Asked> {
+        self.asked.last().copied()
+    }
+
     /// The run times of the jobs that asked for the same, the latest first.
     pub(crate) fn alike(&self, asked: Asked) -> impl Iterator<Item = f64> {
+        self.runs_of(move |known| known.asks_as(asked))
+    }
+
+    /// The run times of the jobs that ran the same executable, the latest first; none where it is
+    /// not known.
+    pub(crate) fn same_executable(&self, asked: Asked) -> impl Iterator<Item = f64> {
+        self.runs_of(move |known| known.runs_as(asked))
+    }
+
+    fn runs_of(&self, wanted: impl Fn(Asked) -> bool) -> impl Iterator<Item = f64> {
         let both = self.asked.iter().zip(self.runs.arrived()).rev();
-        both.filter(move |(known, _)| **known == asked)
+        both.filter(move |(known, _)| wanted(**known))
             .map(|(_, run)| *run)
     }
 }

@@ -9,10 +9,14 @@
 //! | [`record`] | what is known of a job when it is handed in, and when it has ended |
 //! | [`forecaster`] | [`Forecaster`]: learn and forecast |
 //! | [`expert`] | the methods |
+//! | [`baseline`] | what the field would forecast, to be measured against |
+//! | [`method`] | all that are compared: experts and baselines |
 //! | [`lowess`](mod@lowess) | robust local regression, which tells odd run times |
 //! | [`mode`] | when a run time is odd, and whether the mode has changed |
 //! | [`stage`] | how well a class is known |
 //! | [`saved`] | a forecaster on its way to a file and back |
+//! | [`summary`] | how a class behaves |
+//! | [`course`] | a forecaster over a record: it hears of everything when a real one would |
 //! | [`evaluate`](mod@evaluate) | how good forecasts would have been over a record |
 //! | [`score`] | the measures by which forecasts are compared |
 //!
@@ -20,30 +24,40 @@
 //! source: the same jobs in the same order give the same forecasts, byte for byte.
 
 mod aggregate;
+pub mod baseline;
 mod bounds;
 mod class;
+pub mod course;
 pub mod evaluate;
 pub mod expert;
+mod family;
 pub mod forecaster;
 mod history;
 mod linear;
 pub mod lowess;
+pub mod method;
 pub mod mode;
 mod model;
 mod pool;
 pub mod record;
 pub mod saved;
 pub mod score;
+mod split;
 pub mod stage;
+pub mod summary;
 mod window;
 
 pub use class::Event;
-pub use evaluate::{Evaluation, Figures, Setting, evaluate};
+pub use course::{Course, Learned, Setting};
+pub use evaluate::{Evaluation, Figures, Trial, Witness, evaluate};
 pub use expert::Expert;
-pub use forecaster::{Forecast, Forecaster, Summary, Unusable};
+pub use forecaster::{Forecast, Forecaster, Promise, Unusable};
 pub use lowess::lowess;
+pub use method::Method;
 pub use mode::{Threshold, Triggers};
-pub use record::{ClassId, Job, Record};
+pub use record::{ClassId, Context, Job, Record};
 pub use saved::{OtherVersion, Saved, VERSION};
-pub use score::{Held, Score};
+pub use score::{Held, Outcome, Score};
+pub use split::Aspect;
 pub use stage::Stage;
+pub use summary::{Behaviour, Summary};

@@ -56,14 +56,28 @@ impl Model {
 
     /// The size of error that only one job in ten of late has exceeded; zero without history.
     pub(crate) fn usual_error(&self) -> f64 {
+        self.error_at(USUAL_LEVEL)
+    }
+
+    /// The size of error that half of the jobs of late have exceeded; zero without history.
+    pub(crate) fn typical_error(&self) -> f64 {
+        self.error_at(0.5)
+    }
+
+    fn error_at(&self, level: f64) -> f64 {
         let mut sizes: Vec<f64> = self.residuals.arrived().iter().map(|r| r.abs()).collect();
         sizes.sort_unstable_by(f64::total_cmp);
-        conformal(&sizes, USUAL_LEVEL).unwrap_or(0.0)
+        conformal(&sizes, level).unwrap_or(0.0)
     }
 
     /// The expert that has most of the votes.
     pub(crate) fn leader(&self) -> Expert {
         Expert::ALL[self.votes.leader()]
+    }
+
+    /// The part of the votes that the leader has.
+    pub(crate) fn most_votes(&self) -> f64 {
+        self.votes.of(self.votes.leader())
     }
 
     /// What is to be said of a job that asked for `asked`, at this `stage` of its class.
@@ -77,9 +91,7 @@ impl Model {
             &self.trust
         };
         let mut bounds = trust.blend(&proposals).unwrap_or([point; _]);
-        if !stage.is_cold() {
-            self.offsets.shift(&mut bounds);
-        }
+        self.offsets.shift(&mut bounds);
         pool.finish(&mut bounds, stage, asked);
         Said {
             opinions,
@@ -140,12 +152,24 @@ impl Model {
         proposals
     }
 
+    /// Takes in whether the promise at the level of this index was kept.
+    pub(crate) fn judge(&mut self, level_idx: usize, kept: bool) {
+        self.offsets.judge(level_idx, kept, STEP);
+    }
+
+    /// Goes on with what `other` has learned about misses: a class must be covered as often as is
+    /// said across its modes, not in each from zero.
+    pub(crate) fn take_debts(&mut self, other: &Self) {
+        self.offsets = other.offsets;
+    }
+
     /// Takes in that a job of which `said` was said ran for `ln_run`.
+    ///
+    /// Promises are judged apart: see [`Self::judge`].
     pub(crate) fn learn(&mut self, asked: Asked, said: &Said, ln_run: f64) {
         self.votes.learn(&said.opinions, ln_run);
         self.residuals.push(ln_run - said.point);
         self.trust.learn(&said.proposals, ln_run);
-        self.offsets.learn(&said.bounds, ln_run, STEP);
         self.history.push(asked, ln_run);
         self.fits.refresh(&self.history);
     }

@@ -110,6 +110,11 @@ impl Pool {
         let shared = &mut self.stages[stage as usize];
         shared.residuals.push(ln_run - said.point);
         shared.trust.learn(&said.proposals, ln_run);
-        shared.offsets.learn(&said.bounds, ln_run, STEP);
+    }
+
+    /// Takes in whether a promise at this stage and the level of this index was kept.
+    pub(crate) fn judge(&mut self, stage: Stage, level_idx: usize, kept: bool) {
+        let shared = &mut self.stages[stage as usize];
+        shared.offsets.judge(level_idx, kept, STEP);
     }
 }

@@ -17,6 +17,22 @@ pub struct Job {
     /// How long its user says that it will run, if they do; one that is not positive counts
     /// as none.
     pub request: Option<Span>,
+    /// What else is known of it.
+    pub context: Context,
+}
+
+/// What a record says of a job beside whose it is and how much it asks for. Inside a class, jobs
+/// that agree in it are look-alikes. The numbers are the caller's.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub struct Context {
+    /// What it runs.
+    pub executable: Option<u32>,
+    /// Where it was handed in.
+    pub queue: Option<u32>,
+    /// What it is charged to.
+    pub account: Option<u32>,
 }
 
 /// A job that has ended.

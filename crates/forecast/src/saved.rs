@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::forecaster::Forecaster;
 
 /// The version of the format. It changes whenever what is stored, or what it means, does.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// A forecaster with the version of its format. The data format must give back the floats that it
 /// was given (with `serde_json` the feature `float_roundtrip`), or a restored forecaster will differ
@@ -24,6 +24,17 @@ pub struct OtherVersion {
     pub found: u32,
 }
 
+/// Whether this program reads that version.
+///
+/// # Errors
+/// [`OtherVersion`] if it does not.
+pub const fn readable(version: u32) -> Result<(), OtherVersion> {
+    match version {
+        VERSION => Ok(()),
+        found => Err(OtherVersion { found }),
+    }
+}
+
 impl From<Forecaster> for Saved {
     fn from(forecaster: Forecaster) -> Self {
         Self {
@@ -37,9 +48,7 @@ impl TryFrom<Saved> for Forecaster {
     type Error = OtherVersion;
 
     fn try_from(saved: Saved) -> Result<Self, OtherVersion> {
-        match saved.version {
-            VERSION => Ok(saved.forecaster),
-            found => Err(OtherVersion { found }),
-        }
+        readable(saved.version)?;
+        Ok(saved.forecaster)
     }
 }

@@ -1,6 +1,7 @@
 //! The measures by which forecasts are compared.
 
 use tollgate_model::Span;
+use tollgate_model::distribution::N_LEVELS;
 
 use crate::expert::median;
 
@@ -15,28 +16,72 @@ pub struct Score {
     pub mean_abs_ln: Option<f64>,
 }
 
+/// How a method did.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outcome {
+    /// Its point forecasts.
+    pub score: Score,
+    /// Its promises at each of the levels of a distribution.
+    pub levels: [Held; N_LEVELS],
+}
+
 /// Errors on their way to a [`Score`].
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Errors {
-    relative: Vec<f64>,
+    /// Seven digits are enough for a median, and there is one a job and method.
+    relative: Vec<f32>,
     abs_ln: f64,
 }
 
 impl Errors {
-    /// Takes in one job that ran for `actual`, positive.
-    pub(crate) fn push(&mut self, forecast: Span, actual: Span) {
-        let (forecast, actual) = (forecast.as_secs_f64(), actual.as_secs_f64());
-        self.relative.push((actual - forecast).abs() / actual);
-        self.abs_ln += (forecast / actual).ln().abs();
+    /// Takes in one job that ran for `actual`, positive, and was forecast to run for so many
+    /// seconds.
+    pub(crate) fn push(&mut self, forecast_secs: f64, actual: Span) {
+        let actual = actual.as_secs_f64();
+        let relative = (actual - forecast_secs).abs() / actual;
+        self.relative.push(relative as f32);
+        self.abs_ln += (forecast_secs / actual).ln().abs();
     }
 
-    pub(crate) fn score(mut self) -> Score {
+    pub(crate) fn score(self) -> Score {
         let jobs = self.relative.len();
+        let mut relative: Vec<f64> = self.relative.into_iter().map(f64::from).collect();
         Score {
             jobs,
-            mdape_pct: median(&mut self.relative).map(|relative| 100.0 * relative),
+            mdape_pct: median(&mut relative).map(|relative| 100.0 * relative),
             mean_abs_ln: (jobs > 0).then(|| self.abs_ln / jobs as f64),
         }
+    }
+}
+
+/// The |ln errors| of several methods on their way to means.
+#[derive(Clone, Debug)]
+pub(crate) struct Sums<const N: usize> {
+    jobs: usize,
+    abs_ln: [f64; N],
+}
+
+impl<const N: usize> Default for Sums<N> {
+    fn default() -> Self {
+        Self {
+            jobs: 0,
+            abs_ln: [0.0; N],
+        }
+    }
+}
+
+impl<const N: usize> Sums<N> {
+    /// Takes in what each method said of a job; all are logarithms of seconds.
+    pub(crate) fn push(&mut self, points: &[f64; N], ln_run: f64) {
+        self.jobs += 1;
+        for (sum, point) in self.abs_ln.iter_mut().zip(points) {
+            *sum += (point - ln_run).abs();
+        }
+    }
+
+    /// The means; zero without jobs.
+    pub(crate) fn means(&self) -> [f64; N] {
+        self.abs_ln.map(|sum| sum / self.jobs.max(1) as f64)
     }
 }
 
@@ -57,6 +102,11 @@ impl Held {
         self.actual_secs += actual.as_secs_f64();
     }
 
+    /// How many jobs were promised something.
+    pub const fn jobs(&self) -> usize {
+        self.jobs
+    }
+
     /// The part of the jobs that ran at most as long as their bound; none without jobs.
     pub fn coverage(&self) -> Option<f64> {
         (self.jobs > 0).then(|| self.kept as f64 / self.jobs as f64)
@@ -75,8 +125,8 @@ mod tests {
     #[test]
     fn errors_are_relative_to_what_came() {
         let mut errors = Errors::default();
-        for forecast in [100, 150, 200] {
-            errors.push(Span::from_secs(forecast), Span::from_secs(100));
+        for forecast in [100.0, 150.0, 200.0] {
+            errors.push(forecast, Span::from_secs(100));
         }
         let score = errors.score();
         assert_eq!((score.jobs, score.mdape_pct), (3, Some(50.0)));

@@ -32,6 +32,7 @@ fn course(seed: u64, spread: f64, triggers: Triggers) -> Vec<(Event, f64)> {
         class: ClassId(0),
         procs: 1,
         request: None,
+        context: tollgate_forecast::Context::default(),
     };
     let jobs = (0..JOBS).map(|idx| {
         let mode = if idx < CHANGE { 7.0 } else { 7.0 + shift };

@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 use tollgate_forecast::{
-    ClassId, Forecaster, Job, OtherVersion, Record, Saved, Setting, Stage, Unusable, evaluate,
+    ClassId, Context, Forecaster, Job, OtherVersion, Record, Saved, Setting, Stage, Trial,
+    Unusable, evaluate,
 };
 use tollgate_model::{Instant, Span};
 
@@ -22,6 +23,7 @@ fn span() -> impl Strategy<Value = Span> {
 prop_compose! {
     fn record()(
         class in 0u32..3,
+        executable in prop::option::of(0u32..3),
         procs in prop_oneof![Just(0), Just(1), Just(u32::MAX)],
         request in prop::option::of(span()),
         submit in any::<i64>(),
@@ -29,7 +31,7 @@ prop_compose! {
         runtime in span(),
     ) -> Record {
         Record {
-            job: Job { class: ClassId(class), procs, request },
+            job: Job { class: ClassId(class), procs, request, context: Context { executable, ..Context::default() } },
             submit: Instant::from_micros(submit),
             finish: Instant::from_micros(finish),
             runtime,
@@ -78,8 +80,10 @@ proptest! {
     fn time_may_run_backwards(records in prop::collection::vec(record(), 0..60)) {
         for setting in [Setting::OneStep, Setting::Causal] {
             let ran = records.iter().filter(|r| r.runtime > Span::ZERO).count();
-            let evaluation = evaluate(Forecaster::default(), &records, setting, 1);
-            prop_assert_eq!(evaluation.overall.aggregate.jobs, ran);
+            let trial = Trial { setting, fewest: 1, models: true };
+            let forecaster = Forecaster::default();
+            let evaluation = evaluate(forecaster, &records, trial, |_| 0, &mut ());
+            prop_assert_eq!(evaluation.aggregate.score.jobs, ran);
         }
     }
 }
@@ -90,6 +94,7 @@ fn ended(class: u32, runtime: Span) -> Record {
             class: ClassId(class),
             procs: 1,
             request: None,
+            context: Context::default(),
         },
         submit: Instant::ZERO,
         finish: Instant::ZERO,
@@ -104,7 +109,7 @@ fn a_job_that_never_ran_is_refused_and_changes_nothing() {
     let refused = forecaster.learn_unforecast(&record);
     assert_eq!(refused, Err(Unusable::NeverRan(Span::ZERO)));
     assert_eq!(forecaster, Forecaster::default());
-    assert_eq!(forecaster.summary(ClassId(0)), None);
+    assert!(forecaster.summaries(ClassId(0)).is_empty());
 }
 
 #[test]
@@ -154,12 +159,12 @@ fn memory_is_constant_a_class() {
 fn a_state_of_another_version_or_cut_short_is_an_error() {
     let text = serde_json::to_string(&Saved::from(Forecaster::default())).unwrap();
     assert!(serde_json::from_str::<Saved>(&text[..text.len() / 2]).is_err());
-    let other = text.replacen("\"version\":1", "\"version\":7", 1);
+    let other = text.replacen("\"version\":2", "\"version\":7", 1);
     let saved: Saved = serde_json::from_str(&other).unwrap();
     let refused = Forecaster::try_from(saved).unwrap_err();
     assert_eq!(refused, OtherVersion { found: 7 });
     assert_eq!(
         refused.to_string(),
-        "the forecasts were stored in format 7, and this program reads format 1"
+        "the forecasts were stored in format 7, and this program reads format 2"
     );
 }

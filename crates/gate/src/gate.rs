@@ -1,6 +1,6 @@
 //! The state machine.
 
-use tollgate_model::{Instant, JobId, JobSpec, Market, NodeId, NodeRange, Span};
+use tollgate_model::{Distribution, Instant, JobId, JobSpec, Market, NodeId, NodeRange, Span};
 use tollgate_policy::{
     Clock, Cx, Discipline, Effect, Ending, Job, Phase, Policy, Said, Scratch, State, Verdict, View,
     Violation,
@@ -66,7 +66,7 @@ impl Gate {
             self.settled = false;
         }
         self.tick(now, effects);
-        let answer = self.dispatch(now, input, effects);
+        let answer = self.dispatch(now, &input, effects);
         self.verify(now);
         answer
     }
@@ -87,10 +87,17 @@ impl Gate {
         node.into_iter().chain(self.clock.pass).min()
     }
 
-    /// What a job handed in at `now` would be told. Binds nothing and changes nothing. If
-    /// [`Gate::next_wake`] is due, send [`Input::Tick`] first: shares are read as they were set.
-    pub fn quote(&self, now: Instant, spec: &JobSpec, scratch: &mut Scratch) -> Verdict {
-        self.policy.probe(self.view(now), spec, scratch)
+    /// What a job handed in at `now`, of which this is forecast, would be told. Binds nothing and
+    /// changes nothing. If [`Gate::next_wake`] is due, send [`Input::Tick`] first: shares are
+    /// read as they were set.
+    pub fn quote(
+        &self,
+        now: Instant,
+        spec: &JobSpec,
+        forecast: Option<&Distribution>,
+        scratch: &mut Scratch,
+    ) -> Verdict {
+        self.policy.probe(self.view(now), spec, forecast, scratch)
     }
 
     /// The jobs and nodes at `now`.
@@ -194,11 +201,15 @@ impl Gate {
     fn dispatch(
         &mut self,
         now: Instant,
-        input: Input,
+        input: &Input,
         effects: &mut Effects,
     ) -> Result<Answer, Ignored> {
-        match input {
-            Input::Submitted { spec, retry } => self.submit(now, spec, retry, effects),
+        match *input {
+            Input::Submitted {
+                spec,
+                retry,
+                ref forecast,
+            } => self.submit(now, spec, retry, forecast.as_ref(), effects),
             Input::Ended { job, attempt } => {
                 self.running(job, attempt)?;
                 self.finish(now, job, effects);
@@ -232,14 +243,18 @@ impl Gate {
         now: Instant,
         spec: JobSpec,
         retry: Retry,
+        forecast: Option<&Distribution>,
         effects: &mut Effects,
     ) -> Result<Answer, Ignored> {
         if spec.procs == 0 || spec.estimate <= Span::ZERO {
             return Err(Ignored::Malformed);
         }
         let mut scratch = std::mem::take(&mut self.scratch);
-        let verdict = self.quote(now, &spec, &mut scratch);
+        let verdict = self.quote(now, &spec, forecast, &mut scratch);
         let job = self.state.submit(spec);
+        if let Some(forecast) = forecast {
+            self.state.set_forecast(job, *forecast);
+        }
         self.set_retry(job, retry);
         let mut cx = self.cx(now, effects);
         match verdict {
@@ -322,7 +337,15 @@ impl Gate {
         let cancelling = self.state.job(id).cancelling;
         match self.retries[id.index()] {
             _ if cancelling => self.close(id, Ending::Cancelled, effects),
-            Retry::Never => self.close(id, Ending::Lost, effects),
+            Retry::Never => {
+                let booked = ledger::loss(self.market, self.state.job(id), now);
+                effects.extend(booked.map(|(entry, amount)| Effect::Book {
+                    job: id,
+                    entry,
+                    amount,
+                }));
+                self.close(id, Ending::Lost, effects);
+            }
             Retry::Requeue => {
                 self.state.restart(id);
                 effects.push(Effect::Verdict {

@@ -1,7 +1,7 @@
 //! What happens outside, and what the gate makes of it.
 
 use serde::{Deserialize, Serialize};
-use tollgate_model::{JobId, JobSpec, NodeId, NodeRange};
+use tollgate_model::{Distribution, JobId, JobSpec, NodeId, NodeRange};
 
 /// A process that offers nodes, for as long as one of its lives lasts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -25,6 +25,8 @@ pub enum Input {
         spec: JobSpec,
         /// Whether it may be tried again.
         retry: Retry,
+        /// How long it may run, where somebody forecasts.
+        forecast: Option<Distribution>,
     },
     /// All of a job that still ran has ended.
     Ended {

@@ -1,4 +1,4 @@
-//! What a job that has finished costs and earns.
+//! What a job costs and earns once it is over.
 
 use tollgate_model::market::Market;
 use tollgate_model::outcome::delay;
@@ -25,4 +25,19 @@ pub(crate) fn entries(
         .into_iter()
         .flatten()
         .filter(|(_, amount)| *amount != Credits::ZERO)
+}
+
+/// What is booked for a job that was let in and is lost: nobody pays for it, and it is as late as if it
+/// were run again from its start at once, which is the least that its user has to wait. The
+/// papers know no job that is lost.
+pub(crate) fn loss(market: Market, job: &Job, now: Instant) -> Option<(Entry, Credits)> {
+    let due = job.accepted.and(job.spec.due())?;
+    let amount = match market {
+        Market::None | Market::Commodity => Credits::ZERO,
+        Market::Bid => {
+            let late = delay(now + job.spec.estimate, due);
+            -job.spec.sla.penalty.times(late)
+        }
+    };
+    (amount != Credits::ZERO).then_some((Entry::Penalty, amount))
 }

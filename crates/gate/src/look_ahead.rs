@@ -85,7 +85,9 @@ impl LookAhead {
     fn advance(&mut self, work: &impl Fn(JobId) -> Span) -> bool {
         let end = self.next_end(work);
         let wake = self.gate.next_wake();
-        let Some(at) = end.map(|(at, _)| at).into_iter().chain(wake).min() else {
+        let next = end.map(|(at, _)| at).into_iter().chain(wake).min();
+        // What is further away than time can tell does not happen.
+        let Some(at) = next.filter(|&at| at < Instant::MAX) else {
             return false;
         };
         self.now = self.now.max(at);
@@ -163,12 +165,14 @@ impl LookAhead {
         whole.chain(tasks).min_by_key(|(end, _)| *end)
     }
 
+    /// Whether a running job shares its nodes: one that has them to itself puts no task on them.
     fn is_shared(&self, id: JobId) -> bool {
         let view = self.gate.view(self.now);
-        let placement = view.job(id).placement();
-        placement
+        let mut nodes = view
+            .job(id)
+            .placement()
             .iter()
-            .flat_map(|range| range.nodes())
-            .any(|node| view.shares(id, node))
+            .flat_map(|range| range.nodes());
+        nodes.any(|node| !view.node(node).tasks().is_empty())
     }
 }

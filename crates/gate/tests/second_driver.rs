@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed};
 use tollgate_gate::{Answer, Effect, Ending, Gate, Input, Retry, Said, Scratch, WorkerId};
 use tollgate_model::{
-    Credits, CreditsPerSecond, Instant, JobId, JobSpec, Market, NodeId, Sla, Span,
+    Credits, CreditsPerSecond, Distribution, Instant, JobId, JobSpec, Market, NodeId, Sla, Span,
 };
 use tollgate_policy::registry::REGISTRY;
 use tollgate_policy::{Choice, Phase};
@@ -44,18 +44,29 @@ struct Draft {
     budget: i64,
     penalty: i64,
     requeue: bool,
+    /// The least that is forecast; every quantile is a fifth above the one before.
+    forecast_s: Option<i64>,
 }
 
 fn draft() -> impl Strategy<Value = Draft> {
     let what = (1i64..40, 1u32..6, prop::option::weighted(0.9, 1i64..120));
-    (what, 0i64..200, 0i64..4, any::<bool>()).prop_map(|(what, budget, penalty, requeue)| Draft {
+    let forecast_s = prop::option::of(1i64..20);
+    let rest = (0i64..200, 0i64..4, any::<bool>(), forecast_s);
+    (what, rest).prop_map(|(what, (budget, penalty, requeue, forecast_s))| Draft {
         estimate_s: what.0,
         procs: what.1,
         deadline_s: what.2,
         budget,
         penalty,
         requeue,
+        forecast_s,
     })
+}
+
+fn forecast(draft: Draft) -> Option<Distribution> {
+    let least = draft.forecast_s? as f64;
+    let quantile = |level| Span::from_secs_f64(least * 1.2f64.powi(level as i32));
+    Some(Distribution::new(std::array::from_fn(quantile)))
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -200,12 +211,12 @@ impl Driver {
         } else {
             Retry::Never
         };
-        let spec = self.spec(draft);
-        let answer = self.gate.handle(
-            self.now,
-            Input::Submitted { spec, retry },
-            &mut self.effects,
-        );
+        let submitted = Input::Submitted {
+            spec: self.spec(draft),
+            retry,
+            forecast: forecast(draft),
+        };
+        let answer = self.gate.handle(self.now, submitted, &mut self.effects);
         let Ok(Answer::Job(job)) = answer else {
             panic!("a well-formed job gets a slot: {answer:?}");
         };
@@ -261,10 +272,14 @@ impl Driver {
 
     fn quote(&mut self, draft: Draft) {
         let before = format!("{:?}", self.gate);
-        let spec = self.spec(draft);
+        let (spec, forecast) = (self.spec(draft), forecast(draft));
         let mut scratch = Scratch::default();
-        let first = self.gate.quote(self.now, &spec, &mut scratch);
-        let again = self.gate.quote(self.now, &spec, &mut scratch);
+        let first = self
+            .gate
+            .quote(self.now, &spec, forecast.as_ref(), &mut scratch);
+        let again = self
+            .gate
+            .quote(self.now, &spec, forecast.as_ref(), &mut scratch);
         assert_eq!(first, again);
         assert_eq!(
             format!("{:?}", self.gate),

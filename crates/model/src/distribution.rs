@@ -1,5 +1,7 @@
 //! How long a job may take, with probabilities.
 
+use serde::{Deserialize, Serialize};
+
 use crate::Span;
 
 /// A probability, between 0 and 1.
@@ -48,9 +50,23 @@ const FLATTEST_TAIL: f64 = 1.5;
 /// Between two levels the distribution function is linear in the logarithm of time; below the
 /// lowest it falls linearly to zero; above the highest the rest decays as a power law as steep as
 /// between the last two levels, so every quantile below 1 is finite.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "[Span; N_LEVELS]", into = "[Span; N_LEVELS]")]
 pub struct Distribution {
     quantiles: [Span; N_LEVELS],
+}
+
+/// Whatever is read from a file is in order again.
+impl From<[Span; N_LEVELS]> for Distribution {
+    fn from(quantiles: [Span; N_LEVELS]) -> Self {
+        Self::new(quantiles)
+    }
+}
+
+impl From<Distribution> for [Span; N_LEVELS] {
+    fn from(distribution: Distribution) -> Self {
+        distribution.quantiles
+    }
 }
 
 impl Distribution {
@@ -127,6 +143,17 @@ impl Distribution {
         }))
     }
 
+    /// The distribution whose every quantile is the larger of the two: that of the longer of two
+    /// run times that are long together.
+    #[must_use]
+    pub fn larger_of(&self, other: &Self) -> Self {
+        Self {
+            quantiles: std::array::from_fn(|level| {
+                self.quantiles[level].max(other.quantiles[level])
+            }),
+        }
+    }
+
     fn secs(&self, level: usize) -> f64 {
         self.quantiles[level].as_secs_f64()
     }
@@ -192,6 +219,7 @@ mod tests {
         ) {
             let d = Distribution::new(micros.map(Span::from_micros));
             let survived = d.given_survived(Span::from_micros(elapsed));
+            prop_assert_eq!(d.larger_of(&survived), survived.larger_of(&d));
             for d in [d, survived] {
                 prop_assert!(d.quantiles().is_sorted());
                 prop_assert!(d.quantiles()[0] > Span::ZERO);

@@ -48,6 +48,7 @@ fn admission(criterion: &mut Criterion) {
         ("libra", Market::None),
         ("libra-risk", Market::None),
         ("libra-dollar", Market::Commodity),
+        ("tail-risk", Market::None),
     ] {
         let mut policy = Choice::named(name).unwrap().build(market);
         let state = busy(policy.as_mut());
@@ -58,7 +59,7 @@ fn admission(criterion: &mut Criterion) {
             ("rejected", spec(5_000, 10_000, 1)),
         ] {
             criterion.bench_function(&format!("admission/{name}/{kind}"), |bencher| {
-                bencher.iter(|| policy.probe(view, black_box(&job), &mut scratch));
+                bencher.iter(|| policy.probe(view, black_box(&job), None, &mut scratch));
             });
         }
     }

@@ -186,9 +186,15 @@ impl<'a> Cx<'a> {
         self.effects.push(Effect::Start { job, attempt });
     }
 
-    /// Sets the share of each task of a node, in order, from now until something changes there.
-    pub fn set_shares(&mut self, node: NodeId, share: impl Fn(&Task) -> f64) {
-        let next = self.state.set_shares(node, self.now, share);
+    /// Sets the share of each task of a node, in order, from now until something changes there,
+    /// a deadline passes, or a task has done the seconds of work that are its `mark`.
+    pub fn set_shares(
+        &mut self,
+        node: NodeId,
+        share: impl Fn(&Task) -> f64,
+        mark: impl Fn(&Task) -> f64,
+    ) {
+        let next = self.state.set_shares(node, self.now, share, mark);
         self.clock.nodes.set(node.index(), next);
         self.effects.push(Effect::SharesChanged { node });
     }

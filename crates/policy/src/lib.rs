@@ -7,6 +7,7 @@
 //! | [`cx`](Cx) | how a policy acts: checked transitions that leave effects |
 //! | [`queue`] | the space-shared family: an ordered queue with reservations |
 //! | [`share`] | the time-shared family: shares by remaining work and time |
+//! | [`tail`] | the policy that admits by the tail of predictive distributions |
 //! | [`named`] | the policies, one file each |
 //! | [`migrate`] | which pilot moves to which site: a family and a list of its own |
 //! | [`registry`] | their list; `NAME:KEY=VALUE,..` words made into policies |
@@ -20,6 +21,8 @@
 mod blocks;
 mod cx;
 pub mod draw;
+mod evicted;
+mod fit;
 pub mod migrate;
 pub mod named;
 mod policy;
@@ -31,6 +34,7 @@ pub mod select;
 mod settings;
 pub mod share;
 mod state;
+pub mod tail;
 mod timers;
 
 pub use cx::{Clock, Cx, Effect, Ending, Entry, Said, Violation};

@@ -11,10 +11,12 @@ mod libra;
 mod libra_dollar;
 mod libra_risk;
 mod sjf_bf;
+mod tail_risk;
+mod tail_risk_bf;
 
 use tollgate_model::Market;
 
-use crate::{queue, share};
+use crate::{queue, share, tail};
 
 /// A policy with a name.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -38,6 +40,8 @@ pub enum Family {
     Queue(queue::Settings),
     /// Time-shared: proportional shares.
     Share(share::Settings),
+    /// Time-shared: the earliest deadline runs.
+    Tail(tail::Settings),
 }
 
 /// Every policy, in the order in which they are listed and run.
@@ -53,4 +57,6 @@ pub const REGISTRY: &[Named] = &[
     libra_dollar::LIBRA_DOLLAR,
     libra_risk::LIBRA_RISK,
     first_reward::FIRST_REWARD,
+    tail_risk::TAIL_RISK,
+    tail_risk_bf::TAIL_RISK_BF,
 ];

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use tollgate_model::{Credits, JobId, JobSpec, NodeId, Reason};
+use tollgate_model::{Credits, Distribution, JobId, JobSpec, NodeId, Reason};
 
 use crate::cx::{Cx, Violation};
 use crate::state::View;
@@ -52,9 +52,15 @@ pub enum Discipline {
 /// index that [`Policy::rebuild`] can derive from the state at any time. It never sees a run
 /// time.
 pub trait Policy: Debug + Send {
-    /// What it would say to a job handed in now. Changes nothing, so that a quote and a
-    /// submission get the same answer.
-    fn probe(&self, view: View<'_>, spec: &JobSpec, scratch: &mut Scratch) -> Verdict;
+    /// What it would say to a job handed in now, of which this was forecast. Changes nothing, so
+    /// that a quote and a submission get the same answer.
+    fn probe(
+        &self,
+        view: View<'_>,
+        spec: &JobSpec,
+        forecast: Option<&Distribution>,
+        scratch: &mut Scratch,
+    ) -> Verdict;
 
     /// A job joined the queue.
     fn queued(&mut self, view: View<'_>, job: JobId);

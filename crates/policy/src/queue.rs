@@ -13,7 +13,7 @@ mod slack;
 mod waiting;
 
 use tollgate_model::{
-    Credits, CreditsPerSecond, Instant, JobId, JobSpec, Market, NodeId, Reason, Span,
+    Credits, CreditsPerSecond, Distribution, Instant, JobId, JobSpec, Market, NodeId, Reason, Span,
 };
 
 use crate::blocks::{Blocks, Cursor, Entry};
@@ -21,6 +21,7 @@ use crate::cx::{Cx, Violation};
 use crate::policy::{Discipline, Policy, Scratch, Verdict};
 use crate::price;
 use crate::state::{Job, Phase, View};
+use crate::tail::belief::Belief;
 use order::Key;
 use profile::Profile;
 use shadow::Shadow;
@@ -28,7 +29,7 @@ use waiting::Waiting;
 
 pub use order::Order;
 pub(crate) use settings::PARAMETERS;
-pub use settings::{Admission, Depth, Settings};
+pub use settings::{Admission, Depth, Hope, Settings};
 pub use slack::{Count, Slack};
 pub use waiting::Test;
 
@@ -99,8 +100,13 @@ impl Queue {
         }
     }
 
-    fn entry(&self, id: JobId, job: &Job) -> Waiting {
-        Waiting::new(id, job, self.key(job))
+    fn entry(&self, view: View<'_>, id: JobId) -> Waiting {
+        let job = view.job(id);
+        let least = match self.settings.hope {
+            Hope::Estimate => job.spec.estimate,
+            Hope::Chance(level) => Belief::of(&job.spec, view.forecast(id)).quantile(level),
+        };
+        Waiting::new(id, job, self.key(job), least)
     }
 
     fn key(&self, job: &Job) -> Key {
@@ -308,13 +314,19 @@ fn shadow_stays(view: View<'_>, head_procs: u32, at: Instant) -> Result<(), Viol
 }
 
 impl Policy for Queue {
-    fn probe(&self, view: View<'_>, spec: &JobSpec, _: &mut Scratch) -> Verdict {
+    fn probe(
+        &self,
+        view: View<'_>,
+        spec: &JobSpec,
+        _: Option<&Distribution>,
+        _: &mut Scratch,
+    ) -> Verdict {
         self.admit(view, spec).unwrap_or_else(Verdict::Reject)
     }
 
     fn queued(&mut self, view: View<'_>, id: JobId) {
         let job = view.job(id);
-        let entry = self.entry(id, job);
+        let entry = self.entry(view, id);
         self.waiting.insert(entry);
         if job.accepted.is_some() {
             self.penalties.waiting = self.penalties.waiting + job.spec.sla.penalty;
@@ -364,7 +376,7 @@ impl Policy for Queue {
             };
             match job.phase {
                 Phase::Queued => {
-                    fresh.waiting.insert(fresh.entry(id, job));
+                    fresh.waiting.insert(fresh.entry(view, id));
                     fresh.penalties.waiting = fresh.penalties.waiting + penalty;
                 }
                 Phase::Running => fresh.penalties.running = fresh.penalties.running + penalty,

@@ -9,6 +9,7 @@ use crate::policy::Policy;
 use crate::queue::{self, Queue};
 use crate::settings::{self, Parameter};
 use crate::share::{self, Share};
+use crate::tail::{self, Tail};
 
 /// A policy that was chosen, with its settings.
 #[derive(Clone, Debug, PartialEq)]
@@ -138,6 +139,7 @@ impl Choice {
         match &mut self.settings {
             Family::Queue(s) => settings::set(queue::PARAMETERS, s, policy, key, value),
             Family::Share(s) => settings::set(share::PARAMETERS, s, policy, key, value),
+            Family::Tail(s) => settings::set(tail::PARAMETERS, s, policy, key, value),
         }
     }
 
@@ -151,7 +153,8 @@ impl Choice {
     pub fn runs_in(&self, market: Market) -> bool {
         match (&self.settings, market) {
             (Family::Queue(settings), Market::None) => !settings.rewards(),
-            (Family::Queue(_), Market::Commodity | Market::Bid) | (Family::Share(_), _) => true,
+            (Family::Queue(_), Market::Commodity | Market::Bid)
+            | (Family::Share(_) | Family::Tail(_), _) => true,
         }
     }
 
@@ -160,6 +163,7 @@ impl Choice {
         match &self.settings {
             Family::Queue(settings) => list(queue::PARAMETERS, settings),
             Family::Share(settings) => list(share::PARAMETERS, settings),
+            Family::Tail(settings) => list(tail::PARAMETERS, settings),
         }
     }
 
@@ -168,6 +172,7 @@ impl Choice {
         match &self.settings {
             Family::Queue(settings) => settings::value(queue::PARAMETERS, settings, key),
             Family::Share(settings) => settings::value(share::PARAMETERS, settings, key),
+            Family::Tail(settings) => settings::value(tail::PARAMETERS, settings, key),
         }
     }
 
@@ -176,6 +181,7 @@ impl Choice {
         match self.settings {
             Family::Queue(settings) => Box::new(Queue::new(settings, market)),
             Family::Share(settings) => Box::new(Share::new(settings, market)),
+            Family::Tail(settings) => Box::new(Tail::new(settings, market)),
         }
     }
 }
@@ -221,7 +227,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_words_panic_and_what_is_read_is_written_back(
-            words in "((easy|edf|libra|conservative|first-reward|x)?[:,=]?(order|depth|extra|test|slack|fit|overrun)?=?(sjf|all|2|true|keep|-1)?,?){0,4}",
+            words in "((easy|edf|libra|conservative|first-reward|tail-risk|x)?[:,=]?(order|depth|extra|test|slack|fit|overrun|hope|bound)?=?(sjf|all|2|true|keep|-1|0.25)?,?){0,4}",
         ) {
             if let Ok(choices) = Choice::parse_list(&words) {
                 let written: Vec<String> = choices.iter().map(Choice::to_string).collect();
@@ -289,11 +295,11 @@ mod tests {
     #[test]
     fn wrong_words_are_answered_with_those_that_exist() {
         let answer = |words| Choice::parse_list(words).unwrap_err().to_string();
-        insta::assert_snapshot!(answer("easy,fifo"), @"there is no policy `fifo`: fcfs, easy, conservative, edf, fcfs-bf, sjf-bf, edf-bf, libra, libra-dollar, libra-risk, first-reward");
+        insta::assert_snapshot!(answer("easy,fifo"), @"there is no policy `fifo`: fcfs, easy, conservative, edf, fcfs-bf, sjf-bf, edf-bf, libra, libra-dollar, libra-risk, first-reward, tail-risk, tail-risk-bf");
         insta::assert_snapshot!(answer("libra:order=sjf"), @"policy `libra` has no parameter `order`: it has fit, admission, pricing, overrun, expired");
         insta::assert_snapshot!(answer("easy:order=size"), @"policy `easy`: order is fcfs, sjf, edf or reward, not `size`");
         insta::assert_snapshot!(answer("easy:extra"), @"policy `easy`: expected KEY=VALUE, got `extra`");
         insta::assert_snapshot!(answer("first-reward:slack=-1"), @"policy `first-reward`: slack is a number of seconds, not negative, not `-1`");
-        insta::assert_snapshot!(answer(""), @"there is no policy ``: fcfs, easy, conservative, edf, fcfs-bf, sjf-bf, edf-bf, libra, libra-dollar, libra-risk, first-reward");
+        insta::assert_snapshot!(answer(""), @"there is no policy ``: fcfs, easy, conservative, edf, fcfs-bf, sjf-bf, edf-bf, libra, libra-dollar, libra-risk, first-reward, tail-risk, tail-risk-bf");
     }
 }

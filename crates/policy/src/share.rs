@@ -10,14 +10,14 @@ mod risk;
 mod rules;
 mod settings;
 
-use std::collections::BTreeSet;
-
-use tollgate_model::{Credits, Instant, JobId, JobSpec, Market, NodeId, Reason, Sla, Span};
+use tollgate_model::{Credits, Distribution, JobId, JobSpec, Market, NodeId, Reason};
 
 use crate::cx::{Cx, Violation};
+use crate::evicted::{self, Evicted};
+use crate::fit::take_first;
 use crate::policy::{Policy, Scratch, Verdict};
 use crate::price;
-use crate::state::{Phase, TOLERANCE_S, Task, View, requested_share};
+use crate::state::{TOLERANCE_S, Task, View, requested_share};
 use load::{Loads, total_by_tasks};
 
 pub use rules::Rule;
@@ -34,9 +34,7 @@ pub struct Share {
     settings: Settings,
     market: Market,
     loads: Loads,
-    /// Evicted jobs, in order of submission: they keep their promise and start again as soon as
-    /// nodes suit.
-    evicted: BTreeSet<(u64, JobId)>,
+    evicted: Evicted,
 }
 
 /// What is asked of each node for one job.
@@ -57,7 +55,7 @@ impl Share {
             settings,
             market,
             loads: Loads::default(),
-            evicted: BTreeSet::new(),
+            evicted: Evicted::default(),
         }
     }
 
@@ -129,7 +127,7 @@ impl Share {
     }
 
     /// Fills `scratch.nodes` with the nodes for a job: those that suit and, if prices are asked
-    /// for, where the price is below the limit; in the order of the fit.
+    /// for, where the price is below the limit; in the order of the fit; for a job without a deadline the emptiest first.
     fn choose(
         &self,
         request: &Request<'_>,
@@ -150,12 +148,14 @@ impl Share {
                 continue;
             }
             // The fullest first, by totals rounded to 1e-9; ties by lowest index.
+            let promised = request.deadline.is_finite();
             let rank = match self.settings.fit {
+                _ if !promised => emptiness(request.view, node, total),
                 Fit::First => 0,
                 Fit::Best => -((total * 1e9 + 0.5) as i64),
             };
             fills.push((rank, node));
-            let in_order = self.settings.fit == Fit::First;
+            let in_order = promised && self.settings.fit == Fit::First;
             if in_order && price_limit.is_none() && fills.len() == wanted {
                 break;
             }
@@ -229,61 +229,37 @@ impl Share {
     }
 }
 
-/// Appends to `nodes` the first `wanted` of `ranked`, in order, that are `allowed`. Only as much
-/// is sorted, and as many are asked for, as it takes.
-fn take_first(
-    mut ranked: &mut [(i64, NodeId)],
-    wanted: usize,
-    nodes: &mut Vec<NodeId>,
-    allowed: impl Fn(NodeId) -> bool,
-) {
-    let mut batch = wanted.max(16);
-    while !ranked.is_empty() {
-        if batch < ranked.len() {
-            ranked.select_nth_unstable(batch);
-        }
-        let (first, rest) = ranked.split_at_mut(batch.min(ranked.len()));
-        first.sort_unstable();
-        for &mut (_, node) in first {
-            if nodes.len() == wanted {
-                return;
-            }
-            if allowed(node) {
-                nodes.push(node);
-            }
-        }
-        ranked = rest;
-        batch *= 2;
-    }
+/// The rank of a node for a job without a deadline, which has no share of its own and runs on what
+/// promises leave: the least promised node first, then the one with the fewest tasks, then the
+/// last one, where promised work comes last.
+fn emptiness(view: View<'_>, id: NodeId, total: f64) -> i64 {
+    const TASKS_BITS: u32 = 12;
+    const NODE_BITS: u32 = 24;
+    let promised = ((total * 1e6 + 0.5) as i64).min(1 << 24);
+    let tasks = (view.node(id).tasks().len() as i64).min((1 << TASKS_BITS) - 1);
+    let from_the_end = i64::from(view.n_nodes() - 1 - id.0).min((1 << NODE_BITS) - 1);
+    (((promised << TASKS_BITS) | tasks) << NODE_BITS) | from_the_end
 }
 
-/// The job as it would be handed in at `now` to be run from its start again: with the time that
-/// is left to its deadline, or without a deadline once that has passed.
-fn what_is_left(spec: &JobSpec, now: Instant) -> JobSpec {
-    let left = spec.due().map(|due| due.since(now));
-    let sla = Sla {
-        deadline: left.filter(|&left| left > Span::TICK),
-        budget: None,
-        ..spec.sla
-    };
-    JobSpec {
-        submit: now,
-        sla,
-        ..*spec
-    }
-}
-
-/// Whether a task of a node is about to outlive its estimate: asked within a few microseconds of
-/// it, the task itself knows before the node's alarm rings and its row is written anew.
+/// Whether a task of a node is about to outlive its estimate or its deadline: asked within a few
+/// microseconds of it, the task itself knows before the node's alarm rings and its row is written
+/// anew.
 fn on_the_verge(view: View<'_>, id: NodeId) -> bool {
     let node = view.node(id);
     let left = |task: &Task| task.estimate - node.work_at(task, view.now);
+    let due = |task: &Task| (0.0..=2.0 * TOLERANCE_S).contains(&task.time_left(view.now));
     let mut tasks = node.tasks().iter();
-    tasks.any(|task| task.estimate > task.work && left(task) <= 2.0 * TOLERANCE_S)
+    tasks.any(|task| due(task) || task.estimate > task.work && left(task) <= 2.0 * TOLERANCE_S)
 }
 
 impl Policy for Share {
-    fn probe(&self, view: View<'_>, spec: &JobSpec, scratch: &mut Scratch) -> Verdict {
+    fn probe(
+        &self,
+        view: View<'_>,
+        spec: &JobSpec,
+        _: Option<&Distribution>,
+        scratch: &mut Scratch,
+    ) -> Verdict {
         match self.admit(view, spec, scratch) {
             Ok(price) => Verdict::Run { price },
             Err(reason) => Verdict::Reject(reason),
@@ -291,11 +267,11 @@ impl Policy for Share {
     }
 
     fn queued(&mut self, view: View<'_>, job: JobId) {
-        self.evicted.insert((view.job(job).sequence, job));
+        self.evicted.insert(view, job);
     }
 
     fn withdrawn(&mut self, view: View<'_>, job: JobId) {
-        self.evicted.remove(&(view.job(job).sequence, job));
+        self.evicted.remove(view, job);
     }
 
     fn ended(&mut self, _: View<'_>, _: JobId) {}
@@ -306,21 +282,22 @@ impl Policy for Share {
 
     fn refresh(&mut self, cx: &mut Cx<'_>, node: NodeId) {
         let (settings, now) = (self.settings, cx.now());
-        cx.set_shares(node, |task| rules::share(&settings, task, task.work, now));
+        cx.set_shares(
+            node,
+            |task| rules::share(&settings, task, task.work, now),
+            |task| task.estimate,
+        );
         self.loads.set(node, cx.node(node), &self.settings);
     }
 
     fn pass(&mut self, cx: &mut Cx<'_>) {
-        if self.evicted.is_empty() {
-            return;
-        }
         let mut scratch = Scratch::default();
-        for (sequence, job) in std::mem::take(&mut self.evicted) {
-            let rest = what_is_left(&cx.job(job).spec, cx.now());
+        for job in self.evicted.all() {
+            let rest = evicted::what_is_left(&cx.job(job).spec, cx.now());
             let Ok(price) = self.admit(cx.view(), &rest, &mut scratch) else {
-                self.evicted.insert((sequence, job));
                 continue;
             };
+            self.evicted.remove(cx.view(), job);
             cx.start_shared(job, &scratch.nodes, price);
             for &node in &scratch.nodes {
                 self.refresh(cx, node);
@@ -329,11 +306,7 @@ impl Policy for Share {
     }
 
     fn rebuild(&mut self, view: View<'_>) {
-        self.evicted = view
-            .jobs()
-            .filter(|(_, job)| job.phase == Phase::Queued)
-            .map(|(id, job)| (job.sequence, id))
-            .collect();
+        self.evicted = Evicted::of(view);
         self.loads = Loads::default();
         self.loads.resize(view.n_nodes() as usize);
         for node in (0..view.n_nodes()).map(NodeId) {

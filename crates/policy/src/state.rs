@@ -10,7 +10,7 @@ mod node;
 use std::ops::Deref;
 
 use serde::{Deserialize, Serialize};
-use tollgate_model::{Credits, Instant, JobId, JobSpec, NodeId, NodeRange};
+use tollgate_model::{Credits, Distribution, Instant, JobId, JobSpec, NodeId, NodeRange};
 
 use crate::blocks::{Blocks, Entry};
 use idle::NodeSet;
@@ -111,6 +111,8 @@ impl Entry for Runner {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct State {
     jobs: Vec<Job>,
+    /// By slot, only as far as any job was ever forecast: without forecasts there is nothing here.
+    forecasts: Vec<Option<Box<Distribution>>>,
     vacant: Vec<JobId>,
     over: Vec<JobId>,
     submitted: u64,
@@ -160,6 +162,11 @@ impl State {
         self.jobs
             .get(id.index())
             .filter(|job| job.phase != Phase::Vacant)
+    }
+
+    /// How long the job in a slot may run, if that was forecast when it was handed in.
+    pub fn forecast(&self, id: JobId) -> Option<&Distribution> {
+        self.forecasts.get(id.index())?.as_deref()
     }
 
     /// Every job that is not over, by slot.
@@ -244,6 +251,14 @@ impl State {
         id
     }
 
+    /// Notes how long the job in a slot may run.
+    pub fn set_forecast(&mut self, id: JobId, forecast: Distribution) {
+        if id.index() >= self.forecasts.len() {
+            self.forecasts.resize(id.index() + 1, None);
+        }
+        self.forecasts[id.index()] = Some(Box::new(forecast));
+    }
+
     /// Lets a job in; a job that is let in already keeps its first acceptance.
     pub fn accept(&mut self, id: JobId, now: Instant, price: Credits) {
         let job = &mut self.jobs[id.index()];
@@ -299,6 +314,9 @@ impl State {
             job.planned = None;
             job.cancelling = false;
             job.placement.clear();
+            if let Some(forecast) = self.forecasts.get_mut(id.index()) {
+                *forecast = None;
+            }
             self.vacant.push(id);
         }
     }
@@ -414,16 +432,18 @@ impl State {
     }
 
     /// Sets the shares of a node's tasks, in order, after bringing their work up to `now`.
-    /// Returns when they must be set again at the latest.
+    /// Returns when they must be set again at the latest: a deadline passes, or a task has done
+    /// the seconds of work that are its `mark`.
     pub fn set_shares(
         &mut self,
         node: NodeId,
         now: Instant,
         share: impl Fn(&Task) -> f64,
+        mark: impl Fn(&Task) -> f64,
     ) -> Option<Instant> {
         let node = &mut self.nodes[node.index()];
         node.advance(now);
-        node.set_shares(share)
+        node.set_shares(share, mark)
     }
 }
 

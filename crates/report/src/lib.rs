@@ -7,6 +7,8 @@
 //! | [`gantt`] | nodes and time: which job ran where, who was rejected, who waited |
 //! | [`axis`], [`tick`], [`look`] | axes with round numbers; colours, marks and dashes |
 //! | [`page`], [`folder`] | self-contained HTML pages, and their pictures as files |
+//! | [`course_chart`] | a series of jobs: what was said, what came, and where the mode changed |
+//! | [`forecast`] | the page about how good forecasts would have been |
 //! | [`study`] | the page about a study that was run |
 //! | [`png`] | any of these pictures as a PNG file |
 //!
@@ -19,8 +21,10 @@
 //! The same input gives the same bytes.
 
 pub mod axis;
+pub mod course_chart;
 pub mod folder;
 mod font;
+pub mod forecast;
 mod frame;
 pub mod gantt;
 mod legend;
@@ -34,6 +38,7 @@ mod svg;
 pub mod tick;
 
 pub use axis::{Axis, Extent};
+pub use course_chart::{CourseChart, CourseStep, Sign};
 pub use gantt::{Gantt, Place};
 pub use line_chart::{Joined, LineChart, Point, Series};
 pub use look::Look;

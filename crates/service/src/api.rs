@@ -5,6 +5,7 @@
 //! | [`types`] | the requests and answers |
 //! | [`server`] | who is let in, and within which limits |
 
+mod figures;
 mod instant;
 mod reply;
 mod routes;

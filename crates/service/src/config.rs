@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use tollgate_model::{Market, Probability, Span};
 use tollgate_policy::{Choice, PolicyError};
 
+use crate::access::{Access, Limits, Users};
 use crate::core::Rules;
 
 /// The settings as they are written.
@@ -24,6 +25,14 @@ pub struct Config {
     /// With what probability a job without an estimate ends within the one that it is given, by
     /// the forecast. Between 0 and 1.
     pub estimate_level: f64,
+    /// The least probability at which a deadline is promised. Between 0 and 1.
+    pub confidence: f64,
+    /// Whom the service is for: `own`, its own user, or `all`, which needs root.
+    pub users: Users,
+    /// Whether root may hand in jobs where `users` is `all`.
+    pub root_jobs: bool,
+    /// How much one user may have of the service.
+    pub limits: Limits,
 }
 
 impl Default for Config {
@@ -34,6 +43,10 @@ impl Default for Config {
             price_per_core_hour: 1.0,
             default_estimate_s: 600.0,
             estimate_level: 0.9,
+            confidence: 0.5,
+            users: Users::Own,
+            root_jobs: false,
+            limits: Limits::default(),
         }
     }
 }
@@ -129,6 +142,41 @@ impl Config {
                 self.default_estimate_s,
             )?),
             level: self.level()?,
+            confidence: self.least()?,
+        })
+    }
+
+    /// Whom it lets do what.
+    ///
+    /// # Errors
+    /// The first setting that is out of its range.
+    pub fn access(&self) -> Result<Access, ConfigError> {
+        let limits = self.limits;
+        at_least_one("limits.connections", u64::from(limits.connections))?;
+        at_least_one("limits.jobs", u64::from(limits.jobs))?;
+        at_least_one("limits.body_bytes", limits.body_bytes as u64)?;
+        if !(1e-3..=3600.0).contains(&limits.request_s) {
+            return Err(ConfigError::Range {
+                key: "limits.request_s",
+                expected: "seconds, at least 0.001 and at most 3600",
+                found: limits.request_s.to_string(),
+            });
+        }
+        Ok(Access {
+            users: self.users,
+            root_jobs: self.root_jobs,
+            limits,
+        })
+    }
+
+    fn least(&self) -> Result<u32, ConfigError> {
+        if (0.0..=1.0).contains(&self.confidence) {
+            return Ok((self.confidence * 1e6).round() as u32);
+        }
+        Err(ConfigError::Range {
+            key: "confidence",
+            expected: "a probability, between 0 and 1",
+            found: self.confidence.to_string(),
         })
     }
 
@@ -149,6 +197,17 @@ fn positive(key: &'static str, number: f64) -> Result<f64, ConfigError> {
     Err(ConfigError::Range {
         key,
         expected: "a number above 0",
+        found: number.to_string(),
+    })
+}
+
+fn at_least_one(key: &'static str, number: u64) -> Result<(), ConfigError> {
+    if number > 0 {
+        return Ok(());
+    }
+    Err(ConfigError::Range {
+        key,
+        expected: "at least 1",
         found: number.to_string(),
     })
 }

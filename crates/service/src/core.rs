@@ -5,8 +5,12 @@
 //! same instants lead to the same state and the same answers: a crash is survived by handling again
 //! what was stored, and the whole service can be simulated.
 
+mod answer;
 mod command;
+mod expected;
+mod hold;
 mod jobs;
+mod offer;
 mod outcome;
 mod prospect;
 mod rules;
@@ -15,17 +19,23 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use tollgate_forecast::{ClassId, Forecaster};
-use tollgate_gate::{Effect, Ending, Gate, Input, Said, Scratch, Verdict};
+use tollgate_gate::{Effect, Ending, Gate, Input, Said, Scratch};
 use tollgate_model::{Instant, JobId, NodeId, Span};
 use tollgate_policy::{Discipline, Phase};
 
+use answer::Candidate;
 pub use command::{AttemptKey, Command, ExitStatus, Fate, Killed, Submission};
+pub use expected::Basis;
 use jobs::Jobs;
 pub use jobs::Live;
 pub use outcome::{
-    Answer, Change, Ignored, Order, Prospect, Refusal, Reply, Source, Standing, Step,
+    Answer, Axis, Change, Floor, Ignored, Offer, Order, Prospect, Refusal, Reply, Source, Standing,
+    Step,
 };
-pub use rules::Rules;
+pub use rules::{Rules, Written};
+
+/// The most quotes that are held for one user at a time: each keeps room from others.
+const MOST_HOLDS: usize = 16;
 
 /// The state of the service.
 #[derive(Debug)]
@@ -70,6 +80,11 @@ impl Core {
     pub fn step(&mut self, at: Instant, commands: &[Command]) -> Step {
         self.now = self.now.max(at);
         let mut step = Step::default();
+        self.lapse_due(&mut step);
+        // Jobs are asked about before they are handed in: by shares as they are, not as they were set.
+        if self.gate.next_wake().is_some_and(|due| due <= self.now) {
+            let _ = self.input(Input::Tick, &mut step);
+        }
         let mut replies: Vec<Option<Reply>> = vec![None; commands.len()];
         for reports in [true, false] {
             for (reply, command) in replies.iter_mut().zip(commands) {
@@ -95,7 +110,8 @@ impl Core {
 
     /// When to step at the latest although nothing happens outside.
     pub fn next_wake(&self) -> Option<Instant> {
-        self.gate.next_wake()
+        let lapse = self.jobs.next_lapse().map(|(lapses, _)| lapses);
+        self.gate.next_wake().into_iter().chain(lapse).min()
     }
 
     /// The last instant at which anything was handled.
@@ -160,7 +176,8 @@ impl Core {
         let done = match command {
             Command::Submit(submission) => return self.submit(submission, step),
             Command::Report { attempt, fate } => self.report(*attempt, fate, step),
-            Command::Cancel { job } => self.with_slot(*job, |job| Input::Cancel { job }, step),
+            Command::Claim { job } => self.claim(*job, step),
+            Command::Cancel { job } => self.cancel(*job, step),
             Command::Hold { job } => {
                 let done = self.with_slot(*job, |job| Input::Hold { job }, step);
                 done.inspect(|()| step.changes.push(Change::Held { job: *job }))
@@ -194,6 +211,9 @@ impl Core {
 
     fn submit(&mut self, submission: &Submission, step: &mut Step) -> Reply {
         let answer = self.answer(self.now, submission);
+        if submission.hold.is_some() && answer.held_until.is_none() {
+            return Reply::NotHeld { answer };
+        }
         let job = self.jobs.next_number();
         step.changes.push(Change::Submitted {
             job,
@@ -210,15 +230,14 @@ impl Core {
     fn let_in(&mut self, job: u64, submission: &Submission, answer: &Answer, step: &mut Step) {
         let class = self.class_of(submission);
         let asked = rules::asked(class, submission);
-        let live = Live::new(
-            submission,
-            asked,
-            self.forecaster.forecast(&asked),
-            answer.spec,
-        );
+        let forecast = self.forecaster.forecast(&asked);
+        let candidate = Candidate::new(submission, answer.spec, &forecast);
+        let mut live = Live::new(submission, asked, forecast, answer.spec);
+        live.held = answer.held_until;
         let input = Input::Submitted {
-            spec: self.rules.for_policy(&answer.spec),
+            spec: self.rules.for_policy(&candidate.reserved()),
             retry: submission.retry,
+            forecast: Some(candidate.reserved_for()),
         };
         let answered = self.gate.handle(self.now, input, &mut self.effects);
         let Ok(tollgate_gate::Answer::Job(slot)) = answered else {
@@ -307,13 +326,15 @@ impl Core {
                     return;
                 };
                 live.start(attempt, self.now);
-                let key = live.attempt_key(job);
-                step.changes.push(Change::Started { attempt: key });
-                step.orders.push(self.start_order(key, slot));
+                // A quote that is held has nodes, and nothing to run on them yet.
+                if live.runs() {
+                    let key = live.attempt_key(job);
+                    self.order_start(key, slot, step);
+                }
             }
             Effect::SharesChanged { node } => self.set_shares(node, step),
             Effect::Kill { job: slot, .. } => {
-                if let Some((job, live)) = self.jobs.at(slot) {
+                if let Some((job, live)) = self.jobs.at(slot).filter(|(_, live)| live.runs()) {
                     let attempt = live.attempt_key(job);
                     step.orders.push(Order::Kill { attempt });
                 }
@@ -323,7 +344,9 @@ impl Core {
                 entry,
                 amount,
             } => {
-                if let Some((job, live)) = self.jobs.at(slot) {
+                // A quote that nobody took up costs nobody anything.
+                let booked = self.jobs.at(slot).filter(|(_, live)| live.held.is_none());
+                if let Some((job, live)) = booked {
                     step.changes.push(Change::Booked {
                         attempt: live.attempt_key(job),
                         user: live.user,
@@ -360,9 +383,21 @@ impl Core {
     }
 
     fn conclude(&mut self, slot: JobId, ending: Ending, step: &mut Step) {
+        let held = self
+            .jobs
+            .at(slot)
+            .is_some_and(|(_, live)| live.held.is_some());
         if let Some(job) = self.jobs.remove(slot) {
-            step.changes.push(Change::Over { job, ending });
+            step.changes.push(match held {
+                true => Change::Lapsed { job },
+                false => Change::Over { job, ending },
+            });
         }
+    }
+
+    fn order_start(&self, attempt: AttemptKey, slot: JobId, step: &mut Step) {
+        step.changes.push(Change::Started { attempt });
+        step.orders.push(self.start_order(attempt, slot));
     }
 
     fn start_order(&self, attempt: AttemptKey, slot: JobId) -> Order {
@@ -382,7 +417,7 @@ impl Core {
     fn set_shares(&self, node: NodeId, step: &mut Step) {
         let view = self.gate.view(self.now);
         for task in view.node(node).tasks() {
-            let Some((job, live)) = self.jobs.at(task.job) else {
+            let Some((job, live)) = self.jobs.at(task.job).filter(|(_, live)| live.runs()) else {
                 continue;
             };
             let placement = view.job(task.job).placement();
@@ -397,60 +432,6 @@ impl Core {
             let attempt = live.attempt_key(job);
             let rate = sum / f64::from(n.max(1));
             step.orders.push(Order::SetShare { attempt, rate });
-        }
-    }
-
-    /// What a job would be told at `at`: by the policy's probe, then by how sure it is.
-    fn answer(&mut self, at: Instant, submission: &Submission) -> Answer {
-        let asked = self.asked(submission);
-        let forecast = self.forecaster.forecast(&asked);
-        let (estimate, source) = self.rules.estimate(submission, &forecast);
-        let spec = rules::spec(submission, estimate, at);
-        let standing = self.standing(at, submission, &spec);
-        let mut answer = Answer {
-            standing,
-            spec,
-            source,
-            prospect: None,
-        };
-        if matches!(answer.standing, Standing::Rejected(_)) {
-            return answer;
-        }
-        let distribution = forecast.distribution();
-        answer.prospect = self.prospect(at, submission.retry, &spec, &distribution);
-        let probability = answer.prospect.and_then(|prospect| prospect.probability);
-        if let (Some(least), Some(probability)) = (submission.confidence, probability)
-            && probability.as_f64() * 1e6 < f64::from(least)
-        {
-            answer.standing = Standing::Rejected(vec![Refusal::Confidence { probability }]);
-        }
-        answer
-    }
-
-    fn asked(&self, submission: &Submission) -> tollgate_forecast::Job {
-        let key = (submission.user, submission.name.clone());
-        // A class that nobody knows is forecast from the whole site.
-        let unknown = ClassId(u32::MAX);
-        let class = self.classes.get(&key).copied().unwrap_or(unknown);
-        rules::asked(class, submission)
-    }
-
-    fn standing(
-        &mut self,
-        at: Instant,
-        submission: &Submission,
-        spec: &tollgate_model::JobSpec,
-    ) -> Standing {
-        if submission.procs == 0 || spec.estimate <= Span::ZERO {
-            return Standing::Rejected(vec![Refusal::Malformed]);
-        }
-        let priced = self.rules.for_policy(spec);
-        match self.gate.quote(at, &priced, &mut self.scratch) {
-            Verdict::Reject(reason) => Standing::Rejected(vec![Refusal::Policy(reason)]),
-            Verdict::Queue => Standing::Queued,
-            Verdict::Promise { price } | Verdict::Run { price } => Standing::Accepted {
-                price: self.rules.for_user(spec.procs, price),
-            },
         }
     }
 
@@ -470,11 +451,11 @@ impl Core {
         }
         for (number, live) in self.jobs.iter() {
             let job = view.job(live.slot);
-            if (job.phase == Phase::Running) != live.runs() {
+            if (job.phase == Phase::Running) != live.has_nodes() {
                 return Err(tollgate_gate::Violation(format!(
-                    "job {number} is {:?}, and the service says that it runs: {}",
+                    "job {number} is {:?}, and the service says that it has nodes: {}",
                     job.phase,
-                    live.runs()
+                    live.has_nodes()
                 )));
             }
         }

@@ -1,6 +1,7 @@
 //! The engine's words in ours, and ours in the engine's.
 
-use tollgate_engine::{Event, KillReason, Report, Status, User};
+use tollgate_engine::{Ended, Event, KillReason, Report, Status};
+use tollgate_model::{Instant, Span};
 
 use crate::core::{AttemptKey, Command, ExitStatus, Fate, Killed};
 
@@ -69,12 +70,21 @@ pub(crate) fn is_end(report: &Report) -> bool {
     }
 }
 
-/// Whom a job of `user` runs as: nobody else than the service, where the service is that user's.
-pub(crate) fn user(user: u32) -> Option<User> {
-    let own = rustix::process::geteuid().as_raw();
-    (user != own).then(|| User {
-        uid: user,
-        gid: user,
-        groups: Vec::new(),
-    })
+/// The end of an attempt that no engine is asked to start.
+pub(crate) fn not_started(attempt: AttemptKey, why: String, at: Instant) -> Report {
+    let status = Status::NotStarted {
+        step: "user".to_owned(),
+        reason: why,
+    };
+    Report {
+        attempt: key(attempt),
+        event: Event::Ended(Ended {
+            status,
+            killed: None,
+            at,
+            wall: Span::ZERO,
+            cpu: Span::ZERO,
+            peak_memory: None,
+        }),
+    }
 }

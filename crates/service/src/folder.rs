@@ -1,8 +1,8 @@
 //! The folder that a service keeps its data in.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// The longest path of a Unix socket, in bytes: the system's, less the NUL.
@@ -40,6 +40,17 @@ pub enum FolderError {
         /// Its permission bits.
         mode: u32,
     },
+    /// Only root can serve everybody.
+    #[error("`users = \"all\"`: expected root to serve, found user {0}")]
+    NotRoot(u32),
+    /// Others cannot get at it, or could put another in its place.
+    #[error("{}: expected a folder that others can pass through and not write to, found mode {mode:03o}", path.display())]
+    Way {
+        /// The folder, or one that it is in.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
     /// The path of the socket in it would be too long for the system.
     #[error("{}: expected a path of at most {LONGEST_SOCKET} bytes for the socket", .0.display())]
     TooLong(PathBuf),
@@ -64,6 +75,8 @@ impl FolderError {
             ),
             Self::Foreign { .. } | Self::TooLong(_) => Some("choose another folder with `--data`"),
             Self::Open { .. } => Some("take the rights away with `chmod go-w`"),
+            Self::NotRoot(_) => Some("each user can run a service of their own: `users = \"own\"`"),
+            Self::Way { .. } => Some("choose a folder such as /var/lib/tollgate with `--data`"),
             Self::System { .. } => None,
         }
     }
@@ -115,12 +128,60 @@ impl Folder {
             .open(path.join("lock"))
             .map_err(failed("the lock cannot be opened"))?;
         match lock.try_lock() {
-            Ok(()) => Ok(Self {
-                path: path.clone(),
-                _lock: lock,
-            }),
+            Ok(()) => {
+                let folder = Self {
+                    path: path.clone(),
+                    _lock: lock,
+                };
+                folder.close_files()?;
+                Ok(folder)
+            }
             Err(TryLockError::WouldBlock) => Err(FolderError::InUse(path.clone())),
             Err(TryLockError::Error(error)) => Err(failed("cannot be locked")(error)),
+        }
+    }
+
+    /// Opens the way to the socket for other users, and to nothing else.
+    ///
+    /// # Errors
+    /// If this is not root, or the way here cannot be gone by others, or could be bent by them.
+    pub fn share(&self) -> Result<(), FolderError> {
+        let me = rustix::process::geteuid();
+        if !me.is_root() {
+            return Err(FolderError::NotRoot(me.as_raw()));
+        }
+        for above in self.path.ancestors().skip(1) {
+            let metadata = fs::metadata(above).map_err(self.failed("cannot be looked at"))?;
+            let mode = metadata.mode() & 0o7777;
+            let ours_stays = mode & 0o022 == 0 || mode & 0o1000 != 0;
+            if metadata.uid() != 0 || mode & 0o001 == 0 || !ours_stays {
+                let path = above.to_owned();
+                return Err(FolderError::Way { path, mode });
+            }
+        }
+        set_mode(&self.path, 0o711).map_err(self.failed("cannot be opened to others"))
+    }
+
+    /// What is in it is nobody else's to read, whoever may pass through.
+    fn close_files(&self) -> Result<(), FolderError> {
+        let failed = || self.failed("cannot be closed to others");
+        for entry in fs::read_dir(&self.path).map_err(failed())? {
+            let entry = entry.map_err(failed())?;
+            // Not of what a link leads to.
+            let metadata = entry.metadata().map_err(failed())?;
+            if metadata.is_file() && metadata.mode() & 0o077 != 0 {
+                set_mode(&entry.path(), metadata.mode() & 0o700).map_err(failed())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn failed(&self, action: &'static str) -> impl FnOnce(io::Error) -> FolderError {
+        let path = self.path.clone();
+        move |error| FolderError::System {
+            path,
+            action,
+            error,
         }
     }
 
@@ -139,10 +200,19 @@ impl Folder {
         self.path.join("runner")
     }
 
+    /// Where copies of scripts are kept.
+    pub fn scripts(&self) -> PathBuf {
+        self.path.join("scripts")
+    }
+
     /// The socket that clients find the service at.
     pub fn socket(&self) -> PathBuf {
         socket(&self.path)
     }
+}
+
+fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
+    fs::set_permissions(path, Permissions::from_mode(mode))
 }
 
 /// The socket of the service in a folder.

@@ -5,6 +5,7 @@
 //! what was decided is forgotten, and the state is recovered from the store.
 
 mod ask;
+mod crowd;
 mod turn;
 
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use std::time::Duration;
 use tollgate_engine::Engine;
 use tollgate_model::Instant;
 
-pub use ask::{Ask, Census, Failed, Reply, Story, Verdict};
+pub use ask::{Ask, Census, Failed, Reply, Site, Story, Verdict};
 pub use turn::{Clock, Keeper, StartError};
 
 /// The most requests that are handled in one step: one transaction holds them all.

@@ -9,22 +9,31 @@
 //! | [`client`] | the other end of it |
 //! | [`serve`](mod@serve) | a service from its start to its end |
 //! | [`config`] | its settings |
+//! | [`fault`] | where tests have it fail |
+//! | [`access`] | whom it lets do what, and how much |
+//! | [`accounts`] | whom jobs run as |
 //! | [`folder`] | its data folder |
+//! | [`scripts`] | copies of the scripts that jobs run |
 //!
 //! A request takes this way: `api` puts an [`keeper::Ask`] before the keeper; the keeper handles all
 //! that came in meanwhile in one [`core::Core::step`], commits what follows to the store in one
 //! transaction, and only then answers and lets the engine start something.
 
+pub mod access;
+pub mod accounts;
 pub mod api;
 pub mod client;
 pub mod config;
 pub mod core;
 mod engine_words;
+pub mod fault;
 pub mod folder;
 pub mod keeper;
+pub mod scripts;
 pub mod serve;
 pub mod store;
 
+pub use access::{Access, Users};
 pub use client::{Client, ClientError};
 pub use config::{Config, ConfigError};
 pub use folder::{Folder, FolderError};

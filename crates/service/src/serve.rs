@@ -1,20 +1,26 @@
 //! A service from its start to its end.
 
+use std::fs::{self, Permissions};
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use rustix::fs::Mode;
 use tokio::net::UnixListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tollgate_engine::Engine;
 use tollgate_model::Instant;
 
-use crate::api::server::{About, Admit, Peer, Service, router, serve_unix};
+use crate::access::{Access, Users};
+use crate::accounts;
+use crate::api::server::{About, Service, router, serve_unix};
 use crate::core::Rules;
-use crate::folder::Folder;
+use crate::folder::{Folder, FolderError};
 use crate::keeper::{self, Ask, Keeper, StartError};
+use crate::scripts::Scripts;
 use crate::store::Store;
 
 /// Why a service cannot run.
@@ -23,6 +29,9 @@ pub enum ServeError {
     /// It cannot take up where it left off.
     #[error(transparent)]
     Start(#[from] StartError),
+    /// The folder is not as it must be for this.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
     /// Clients cannot be listened to.
     #[error("{}: cannot be listened on: {error}", socket.display())]
     Listen {
@@ -31,6 +40,9 @@ pub enum ServeError {
         /// What the system said.
         error: io::Error,
     },
+    /// The engine was opened for one user, and the service is for all.
+    #[error("the process that runs jobs was started for one user only, and still runs some")]
+    OneUser,
     /// The system lacks something else.
     #[error("{action}: {error}")]
     System {
@@ -41,6 +53,20 @@ pub enum ServeError {
     },
 }
 
+impl ServeError {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Start(StartError::Store(error)) => error.hint(),
+            Self::Folder(error) => error.hint(),
+            Self::OneUser => {
+                Some("once its jobs are over it ends by itself, and the next one is started")
+            }
+            Self::Start(_) | Self::Listen { .. } | Self::System { .. } => None,
+        }
+    }
+}
+
 /// Serves until it is told to stop by SIGTERM or SIGINT; `ready` is called once it answers. What
 /// runs goes on without it, and is found again by the next one.
 ///
@@ -48,13 +74,26 @@ pub enum ServeError {
 /// If the store or the engine cannot be used, or the socket cannot be listened on.
 pub fn serve<E: Engine + 'static>(
     folder: &Folder,
-    engine: E,
+    mut engine: E,
     rules: &Rules,
+    access: Access,
     ready: impl FnOnce(),
 ) -> Result<(), ServeError> {
+    if access.users == Users::All {
+        folder.share()?;
+        if !engine.capacity().map_err(StartError::from)?.other_users {
+            return Err(ServeError::OneUser);
+        }
+    }
+    // Whatever is made from here on, the store and what it grows by, is nobody else's to read.
+    rustix::process::umask(Mode::RWXG | Mode::RWXO);
     let store = Store::open(&folder.store()).map_err(StartError::from)?;
     let reader = store.reader().map_err(StartError::from)?;
-    let keeper = Keeper::new(store, engine, rules, Box::new(now)).map_err(StartError::from)?;
+    let mut keeper = Keeper::new(store, engine, rules, Box::new(now)).map_err(StartError::from)?;
+    if access.users == Users::All {
+        keeper.run_as(accounts::any);
+    }
+    keeper.limit_jobs(access.limits.jobs);
     let (door, thread) = keeper::start(keeper)?;
     let service = Service {
         door: door.clone(),
@@ -64,9 +103,11 @@ pub fn serve<E: Engine + 'static>(
             market: rules.market.to_string(),
             since: now(),
         }),
+        limits: access.limits,
         clock: now,
+        scripts: Arc::new(Scripts::new(folder.scripts())),
     };
-    let served = runtime()?.block_on(listen(folder, service, ready));
+    let served = runtime()?.block_on(listen(folder, service, access, ready));
     door.ask(Ask::Stop);
     // It panics only where it has said why already.
     let _ = thread.join();
@@ -84,21 +125,32 @@ fn runtime() -> Result<tokio::runtime::Runtime, ServeError> {
         })
 }
 
-async fn listen(folder: &Folder, service: Service, ready: impl FnOnce()) -> Result<(), ServeError> {
+async fn listen(
+    folder: &Folder,
+    service: Service,
+    access: Access,
+    ready: impl FnOnce(),
+) -> Result<(), ServeError> {
     let socket = folder.socket();
     // The folder is locked, so whoever left this behind is gone.
-    let _ = std::fs::remove_file(&socket);
-    let listener = UnixListener::bind(&socket).map_err(|error| ServeError::Listen {
+    let _ = fs::remove_file(&socket);
+    let failed = |error| ServeError::Listen {
         socket: socket.clone(),
         error,
-    })?;
+    };
+    let listener = UnixListener::bind(&socket).map_err(failed)?;
+    let mode = match access.users {
+        Users::Own => 0o600,
+        Users::All => 0o666,
+    };
+    fs::set_permissions(&socket, Permissions::from_mode(mode)).map_err(failed)?;
     let (stop, stopped) = watch::channel(false);
-    let serving = tokio::spawn(serve_unix(listener, router(service), admit(), stopped));
+    let serving = tokio::spawn(serve_unix(listener, router(service), access, stopped));
     ready();
     let asked = stop_signal().await;
     let _ = stop.send(true);
     let _ = serving.await;
-    let _ = std::fs::remove_file(&socket);
+    let _ = fs::remove_file(&socket);
     asked
 }
 
@@ -114,17 +166,6 @@ async fn stop_signal() -> Result<(), ServeError> {
         _ = interrupt.recv() => {}
     }
     Ok(())
-}
-
-/// The service's own user may do everything; root may look and act, but its jobs would run as
-/// somebody else.
-fn admit() -> Admit {
-    let own = rustix::process::geteuid().as_raw();
-    Arc::new(move |user| Peer {
-        user,
-        operator: user == own || user == 0,
-        may_submit: user == own,
-    })
 }
 
 /// The time by the clock on the wall. Before 1970 it stands still.

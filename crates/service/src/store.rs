@@ -6,11 +6,15 @@
 //! | `snapshot` | the state after some batch |
 //! | `job`, `attempt` | what became of each job, for those who ask |
 //! | `ledger` | money, append-only, one row an attempt and kind |
+//! | `rules` | the rules that the batches were handled under |
 //!
 //! One transaction a step writes to all of them, through SQLite's write-ahead log with full
 //! synchronisation: what was committed outlives the process, the system and the power.
 
+mod figures;
 mod read;
+mod recover;
+mod reserve;
 mod schema;
 mod write;
 
@@ -21,15 +25,16 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
+pub use figures::{Bin, Figures};
 pub use read::{Account, AttemptRow, JobRow, Reader, Selection};
 pub use schema::VERSION;
 pub use write::{Batch, Program};
 
-use crate::core::{Command, Core, Rules, Saved};
+use reserve::Reserve;
 
 /// The format of a snapshot and of commands. It changes whenever what is stored, or what it means,
 /// does.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// The store, to write to. There is one a folder.
 #[derive(Debug)]
@@ -40,6 +45,7 @@ pub struct Store {
     batch: i64,
     /// Batches since the last snapshot.
     since_snapshot: u32,
+    reserve: Reserve,
 }
 
 /// Why the store cannot be used.
@@ -56,7 +62,7 @@ pub enum StoreError {
         source: rusqlite::Error,
     },
     /// The system says no.
-    #[error("{}: cannot be opened: {error}", path.display())]
+    #[error("{}: {error}", path.display())]
     File {
         /// The file.
         path: PathBuf,
@@ -70,6 +76,26 @@ pub enum StoreError {
         path: PathBuf,
         /// Its format.
         found: u32,
+    },
+    /// Another version left something that has to be handled again, and might decide otherwise.
+    #[error("{}: version {program} of the program did not stop in order, and what it left cannot be taken up by version {}", path.display(), env!("CARGO_PKG_VERSION"))]
+    OtherProgram {
+        /// The file.
+        path: PathBuf,
+        /// The version that wrote it.
+        program: String,
+    },
+    /// There are jobs that were let in under other rules.
+    #[error("{}: {live} jobs are not over that were let in under {was}; the settings now say {would_be}", path.display())]
+    OtherRules {
+        /// The file.
+        path: PathBuf,
+        /// How many jobs are not over.
+        live: usize,
+        /// The rules in force.
+        was: String,
+        /// The rules that were to be in force.
+        would_be: String,
     },
     /// It holds what no version ever wrote.
     #[error("{}: damaged: {what}", path.display())]
@@ -87,7 +113,10 @@ impl StoreError {
         match self {
             Self::Sqlite { source, .. } => source.sqlite_error_code() == Some(ErrorCode::DiskFull),
             Self::File { error, .. } => error.kind() == io::ErrorKind::StorageFull,
-            Self::Newer { .. } | Self::Damaged { .. } => false,
+            Self::Newer { .. }
+            | Self::OtherProgram { .. }
+            | Self::OtherRules { .. }
+            | Self::Damaged { .. } => false,
         }
     }
 
@@ -96,6 +125,12 @@ impl StoreError {
         match self {
             Self::Newer { .. } => {
                 Some("start the version of tollgate that wrote it, or a newer one")
+            }
+            Self::OtherProgram { .. } => {
+                Some("start that version once and stop it with SIGTERM, then start this one")
+            }
+            Self::OtherRules { .. } => {
+                Some("set them back until these jobs are over, or cancel the jobs")
             }
             Self::Damaged { .. } => Some("restore the folder from a copy"),
             Self::File { .. } => None,
@@ -138,52 +173,26 @@ impl Store {
             path: path.to_owned(),
             batch,
             since_snapshot: 0,
+            reserve: Reserve::beside(path),
         })
     }
 
-    /// The service as it was after the last commit: from the snapshot, with everything since
-    /// handled again.
-    ///
-    /// # Errors
-    /// If the store cannot be read or is damaged.
-    pub fn recover(&mut self, rules: &Rules) -> Result<Core, StoreError> {
-        let mut core = match self.snapshot()? {
-            Some(saved) => Core::restore(saved, rules.clone()),
-            None => Core::new(rules.clone()),
-        };
-        self.since_snapshot = 0;
-        let path = self.path.clone();
-        let mut statement = self
-            .connection
-            .prepare("SELECT at, commands FROM batch ORDER BY seq")
-            .map_err(sqlite(&path, "cannot be read"))?;
-        let mut rows = statement
-            .query([])
-            .map_err(sqlite(&path, "cannot be read"))?;
-        while let Some(row) = rows.next().map_err(sqlite(&path, "cannot be read"))? {
-            let (at, commands) = read::batch(row).map_err(sqlite(&path, "cannot be read"))?;
-            let commands: Vec<Command> = decode(&path, "a batch", &commands)?;
-            core.step(at, &commands);
-            self.since_snapshot += 1;
+    /// The system says no to something that was to be written.
+    pub(crate) fn failed(&self, error: io::Error) -> StoreError {
+        StoreError::File {
+            path: self.path.clone(),
+            error,
         }
-        Ok(core)
     }
 
-    fn snapshot(&self) -> Result<Option<Saved>, StoreError> {
-        let found = self
-            .connection
-            .query_row("SELECT format, body FROM snapshot", [], |row| {
-                Ok((row.get::<_, u32>(0)?, row.get::<_, Vec<u8>>(1)?))
-            });
-        match found {
-            Ok((FORMAT, body)) => decode(&self.path, "the snapshot", &body).map(Some),
-            Ok((found, _)) => Err(StoreError::Damaged {
-                path: self.path.clone(),
-                what: format!("the snapshot has format {found}"),
-            }),
-            Err(rusqlite::Error::QueryReturnedNoRows) => Ok(None),
-            Err(source) => Err(sqlite(&self.path, "cannot be read")(source)),
-        }
+    /// Keeps room on the disk for the ends of jobs; false if there is none to be had.
+    pub fn keep_reserve(&self) -> bool {
+        self.reserve.take()
+    }
+
+    /// Gives that room up, so that what must be written can be; false if there is none left.
+    pub fn give_up_reserve(&self) -> bool {
+        self.reserve.give_up()
     }
 
     /// What a job runs; none if it was rejected, or there is no such job.
@@ -215,11 +224,19 @@ fn sqlite(path: &Path, action: &'static str) -> impl Fn(rusqlite::Error) -> Stor
     }
 }
 
+/// SQLite notices when its own structure is damaged, and not when our data is.
 fn decode<T: serde::de::DeserializeOwned>(
     path: &Path,
     what: &str,
     body: &[u8],
+    checksum: u32,
 ) -> Result<T, StoreError> {
+    if crc32fast::hash(body) != checksum {
+        return Err(StoreError::Damaged {
+            path: path.to_owned(),
+            what: format!("{what} is not what was written"),
+        });
+    }
     postcard::from_bytes(body).map_err(|error| StoreError::Damaged {
         path: path.to_owned(),
         what: format!("{what} cannot be read: {error}"),

@@ -30,7 +30,9 @@ enum Doing {
         deadline_s: Option<i64>,
         budget: Option<i64>,
         requeue: bool,
+        hold_s: Option<i64>,
     },
+    Claim(u64),
     End(usize, i64),
     Lose(usize),
     Cancel(u64),
@@ -48,11 +50,13 @@ fn doing() -> impl Strategy<Value = Doing> {
         prop::option::weighted(0.8, 1i64..200),
         prop::option::of(0i64..5),
         any::<bool>(),
+        prop::option::weighted(0.2, 1i64..30),
     );
     prop_oneof![
-        6 => submit.prop_map(|(user, procs, estimate_s, deadline_s, budget, requeue)| {
-            Doing::Submit { user, procs, estimate_s, deadline_s, budget, requeue }
+        6 => submit.prop_map(|(user, procs, estimate_s, deadline_s, budget, requeue, hold_s)| {
+            Doing::Submit { user, procs, estimate_s, deadline_s, budget, requeue, hold_s }
         }),
+        2 => (0u64..20).prop_map(Doing::Claim),
         4 => (any::<usize>(), 1i64..60).prop_map(|(job, secs)| Doing::End(job, secs)),
         1 => any::<usize>().prop_map(Doing::Lose),
         1 => (0u64..20).prop_map(Doing::Cancel),
@@ -79,6 +83,7 @@ fn rules(policy: &str, market: Market) -> Rules {
         price: 3600.0,
         default_estimate: Span::from_secs(10),
         level: Probability::new(0.9).unwrap(),
+        confidence: 0,
     }
 }
 
@@ -127,6 +132,7 @@ impl Service {
                 deadline_s,
                 budget,
                 requeue,
+                hold_s,
             } => vec![Command::Submit(Submission {
                 user,
                 name: format!("class {}", user % 2),
@@ -141,6 +147,7 @@ impl Service {
                 } else {
                     Retry::Never
                 },
+                hold: hold_s.map(Span::from_secs),
             })],
             Doing::End(n, secs) => pick(n)
                 .map(|attempt| {
@@ -160,6 +167,7 @@ impl Service {
                 .map(|attempt| report(attempt, Fate::Lost { at: self.now }))
                 .into_iter()
                 .collect(),
+            Doing::Claim(job) => vec![Command::Claim { job }],
             Doing::Cancel(job) => vec![Command::Cancel { job }],
             Doing::Hold(job) => vec![Command::Hold { job }],
             Doing::Release(job) => vec![Command::Release { job }],
@@ -200,7 +208,7 @@ impl Service {
                 at: self.now,
                 commands: &commands,
                 changes: &step.changes,
-                programs: &vec![program; commands.len()],
+                programs: &(0..100).map(|job| (job, program.clone())).collect(),
             })
             .unwrap();
         self.core.check().unwrap();

@@ -12,6 +12,7 @@ use tollgate_policy::{Job, Policy, TOLERANCE_S, Timers};
 use tollgate_workload::Arrival;
 
 use crate::check;
+use crate::estimates::{Estimates, Known, Teller};
 
 /// What a replay is run with besides its jobs and its policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +92,25 @@ pub fn replay(
     policy: Box<dyn Policy>,
     settings: &Settings,
 ) -> Result<Replay, Violation> {
-    let mut world = World::new(arrivals.len(), policy, settings);
+    replay_with(arrivals, policy, settings, Estimates::User, &[])
+}
+
+/// As [`replay`], with these estimates in the place of the users'. Forecasts are learned inside
+/// the run, from the jobs that have ended in this very schedule, by its own clock. `known` has a row
+/// a job, in the order of arrival; it is looked at only where something is forecast, and for jobs
+/// beyond the last the default stands.
+///
+/// # Errors
+/// As [`replay`].
+pub fn replay_with(
+    arrivals: impl ExactSizeIterator<Item = Arrival>,
+    policy: Box<dyn Policy>,
+    settings: &Settings,
+    estimates: Estimates,
+    known: &[Known],
+) -> Result<Replay, Violation> {
+    let teller = Teller::new(estimates, known);
+    let mut world = World::new(arrivals.len(), policy, settings, teller);
     world.run(arrivals);
     let replay = world.into_replay()?;
     if settings.record == Record::Checked {
@@ -100,8 +119,9 @@ pub fn replay(
     Ok(replay)
 }
 
-struct World {
+struct World<'a> {
     gate: Gate,
+    teller: Teller<'a>,
     effects: Vec<Effect>,
     /// What the world knows of the job in each slot.
     truths: Vec<Truth>,
@@ -127,14 +147,15 @@ struct Truth {
     utility: Credits,
 }
 
-impl World {
-    fn new(jobs: usize, policy: Box<dyn Policy>, settings: &Settings) -> Self {
+impl<'a> World<'a> {
+    fn new(jobs: usize, policy: Box<dyn Policy>, settings: &Settings, teller: Teller<'a>) -> Self {
         let mut gate = Gate::new(policy, settings.market);
         if settings.record == Record::Checked {
             gate.start_checking();
         }
         let mut world = Self {
             gate,
+            teller,
             effects: Vec::new(),
             truths: Vec::new(),
             ends: BinaryHeap::new(),
@@ -246,9 +267,11 @@ impl World {
         };
         self.arrived += 1;
         self.outcomes.push(None);
+        let told = self.teller.tell(truth.index, &arrival);
         let submitted = Input::Submitted {
-            spec: arrival.spec,
+            spec: told.spec,
             retry: Retry::Never,
+            forecast: told.forecast,
         };
         let answer = self.gate.handle(now, submitted, &mut self.effects);
         let Ok(Answer::Job(job)) = answer else {
@@ -343,6 +366,13 @@ impl World {
         let view = self.gate.view(now);
         let job = view.job(id);
         let accepted = job.accepted;
+        match decision {
+            Decision::Accepted => {
+                let submit = job.spec.submit;
+                self.teller.learn(truth.index, submit, truth.runtime, now);
+            }
+            Decision::Rejected(_) => self.teller.forget(truth.index),
+        }
         self.outcomes[truth.index] = Some(Outcome {
             submit: job.spec.submit,
             runtime: truth.runtime,

@@ -6,6 +6,7 @@
 //! | [`campus`] | the campus world: tasks on desktops that belong to somebody |
 //! | [`federation`] | the federation world: proxies at several sites, dispatched and moved |
 //! | [`check`] | an independent verifier of finished schedules |
+//! | [`estimates`] | what policies are told about run times |
 //! | [`mod@rebid`] | what the same schedule earns when users bid otherwise |
 //!
 //! A world knows how long jobs really take; the gate and its policy do not.
@@ -13,10 +14,13 @@
 pub mod campus;
 pub mod check;
 pub mod cluster;
+pub mod estimates;
 pub mod federation;
 pub mod rebid;
 
-pub use cluster::{Placements, Record, Replay, Settings, replay};
+pub use cluster::{Placements, Record, Replay, Settings, replay, replay_with};
+pub use estimates::{Estimates, EstimatesError, Known};
 pub use rebid::{is_blind_to_bids, rebid};
+pub use tollgate_forecast::{ClassId, Context};
 pub use tollgate_policy::{Choice, PolicyError};
 pub use tollgate_workload::Arrival;

@@ -239,6 +239,45 @@ impl Finding {
     }
 }
 
+impl Finding {
+    /// The field that it is about, if it is about one.
+    pub const fn field(self) -> Option<Field> {
+        match self {
+            Self::NotANumber(field)
+            | Self::NotWhole(field)
+            | Self::OutOfRange(field)
+            | Self::Missing(field)
+            | Self::NotATime(field)
+            | Self::Unusable(field)
+            | Self::Expression(field) => Some(field),
+            Self::OutOfOrder => Some(Field::Submit),
+            Self::NegativeRunTime | Self::NoRunTime => Some(Field::RunTime),
+            Self::RequestedProcs | Self::OneProc => Some(Field::Procs),
+            Self::RunTimeAsEstimate => Some(Field::Estimate),
+            Self::SharedNumber | Self::AssumedNumber => Some(Field::JobNumber),
+            Self::TooFewFields
+            | Self::FieldCount
+            | Self::OpenQuote
+            | Self::LineTooLong
+            | Self::HeaderAgain
+            | Self::ShortRecord
+            | Self::NotEnded
+            | Self::UnknownState
+            | Self::Malformed
+            | Self::NotSubmitted
+            | Self::UselessFile
+            | Self::TimeWentBack
+            | Self::AssumedYear
+            | Self::PartOfJob
+            | Self::NameNotUtf8
+            | Self::AssumedOrder
+            | Self::AssumedUtc
+            | Self::DirectiveNotANumber
+            | Self::DirectiveAgain => None,
+        }
+    }
+}
+
 /// The finding in words, to stand after "12 lines skipped: ".
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -319,10 +358,21 @@ impl Tally {
     }
 }
 
+/// Something that was found, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Occurrence {
+    /// The number of the line, from 1.
+    pub line: u64,
+    /// What is wrong with it.
+    pub finding: Finding,
+}
+
 /// Everything that was found while a trace was read. Empty for a clean file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diagnostics {
     tallies: BTreeMap<Finding, Tally>,
+    /// None unless somebody wants each of them.
+    each: Option<Vec<Occurrence>>,
 }
 
 impl Diagnostics {
@@ -332,6 +382,27 @@ impl Diagnostics {
         tally.count += 1;
         if tally.lines.len() < LINES_KEPT {
             tally.lines.push(line);
+        }
+        if let Some(each) = &mut self.each {
+            each.push(Occurrence { line, finding });
+        }
+    }
+
+    /// Each finding, in the order in which they were made, where a trace is read in batches:
+    /// those since the batch before. None otherwise.
+    pub fn each(&self) -> &[Occurrence] {
+        self.each.as_deref().unwrap_or_default()
+    }
+
+    /// From now on each finding is kept.
+    pub(crate) fn keep_each(&mut self) {
+        self.each.get_or_insert_default();
+    }
+
+    /// Forgets each finding; the tallies stay.
+    pub(crate) fn forget_each(&mut self) {
+        if let Some(each) = &mut self.each {
+            each.clear();
         }
     }
 
@@ -347,6 +418,11 @@ impl Diagnostics {
             let whole = self.tallies.entry(finding).or_default();
             whole.add(tally.count, &tally.lines, file);
         }
+    }
+
+    /// Leaves out what makes no difference to a reader.
+    pub fn forget(&mut self, finding: Finding) {
+        self.tallies.remove(&finding);
     }
 
     /// Whether nothing was found.

@@ -165,7 +165,7 @@ impl ReadError {
 
 impl ReadError {
     /// Whether what is wrong is what the stream holds, not that it could not be read whole.
-    pub(crate) const fn is_of_content(&self) -> bool {
+    pub const fn is_of_content(&self) -> bool {
         match self {
             Self::Io { .. }
             | Self::Open(_)

@@ -74,6 +74,12 @@ pub(crate) fn in_range(micros: i64, field: Field) -> Result<Span, Finding> {
     Ok(Span::from_micros(micros))
 }
 
+/// Whether there is a span, and a positive one: what [`settle_times`] keeps of an estimate.
+pub(crate) fn is_positive_span(text: Option<&[u8]>, field: Field) -> bool {
+    let read = text.map(|text| span(text, field));
+    matches!(read, Some(Ok(span)) if span > Span::ZERO)
+}
+
 /// A run time and an estimate that a job can have, from those that were read; notes what had
 /// to be assumed. No estimate gives the run time; a negative run time becomes the unknown.
 pub(crate) fn settle_times(

@@ -26,7 +26,7 @@ pub(crate) fn read(path: &Path, options: ReadOptions) -> Result<Trace, OpenError
         file: source.clone(),
         cause,
     };
-    let files = files(path).map_err(|cause| error(ReadError::Open(cause)))?;
+    let files = files_in(path)?;
     let (mut traces, mut useless): (Vec<Trace>, Vec<OpenError>) = (Vec::new(), Vec::new());
     for file in files {
         match open(&file, options) {
@@ -59,7 +59,18 @@ fn describe(trace: &Trace) -> String {
     format!("`{}` ({format})", trace.source)
 }
 
-fn files(path: &Path) -> io::Result<Vec<PathBuf>> {
+/// The files in the folder at `path`, by name, but for hidden ones and subfolders.
+///
+/// # Errors
+/// [`ReadError::Open`] if the folder cannot be read.
+pub fn files_in(path: &Path) -> Result<Vec<PathBuf>, OpenError> {
+    list(path).map_err(|error| OpenError {
+        file: path.display().to_string(),
+        cause: ReadError::Open(error),
+    })
+}
+
+fn list(path: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(path)? {
         let entry = entry?;
@@ -155,7 +166,7 @@ fn metadata(traces: &[Trace], order: &[(usize, usize)]) -> Option<Metadata> {
             executable: name(&part.executable),
             queue: name(&part.queue),
         };
-        merged.push(names, part.usage[row]);
+        merged.push(names, part.usage[row], part.estimated[row]);
         if tells_attempts {
             let attempts: &[Attempt] = part.attempts.as_ref().map_or(&[], |all| all.of(row));
             merged.push_attempts(attempts);

@@ -5,6 +5,7 @@ use std::io::BufRead;
 
 use memchr::{memchr, memmem};
 
+use crate::batches::Outlet;
 use crate::error::{BinaryKind, OtherRecords, ReadError};
 use crate::open::ReadOptions;
 use crate::trace::Trace;
@@ -58,6 +59,24 @@ impl Format {
         Self::CondorEvents,
         Self::Table,
     ];
+
+    /// The format as it stands in machine-readable output.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::Swf => "swf",
+            Self::Gwf => "gwf",
+            Self::GridEngine => "grid_engine",
+            Self::Slurm => "sacct",
+            Self::SlurmJson => "sacct_json",
+            Self::SlurmEvents => "slurm_simulator_events",
+            Self::Pbs => "pbs",
+            Self::Lsf => "lsf",
+            Self::CondorHistory => "condor_history",
+            Self::CondorJson => "condor_history_json",
+            Self::CondorEvents => "condor_event_log",
+            Self::Table => "job_table",
+        }
+    }
 
     /// The format in words.
     pub const fn name(self) -> &'static str {
@@ -143,26 +162,27 @@ impl Format {
             .find_map(|(is_record, format)| is_record(line).then_some(format))
     }
 
-    /// Reads the jobs in `reader`, which is of this format.
+    /// Reads the jobs in `reader`, which is of this format, through `outlet`.
     pub(crate) fn read(
         self,
+        outlet: &mut Outlet<'_>,
         source: &str,
         reader: impl BufRead,
         options: ReadOptions,
     ) -> Result<Trace, ReadError> {
         let trace = match self {
-            Self::Swf => swf::read(source, reader, options),
-            Self::Gwf => gwf::read(source, reader, options),
-            Self::GridEngine => sge::read(source, reader, options),
-            Self::Slurm => slurm::read(source, reader, options),
-            Self::SlurmJson => slurm::json::read(source, reader, options),
-            Self::SlurmEvents => slurm::events::read(source, reader, options),
-            Self::Pbs => pbs::read(source, reader, options),
-            Self::Lsf => lsf::read(source, reader, options),
-            Self::CondorHistory => condor::history::read(source, reader, options),
-            Self::CondorJson => condor::json::read(source, reader, options),
-            Self::CondorEvents => condor::events::read(source, reader, options),
-            Self::Table => table::read(source, reader, options),
+            Self::Swf => swf::read_to(outlet, source, reader, options),
+            Self::Gwf => gwf::read_to(outlet, source, reader, options),
+            Self::GridEngine => sge::read_to(outlet, source, reader, options),
+            Self::Slurm => slurm::read_to(outlet, source, reader, options),
+            Self::SlurmJson => slurm::json::read_to(outlet, source, reader, options),
+            Self::SlurmEvents => slurm::events::read_to(outlet, source, reader, options),
+            Self::Pbs => pbs::read_to(outlet, source, reader, options),
+            Self::Lsf => lsf::read_to(outlet, source, reader, options),
+            Self::CondorHistory => condor::history::read_to(outlet, source, reader, options),
+            Self::CondorJson => condor::json::read_to(outlet, source, reader, options),
+            Self::CondorEvents => condor::events::read_to(outlet, source, reader, options),
+            Self::Table => table::read_to(outlet, source, reader, options),
         };
         trace.map(|mut trace| {
             trace.format = Some(self);

@@ -149,4 +149,10 @@ fn write_and_read_back(trace: &Trace) {
         read.map(|names| names.usage),
         written.map(|names| names.usage.clone())
     );
+
+    let mut writer = swf::Writer::new(Vec::new());
+    writer.write(trace).expect("memory takes everything");
+    let written = writer.finish().expect("memory takes everything");
+    let read = swf::read("again", written.as_slice(), OPTIONS).expect("what was written");
+    assert_eq!(read.jobs, trace.jobs);
 }

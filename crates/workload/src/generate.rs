@@ -124,7 +124,7 @@ fn names(drafts: &[Draft]) -> Metadata {
             executable: executable.as_bytes(),
             ..Names::default()
         };
-        metadata.push(names, Usage::default());
+        metadata.push(names, Usage::default(), true);
     }
     metadata
 }

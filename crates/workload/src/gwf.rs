@@ -8,8 +8,9 @@
 
 use std::io::BufRead;
 
-use tollgate_model::Span;
+use tollgate_model::{Instant, Span};
 
+use crate::batches::Outlet;
 use crate::diagnostics::{Field, Finding};
 use crate::error::ReadError;
 use crate::field;
@@ -40,7 +41,17 @@ const REQUIRED: [&[u8]; 4] = [b"JobID", b"SubmitTime", b"RunTime", b"NProcs"];
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no line was a job.
 pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<Trace, ReadError> {
-    records::read(Gwf::default(), source, reader, options)
+    read_to(&mut Outlet::keep(), source, reader, options)
+}
+
+/// As [`read`], through `outlet`.
+pub(crate) fn read_to(
+    outlet: &mut Outlet<'_>,
+    source: &str,
+    reader: impl BufRead,
+    options: ReadOptions,
+) -> Result<Trace, ReadError> {
+    records::read(Gwf::default(), outlet, source, reader, options)
 }
 
 /// Whether `line` is a header with commas, or a record with blanks.
@@ -60,6 +71,8 @@ struct Gwf {
 }
 
 impl Format for Gwf {
+    const ORIGIN: Option<Instant> = None;
+
     fn begins_record(&self, _line: &[u8]) -> bool {
         true
     }

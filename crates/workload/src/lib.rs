@@ -3,6 +3,8 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`mod@open`] | a file, a folder or standard input, gzip or not |
+//! | [`batches`] | the same for traces of any length, in little memory |
+//! | [`folder`] | the files of a folder as one trace |
 //! | [`mod@format`] | the formats, which are found by content |
 //! | [`swf`] | the Standard Workload Format of the Parallel Workloads Archive |
 //! | [`gwf`] | the Grid Workloads Format of the Grid Workloads Archive |
@@ -25,20 +27,24 @@
 //! | [`sla`] | deadlines, budgets and penalty rates for traces that have none |
 //! | [`workload`] | the jobs of a run: a trace under settings and a market |
 //! | [`generate`] | the embedded default workload |
+//! | [`survey`] | what is in a trace, gathered a batch at a time |
+//! | [`anonymise`] | a token for every name |
 //! | [`summary`] | the figures by which workloads are compared |
 //! | [`stream`] | pinned random streams, one a seed, job and purpose |
 //!
 //! Readers stream: memory grows with the jobs kept, never with the bytes read. Nothing is
 //! repaired in silence: see [`Diagnostics`].
 
+pub mod anonymise;
 pub mod attempts;
+pub mod batches;
 mod clock;
 pub mod condor;
 pub mod diagnostics;
 pub mod error;
 pub mod extra;
 mod field;
-mod folder;
+pub mod folder;
 pub mod format;
 #[doc(hidden)]
 pub mod fuzz;
@@ -63,6 +69,7 @@ pub mod sla;
 pub mod slurm;
 pub mod stream;
 pub mod summary;
+pub mod survey;
 pub mod swf;
 pub mod table;
 pub mod trace;

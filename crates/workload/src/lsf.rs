@@ -20,6 +20,7 @@ use std::io::BufRead;
 
 use tollgate_model::{Bytes, Instant, Span};
 
+use crate::batches::Outlet;
 use crate::clock;
 use crate::diagnostics::{Field, Finding};
 use crate::error::ReadError;
@@ -49,7 +50,17 @@ const BY_SOMEBODY: [&[u8]; 4] = [b"8", b"9", b"14", b"15"];
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no record was a job.
 pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<Trace, ReadError> {
-    records::read(Lsf, source, reader, options)
+    read_to(&mut Outlet::keep(), source, reader, options)
+}
+
+/// As [`read`], through `outlet`.
+pub(crate) fn read_to(
+    outlet: &mut Outlet<'_>,
+    source: &str,
+    reader: impl BufRead,
+    options: ReadOptions,
+) -> Result<Trace, ReadError> {
+    records::read(Lsf, outlet, source, reader, options)
 }
 
 /// Whether `line` begins with a type and a version in quotation marks, and then a time.

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
 use std::path::Path;
 
+use crate::batches::Outlet;
 use crate::error::{OpenError, ReadError};
 use crate::folder;
 use crate::format::Format;
@@ -38,6 +39,9 @@ pub struct ReadOptions {
     pub columns: Columns,
 }
 
+/// How messages call it.
+pub(crate) const STANDARD_INPUT: &str = "standard input";
+
 /// How much of the beginning decides about the format, in bytes.
 const PREFIX: u64 = 1 << 16;
 
@@ -58,7 +62,8 @@ pub fn open(path: &Path, options: ReadOptions) -> Result<Trace, OpenError> {
     if path.is_dir() {
         return folder::read(path, options);
     }
-    open_with(path, |name, bytes| read_text(name, bytes, options))
+    let outlet = &mut Outlet::keep();
+    open_with(path, |name, bytes| read_text(name, bytes, options, outlet))
 }
 
 /// Reads a trace from any stream of bytes; `name` stands for it in messages.
@@ -66,7 +71,10 @@ pub fn open(path: &Path, options: ReadOptions) -> Result<Trace, OpenError> {
 /// # Errors
 /// As [`open`].
 pub fn read(name: &str, bytes: impl Read, options: ReadOptions) -> Result<Trace, OpenError> {
-    read_with(name, bytes, |name, bytes| read_text(name, bytes, options))
+    let outlet = &mut Outlet::keep();
+    read_with(name, bytes, |name, bytes| {
+        read_text(name, bytes, options, outlet)
+    })
 }
 
 /// Hands the bytes of a file, decompressed, to `read`, with the name of the file; `-` is standard
@@ -79,7 +87,7 @@ pub(crate) fn open_with<T>(
     read: impl FnOnce(&str, Box<dyn Read + '_>) -> Result<T, ReadError>,
 ) -> Result<T, OpenError> {
     if path == Path::new("-") {
-        return read_with("standard input", io::stdin().lock(), read);
+        return read_with(STANDARD_INPUT, io::stdin().lock(), read);
     }
     let file = path.display().to_string();
     match File::open(path) {
@@ -126,10 +134,12 @@ pub(crate) fn without_byte_order_mark(prefix: &mut Vec<u8>) {
     }
 }
 
-fn read_text(
+/// Reads a trace from bytes that are not compressed, through `outlet`.
+pub(crate) fn read_text(
     name: &str,
     mut bytes: Box<dyn Read + '_>,
     options: ReadOptions,
+    outlet: &mut Outlet<'_>,
 ) -> Result<Trace, ReadError> {
     let mut prefix = Vec::new();
     bytes
@@ -143,7 +153,7 @@ fn read_text(
     without_byte_order_mark(&mut prefix);
     let format = Format::of(&prefix)?;
     let whole = BufReader::with_capacity(BUFFER, Cursor::new(prefix).chain(bytes));
-    format.read(name, whole, options)
+    format.read(outlet, name, whole, options)
 }
 
 /// The decompressor reports damage as an error of reading.

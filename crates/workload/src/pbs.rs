@@ -16,6 +16,7 @@ use std::io::BufRead;
 
 use tollgate_model::{Instant, Span};
 
+use crate::batches::Outlet;
 use crate::clock;
 use crate::diagnostics::{Field, Finding};
 use crate::error::ReadError;
@@ -54,7 +55,17 @@ const ATTRIBUTES: [&[u8]; 16] = [
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no record was a job.
 pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<Trace, ReadError> {
-    records::read(Pbs, source, reader, options)
+    read_to(&mut Outlet::keep(), source, reader, options)
+}
+
+/// As [`read`], through `outlet`.
+pub(crate) fn read_to(
+    outlet: &mut Outlet<'_>,
+    source: &str,
+    reader: impl BufRead,
+    options: ReadOptions,
+) -> Result<Trace, ReadError> {
+    records::read(Pbs, outlet, source, reader, options)
 }
 
 /// Whether `line` begins with the date and time of a record.

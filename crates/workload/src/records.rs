@@ -5,6 +5,7 @@ use std::io::BufRead;
 use tollgate_model::{Instant, Span};
 
 use crate::attempts::Attempt;
+use crate::batches::Outlet;
 use crate::diagnostics::{Field, Finding};
 use crate::error::ReadError;
 use crate::field;
@@ -43,6 +44,9 @@ pub(crate) struct Draft<'a> {
 
 /// A format in which records follow each other, each beginning on a line of its own.
 pub(crate) trait Format {
+    /// When the clock of the records begins, if they all say the same.
+    const ORIGIN: Option<Instant> = Some(Instant::ZERO);
+
     /// Whether `line` begins a record; one that does not belongs to the record before it.
     fn begins_record(&self, line: &[u8]) -> bool;
 
@@ -68,16 +72,20 @@ pub(crate) trait Format {
 ///
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no record was a job.
-pub(crate) fn read(
-    format: impl Format,
+pub(crate) fn read<F: Format>(
+    format: F,
+    outlet: &mut Outlet<'_>,
     source: &str,
     reader: impl BufRead,
     options: ReadOptions,
 ) -> Result<Trace, ReadError> {
+    let mut trace = outlet.trace(source, options);
+    trace.unix_start = F::ORIGIN;
     let mut log = Log {
         format,
         keep: options.columns,
-        trace: Trace::keeping(options.columns, source),
+        trace,
+        outlet,
         latest: Instant::ZERO,
         pending: Vec::new(),
         begun: 1,
@@ -85,20 +93,21 @@ pub(crate) fn read(
     for_each_line(reader, |number, line| log.line(number, line))
         .map_err(|(line, error)| ReadError::Io { line, error })?;
     log.finish_record();
-    log.trace.not_empty()
+    log.outlet.finish(log.trace)
 }
 
-struct Log<F> {
+struct Log<'a, 'v, F> {
     format: F,
     keep: Columns,
     trace: Trace,
+    outlet: &'a mut Outlet<'v>,
     latest: Instant,
     /// The record whose last line may not have come yet, and the line that it began on.
     pending: Vec<u8>,
     begun: u64,
 }
 
-impl<F: Format> Log<F> {
+impl<F: Format> Log<'_, '_, F> {
     fn line(&mut self, number: u64, line: Line<'_>) {
         let text = match line {
             Line::Text(text) => text.strip_suffix(b"\r").unwrap_or(text),
@@ -126,6 +135,7 @@ impl<F: Format> Log<F> {
         }
         self.pending = record;
         self.pending.clear();
+        self.outlet.after_line(&mut self.trace);
     }
 
     fn record(&mut self, text: &[u8]) -> Result<(), Finding> {
@@ -140,6 +150,8 @@ impl<F: Format> Log<F> {
             self.part(text);
         }
         if let Some(draft) = draft? {
+            // Not before: the parts of a job come behind it.
+            self.outlet.before_job(&mut self.trace);
             push(&mut self.trace, draft, self.begun, &mut self.latest);
         }
         Ok(())
@@ -159,7 +171,8 @@ pub(crate) fn push(trace: &mut Trace, mut draft: Draft<'_>, line: u64, latest: &
     let job = job(trace, &draft, line);
     if let Some(metadata) = &mut trace.metadata {
         let usage = field::settle_usage(draft.usage, job.procs, &mut draft.notes);
-        if metadata.push(draft.names, usage) {
+        let estimated = draft.estimate.is_some_and(|estimate| estimate > Span::ZERO);
+        if metadata.push(draft.names, usage, estimated) {
             draft.notes.push(Finding::NameNotUtf8);
         }
         if let Some(attempts) = &draft.attempts {

@@ -14,6 +14,7 @@ use std::io::BufRead;
 
 use tollgate_model::{Bytes, Instant, Span};
 
+use crate::batches::Outlet;
 use crate::clock;
 use crate::diagnostics::{Field, Finding};
 use crate::error::ReadError;
@@ -36,7 +37,17 @@ const MILLISECONDS_FROM: i64 = 100_000_000_000;
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no record was a job.
 pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<Trace, ReadError> {
-    records::read(GridEngine, source, reader, options)
+    read_to(&mut Outlet::keep(), source, reader, options)
+}
+
+/// As [`read`], through `outlet`.
+pub(crate) fn read_to(
+    outlet: &mut Outlet<'_>,
+    source: &str,
+    reader: impl BufRead,
+    options: ReadOptions,
+) -> Result<Trace, ReadError> {
+    records::read(GridEngine, outlet, source, reader, options)
 }
 
 /// Whether `line` has the fields of a record, with numbers where these belong.

@@ -7,16 +7,21 @@
 //! after them is not looked at, but for MetaCentrum's list of nodes. Neither are fields that
 //! tollgate does not use.
 
+mod numbers;
 mod record;
+mod write;
 
 use std::io::BufRead;
 
 use tollgate_model::Instant;
 
+pub use write::Writer;
+
+use crate::batches::Outlet;
 use crate::diagnostics::{Field, Finding};
 use crate::error::ReadError;
 use crate::field;
-use crate::lines::{Line, for_each_line};
+use crate::lines::{Line, MAX_LINE, for_each_line};
 use crate::number::millionths;
 use crate::open::ReadOptions;
 use crate::trace::{Trace, TraceJob};
@@ -34,13 +39,25 @@ pub(crate) use record::{Fields, Record};
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no line was a job.
 pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<Trace, ReadError> {
+    read_to(&mut Outlet::keep(), source, reader, options)
+}
+
+/// As [`read`], through `outlet`.
+pub(crate) fn read_to(
+    outlet: &mut Outlet<'_>,
+    source: &str,
+    reader: impl BufRead,
+    options: ReadOptions,
+) -> Result<Trace, ReadError> {
     let mut swf = Reader {
-        trace: Trace::keeping(options.columns, source),
+        trace: outlet.trace(source, options),
+        outlet,
         latest: Instant::ZERO,
+        comments: MAX_LINE,
     };
     for_each_line(reader, |number, line| swf.line(number, line))
         .map_err(|(line, error)| ReadError::Io { line, error })?;
-    swf.trace.not_empty()
+    swf.outlet.finish(swf.trace)
 }
 
 /// Whether `line` may be the first of such a file: a comment, or a number and then perhaps
@@ -56,23 +73,38 @@ pub(crate) fn is_record(line: &[u8]) -> bool {
     numbers.take(5).count() == 5
 }
 
-struct Reader {
+struct Reader<'a, 'v> {
+    outlet: &'a mut Outlet<'v>,
     trace: Trace,
     latest: Instant,
+    /// So many bytes of comments may still be kept; none after the first job.
+    comments: usize,
 }
 
-impl Reader {
+impl Reader<'_, '_> {
     fn line(&mut self, number: u64, line: Line<'_>) {
         let found = match line {
             Line::TooLong => Err(Finding::LineTooLong),
             Line::Text(text) => match text.trim_ascii_start() {
                 [] => Ok(()),
-                [b';', comment @ ..] => self.directive(comment),
+                [b';', comment @ ..] => {
+                    self.comment(comment);
+                    self.directive(comment)
+                }
                 record => self.record(record, number),
             },
         };
         if let Err(finding) = found {
             self.trace.diagnostics.record(finding, number);
+        }
+        self.outlet.after_line(&mut self.trace);
+    }
+
+    fn comment(&mut self, text: &[u8]) {
+        if self.trace.metadata.is_some() && text.len() < self.comments {
+            self.comments -= text.len() + 1;
+            let text = String::from_utf8_lossy(text.trim_ascii_end());
+            self.trace.comments.push(text.into_owned());
         }
     }
 
@@ -101,6 +133,8 @@ impl Reader {
 
     fn record(&mut self, text: &[u8], line: u64) -> Result<(), Finding> {
         let record = Record::split(text)?;
+        self.comments = 0;
+        self.outlet.before_job(&mut self.trace);
         let job = self.job(&record, line)?;
         self.metadata(&record, job.procs, line);
         self.trace.push_job(job, line, &mut self.latest);
@@ -147,7 +181,8 @@ impl Reader {
         };
         let mut notes = Vec::new();
         let usage = record.usage(procs, &mut notes);
-        if metadata.push(record.names(), usage) {
+        let estimated = field::is_positive_span(record.estimate, Field::Estimate);
+        if metadata.push(record.names(), usage, estimated) {
             notes.push(Finding::NameNotUtf8);
         }
         for note in notes {

@@ -7,11 +7,15 @@
 //! the value is not known. Columns of other names are kept and written back.
 
 mod header;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod read;
 mod write;
 
+#[cfg(feature = "parquet")]
+pub use self::parquet::ParquetWriter;
 pub use read::read;
-pub use write::write;
+pub use write::{Writer, write};
 
 pub(crate) use header::is_required;
-pub(crate) use read::io_error;
+pub(crate) use read::{io_error, read_to};

@@ -6,7 +6,6 @@ use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
 
 use crate::attempts::{Attempt, Attempts};
 use crate::diagnostics::{Diagnostics, Finding};
-use crate::error::ReadError;
 use crate::extra::ExtraColumns;
 use crate::field;
 use crate::format::Format;
@@ -58,12 +57,15 @@ pub struct Metadata {
     pub usage: Vec<Usage>,
     /// The tries at running it, if the format tells of them.
     pub attempts: Option<Attempts>,
+    /// Whether its user said how long it would run. Where not, the estimate of the job is its run
+    /// time, which nobody knew when it was handed in.
+    pub estimated: Vec<bool>,
 }
 
 impl Metadata {
     /// Appends the row of the next job. A name that is empty is not known; whether one was no
     /// UTF-8 is returned.
-    pub(crate) fn push(&mut self, names: Names<'_>, usage: Usage) -> bool {
+    pub(crate) fn push(&mut self, names: Names<'_>, usage: Usage, estimated: bool) -> bool {
         let mut lossy = false;
         for (column, text) in [
             (&mut self.user, names.user),
@@ -76,6 +78,7 @@ impl Metadata {
             column.push(known.as_deref());
         }
         self.usage.push(usage);
+        self.estimated.push(estimated);
         lossy
     }
 
@@ -93,11 +96,13 @@ impl Metadata {
             queue,
             usage,
             attempts,
+            estimated,
         } = self;
         for column in [user, group, account, executable, queue] {
             column.drop_first(n);
         }
         usage.drain(..n);
+        estimated.drain(..n);
         if let Some(attempts) = attempts {
             attempts.drop_first(n);
         }
@@ -129,6 +134,9 @@ pub struct Trace {
     pub metadata: Option<Metadata>,
     /// Columns that tollgate does not know, if there were any.
     pub extra: Option<ExtraColumns>,
+    /// The comments before the first job of an SWF file, without the semicolon, if names were
+    /// asked for; what goes beyond a mebibyte is left out.
+    pub comments: Vec<String>,
     /// Processors of the machine, from the header.
     pub max_procs: Option<u32>,
     /// Nodes of the machine, from the header.
@@ -171,19 +179,57 @@ impl Trace {
     /// filtered: the published subsets contain the jobs that never ran.
     #[must_use]
     pub fn last(mut self, n: usize) -> Self {
-        let before = self.jobs.len().saturating_sub(n);
-        self.jobs.drain(..before);
+        self.drop_first(self.jobs.len().saturating_sub(n));
         self.jobs.shrink_to_fit();
+        self
+    }
+
+    /// Whether the record has an estimate of the job in `row`. If it has none the run time stands
+    /// in for it; that is known only where names were asked for.
+    pub fn has_estimate(&self, row: usize) -> bool {
+        let metadata = self.metadata.as_ref();
+        let estimated = metadata.and_then(|metadata| metadata.estimated.get(row));
+        estimated.is_none_or(|&estimated| estimated)
+    }
+
+    /// How the job in `row` went, as far as that is known.
+    pub fn usage(&self, row: usize) -> Usage {
+        let metadata = self.metadata.as_ref();
+        let usage = metadata.and_then(|metadata| metadata.usage.get(row));
+        usage.copied().unwrap_or_default()
+    }
+
+    /// Forgets the first `n` jobs.
+    pub(crate) fn drop_first(&mut self, n: usize) {
+        self.jobs.drain(..n);
         if let Some(slas) = &mut self.slas {
-            slas.drain(..before);
+            slas.drain(..n);
         }
         if let Some(metadata) = &mut self.metadata {
-            metadata.drop_first(before);
+            metadata.drop_first(n);
         }
         if let Some(extra) = &mut self.extra {
-            extra.drop_first(before);
+            extra.drop_first(n);
         }
-        self
+    }
+
+    /// What is known of the file, with the same columns, without the jobs and the findings.
+    pub(crate) fn header(&self) -> Self {
+        Self {
+            source: self.source.clone(),
+            format: self.format,
+            slas: self.slas.as_ref().map(|_| Vec::new()),
+            metadata: self.metadata.as_ref().map(|_| Metadata::default()),
+            extra: self
+                .extra
+                .as_ref()
+                .map(|extra| ExtraColumns::new(extra.names().to_vec())),
+            comments: self.comments.clone(),
+            max_procs: self.max_procs,
+            max_nodes: self.max_nodes,
+            unix_start: self.unix_start,
+            ..Self::default()
+        }
     }
 
     /// A trace without jobs, ready for a reader that keeps `columns`.
@@ -194,16 +240,6 @@ impl Trace {
             Columns::All => Some(Metadata::default()),
         };
         trace
-    }
-
-    /// The trace, if it has any job.
-    pub(crate) fn not_empty(self) -> Result<Self, ReadError> {
-        if self.jobs.is_empty() {
-            return Err(ReadError::NoUsableLine {
-                diagnostics: self.diagnostics,
-            });
-        }
-        Ok(self)
     }
 
     /// Appends a job from `line`, and notes if it is out of order. `latest` is the latest
@@ -275,7 +311,7 @@ mod tests {
                 wait: Some(Span::from_secs(number as i64)),
                 ..Usage::default()
             };
-            metadata.push(names, usage);
+            metadata.push(names, usage, number % 2 == 0);
             extra.push(&name);
             slas.push(TraceSla {
                 deadline: Some(Span::from_secs(number as i64 + 1)),

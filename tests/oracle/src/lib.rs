@@ -6,6 +6,7 @@
 //! | [`job`] | [`OracleJob`] in, [`OracleOutcome`] out |
 //! | [`queue`] | every space-shared policy: FCFS, EASY, conservative, EDF, backfilling, FirstReward |
 //! | [`share`] | every time-shared policy: Libra, Libra+$, LibraRisk |
+//! | [`tail`] | admission by the tail of distributions |
 //! | [`examples`] | the worked examples, with what they expect |
 //! | [`generate`] | `proptest` strategies for small adversarial cases |
 //!
@@ -18,5 +19,6 @@ pub mod generate;
 pub mod job;
 pub mod queue;
 pub mod share;
+pub mod tail;
 
 pub use job::{OracleJob, OracleOutcome};

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use jiff::Zoned;
 use tollgate_service::api::types::JobRequest;
 
+use super::script::Script;
 use super::words;
 use crate::args::count;
 use crate::exit::Failure;
@@ -16,71 +17,107 @@ const USUAL_ENV: &[&str] = &[
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ",
 ];
 
-/// A job as it is typed.
-#[derive(Debug, clap::Args)]
+/// Where its output goes unless it is said.
+const USUAL_OUTPUT: &str = "tollgate-%j.out";
+
+/// A job as it is typed: on the command line, or in the `#TOLLGATE` lines of a script.
+#[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct JobArgs {
-    /// Processors it needs at once
-    #[arg(long, short = 'n', value_name = "N", default_value_t = 1, value_parser = count::<u32>)]
-    procs: u32,
+    /// Processors it needs at once [default: 1]
+    #[arg(long, short = 'n', value_name = "N", value_parser = count::<u32>)]
+    pub(super) procs: Option<u32>,
 
     /// Memory that it may use at most: 2G, 500M
     #[arg(long, value_name = "SIZE", value_parser = words::memory)]
-    mem: Option<u64>,
+    pub(super) mem: Option<u64>,
 
     /// How long it takes: 90s, 20m, 1h30m, 1-12:00:00 [default: what such jobs took]
     #[arg(long, short = 'e', value_name = "SPAN", value_parser = words::span)]
-    estimate: Option<f64>,
+    pub(super) estimate: Option<f64>,
 
-    /// By when it must have finished: +2h, 17:00, `tomorrow 9am`, 2026-12-01T09:00
+    /// By when it must have finished: +2h, 17:00, `fri 9am`, 1-12:00:00, 2026-12-01T09:00
     #[arg(long, short, value_name = "WHEN")]
-    deadline: Option<String>,
+    pub(super) deadline: Option<String>,
 
     /// The most it may cost, in credits
     #[arg(long, short, value_name = "CREDITS")]
-    budget: Option<f64>,
+    pub(super) budget: Option<f64>,
 
     /// What lateness costs the provider: 0.1/s, 360/h
     #[arg(long, value_name = "RATE", value_parser = words::rate)]
-    penalty: Option<f64>,
+    pub(super) penalty: Option<f64>,
 
     /// Reject it unless it keeps its deadline with at least this probability
     #[arg(long, value_name = "P")]
-    confidence: Option<f64>,
+    pub(super) confidence: Option<f64>,
 
     /// What it is called; jobs of the same name are forecast alike [default: the program]
     #[arg(long, value_name = "NAME")]
-    name: Option<String>,
+    pub(super) name: Option<String>,
 
     /// Give it a variable of the environment, or `all`; PATH, HOME and a few more it gets anyway
     #[arg(long, value_name = "NAME[=VALUE]")]
-    env: Vec<String>,
+    pub(super) env: Vec<String>,
 
     /// The folder that it starts in [default: this one]
     #[arg(long, value_name = "DIR")]
-    dir: Option<PathBuf>,
+    pub(super) dir: Option<PathBuf>,
 
     /// The file that its output goes to, with %j for its number; `none` throws it away
-    #[arg(long, short, value_name = "FILE", default_value = "tollgate-%j.out")]
-    output: String,
+    /// [default: tollgate-%j.out]
+    #[arg(long, short, value_name = "FILE")]
+    pub(super) output: Option<String>,
 
     /// Run it again from its start if it was lost
     #[arg(long)]
-    requeue: bool,
+    pub(super) requeue: bool,
 
-    /// The program and its arguments
-    #[arg(last = true, value_name = "COMMAND")]
-    command: Vec<String>,
+    /// The program and its arguments; a script with a path, as ./job.sh, is copied, and its
+    /// #TOLLGATE lines are read
+    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
+    pub(super) command: Vec<String>,
 }
 
 impl JobArgs {
-    /// The job as it is sent.
+    /// The job as it is sent: what is typed here goes over what a script says of itself.
     pub(super) fn request(&self, now: &Zoned) -> Result<JobRequest, Failure> {
+        let Some(script) = Script::named_by(&self.command)? else {
+            return self.clone().build(None, now);
+        };
+        let job = self.clone().over(script.wishes()?);
+        job.build(Some(script.text), now)
+    }
+
+    /// This where it says something, else what `below` says.
+    pub(super) fn over(mut self, below: Self) -> Self {
+        let mut env = below.env;
+        env.append(&mut self.env);
+        Self {
+            procs: self.procs.or(below.procs),
+            mem: self.mem.or(below.mem),
+            estimate: self.estimate.or(below.estimate),
+            deadline: self.deadline.or(below.deadline),
+            budget: self.budget.or(below.budget),
+            penalty: self.penalty.or(below.penalty),
+            confidence: self.confidence.or(below.confidence),
+            name: self.name.or(below.name),
+            env,
+            dir: self.dir.or(below.dir),
+            output: self.output.or(below.output),
+            requeue: self.requeue || below.requeue,
+            command: self.command,
+        }
+    }
+
+    fn build(self, script: Option<String>, now: &Zoned) -> Result<JobRequest, Failure> {
+        let output = self.output.as_deref().unwrap_or(USUAL_OUTPUT);
         let deadline = self.deadline.as_deref();
         let deadline = deadline.map(|words| words::instant(words, now)).transpose();
         Ok(JobRequest {
             command: self.command.clone(),
+            script,
             name: self.name.clone(),
-            procs: self.procs,
+            procs: self.procs.unwrap_or(1),
             memory_bytes: self.mem,
             estimate_s: self.estimate,
             deadline_s: None,
@@ -91,9 +128,10 @@ impl JobArgs {
             penalty_per_s: self.penalty.unwrap_or(0.0),
             confidence: self.confidence,
             requeue: self.requeue,
+            hold_s: None,
             env: self.environment()?,
             dir: self.folder()?,
-            output: (self.output != "none").then(|| self.output.clone()),
+            output: (output != "none").then(|| output.to_owned()),
             umask: umask(),
         })
     }

@@ -3,14 +3,15 @@
 use std::io::{self, Write};
 
 use comfy_table::{LineStyle, Table, TableStyle};
-use tollgate_service::api::types::{Explanation, Job, Jobs, Ledger, Status};
+use tollgate_service::api::types::{Explanation, Job, Jobs, Ledger, Objectives, Status};
 
 use super::address::Address;
+use super::figures::{self, Standing};
 use super::print;
 use crate::args::Format;
 use crate::exit::Failure;
 
-const STYLE: TableStyle =
+pub(super) const STYLE: TableStyle =
     TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
 /// Show whether the service answers, by which policy it decides, and what runs.
@@ -69,10 +70,14 @@ pub(crate) struct LedgerArgs {
 
 /// `tollgate status`.
 pub(crate) fn status(args: &StatusArgs) -> Result<(), Failure> {
-    let status: Status = args.address.connect()?.get("/v1/status")?;
+    let mut client = args.address.connect()?;
+    let status: Status = client.get("/v1/status")?;
+    let objectives: Objectives = client.get("/v1/objectives")?;
+    let standing = Standing { status, objectives };
+    let status = &standing.status;
     let mut out = io::stdout().lock();
     match args.format {
-        Format::Json => print::json(&mut out, &status)?,
+        Format::Json => print::json(&mut out, &standing)?,
         Format::Csv => return Err(Failure::NoCsv),
         Format::Table => {
             let now = print::now();
@@ -83,7 +88,7 @@ pub(crate) fn status(args: &StatusArgs) -> Result<(), Failure> {
                 policy,
                 market,
                 ..
-            } = &status;
+            } = status;
             writeln!(
                 out,
                 "tollgate {version} answers (process {pid}, up since {since})"
@@ -99,6 +104,7 @@ pub(crate) fn status(args: &StatusArgs) -> Result<(), Failure> {
                 "  jobs    {} running, {} queued, {} held",
                 status.running, status.queued, status.held
             )?;
+            figures::write_objectives(&mut out, &standing.objectives)?;
         }
     }
     Ok(())

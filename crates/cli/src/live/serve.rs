@@ -4,7 +4,7 @@ use std::env;
 use std::path::PathBuf;
 
 use tollgate_engine::{LocalEngine, LocalSettings};
-use tollgate_service::{Config, Folder, serve};
+use tollgate_service::{Config, Folder, Users, serve};
 
 use super::address::Address;
 use crate::exit::Failure;
@@ -36,15 +36,26 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if let Some(policy) = &args.policy {
         config.policy.clone_from(policy);
     }
+    run_in(&folder, &config, || {})
+}
+
+/// Serves in a folder, and calls `ready` once it answers.
+pub(super) fn run_in(
+    folder: &Folder,
+    config: &Config,
+    ready: impl FnOnce(),
+) -> Result<(), Failure> {
     let rules = config.rules()?;
-    let engine = local(&folder)?;
+    let access = config.access()?;
+    let engine = local(folder, access.users)?;
     let socket = folder.socket();
-    serve(&folder, engine, &rules, || {
+    serve(folder, engine, &rules, access, || {
         let policy = &rules.policy;
         Voice::Notes.note(format_args!(
             "policy {policy}; listening on {}",
             socket.display()
         ));
+        ready();
     })?;
     Ok(())
 }
@@ -58,14 +69,15 @@ fn default_config(folder: &Folder) -> Result<Config, Failure> {
 }
 
 /// This machine, by way of a runner that outlives the service: this very program.
-fn local(folder: &Folder) -> Result<LocalEngine, Failure> {
+fn local(folder: &Folder, users: Users) -> Result<LocalEngine, Failure> {
     let program = env::current_exe().map_err(|error| Failure::Read {
         file: "the program itself".to_owned(),
         error,
     })?;
     let runner = [program.into_os_string(), RUNNER.into()];
-    Ok(LocalEngine::open(LocalSettings::new(
-        folder.engine(),
-        runner,
-    ))?)
+    let settings = LocalSettings {
+        other_users: users == Users::All,
+        ..LocalSettings::new(folder.engine(), runner)
+    };
+    Ok(LocalEngine::open(settings)?)
 }

@@ -3,17 +3,36 @@
 use std::io::{self, Write};
 
 use jiff::Zoned;
-use tollgate_service::api::types::{Answer, Decision};
+use tollgate_service::api::types::{Answer, Decision, Done, JobRequest, Offer};
 
 use super::address::Address;
 use super::job::JobArgs;
-use super::print;
+use super::{print, words};
 use crate::args::Format;
 use crate::exit::Failure;
 
 /// Hand in a job: it is accepted with a promise, queued, or rejected with the reasons (exit code 3).
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
+    #[command(flatten)]
+    common: Common,
+    /// Take up the quote of this number, that was held: only the command is needed beside it
+    #[arg(long, value_name = "ID")]
+    quote: Option<u64>,
+}
+
+/// Ask what a job would be told: binds nothing, changes nothing.
+#[derive(Debug, clap::Args)]
+pub(crate) struct QuoteArgs {
+    #[command(flatten)]
+    common: Common,
+    /// Keep the promise open for this long: 60s; `tollgate submit --quote ID` takes it up
+    #[arg(long, value_name = "SPAN", value_parser = words::span)]
+    hold: Option<f64>,
+}
+
+#[derive(Debug, clap::Args)]
+struct Common {
     #[command(flatten)]
     job: JobArgs,
     #[command(flatten)]
@@ -28,17 +47,37 @@ pub(crate) struct Args {
 
 /// `tollgate submit`.
 pub(crate) fn submit(args: &Args) -> Result<(), Failure> {
-    hand_in(args, "/v1/jobs")
+    match args.quote {
+        Some(quote) => claim(&args.common, quote),
+        None => hand_in(&args.common, "/v1/jobs", None),
+    }
 }
 
 /// `tollgate quote`.
-pub(crate) fn quote(args: &Args) -> Result<(), Failure> {
-    hand_in(args, "/v1/quotes")
+pub(crate) fn quote(args: &QuoteArgs) -> Result<(), Failure> {
+    hand_in(&args.common, "/v1/quotes", args.hold)
 }
 
-fn hand_in(args: &Args, path: &str) -> Result<(), Failure> {
+fn claim(args: &Common, quote: u64) -> Result<(), Failure> {
+    let request = args.job.request(&print::now())?;
+    let path = format!("/v1/quotes/{quote}/claim");
+    let done: Done = args.address.connect()?.post(&path, &request)?;
+    let mut out = io::stdout().lock();
+    match (args.quiet, args.format) {
+        (true, _) => writeln!(out, "{}", done.id)?,
+        (false, Format::Json) => print::json(&mut out, &done)?,
+        (false, Format::Table) => writeln!(out, "job {}: accepted, as quoted", done.id)?,
+        (false, Format::Csv) => return Err(Failure::NoCsv),
+    }
+    Ok(())
+}
+
+fn hand_in(args: &Common, path: &str, hold_s: Option<f64>) -> Result<(), Failure> {
     let now = print::now();
-    let request = args.job.request(&now)?;
+    let request = JobRequest {
+        hold_s,
+        ..args.job.request(&now)?
+    };
     let answer: Answer = args.address.connect()?.post(path, &request)?;
     let mut out = io::stdout().lock();
     match (args.quiet, args.format) {
@@ -58,9 +97,11 @@ fn hand_in(args: &Args, path: &str) -> Result<(), Failure> {
 }
 
 fn write_words(out: &mut impl Write, answer: &Answer, now: &Zoned) -> io::Result<()> {
-    let job = answer
-        .id
-        .map_or_else(|| "quote".to_owned(), |id| format!("job {id}"));
+    let job = match (answer.id, &answer.held_until_at) {
+        (Some(id), None) => format!("job {id}"),
+        (Some(id), Some(_)) => format!("quote {id}"),
+        (None, _) => "quote".to_owned(),
+    };
     match answer.decision {
         Decision::Accepted => writeln!(out, "{job}: accepted")?,
         Decision::Queued => writeln!(out, "{job}: queued; it is let in at its start")?,
@@ -77,24 +118,53 @@ fn write_words(out: &mut impl Write, answer: &Answer, now: &Zoned) -> io::Result
     }
     let source = match answer.estimate_source.as_str() {
         "user" => "as given",
-        "class" => "by the forecast: such jobs took at most that",
-        _ => "the site's setting: nothing is known of such jobs",
+        "class" => "by the forecast for such jobs",
+        _ => "the site's setting: no such job has ended yet",
     };
     let estimate = print::span(answer.estimate_s);
     writeln!(out, "  estimate  {estimate}, {source}")?;
     if let Some(expected) = &answer.expected {
         let at = |words: &str| print::local(words, now);
         writeln!(out, "  start     {}", at(&expected.expected_start_at))?;
+        writeln!(out, "  finish    {}", at(&expected.expected_finish_at))?;
+        let ends = [&expected.earliest_finish_at, &expected.latest_finish_at].map(|end| at(end));
+        if ends[0] != ends[1] {
+            writeln!(
+                out,
+                "            8 in 10 between {} and {}",
+                ends[0], ends[1]
+            )?;
+        }
+        writeln!(out, "            forecast from {}", answer.forecast_from)?;
+    }
+    for offer in &answer.offers {
+        writeln!(out, "  instead   {}", offer_words(offer, now))?;
+    }
+    if let (Some(until), Some(id)) = (&answer.held_until_at, answer.id) {
+        let until = print::local(until, now);
         writeln!(
             out,
-            "  finish    {} (8 in 10 finish between {} and {})",
-            at(&expected.expected_finish_at),
-            at(&expected.earliest_finish_at),
-            at(&expected.latest_finish_at)
+            "  held      until {until}: `tollgate submit --quote {id} -- ..`"
         )?;
     }
     if let Some(price) = answer.price.filter(|&price| price > 0.0) {
         writeln!(out, "  price     {price} credits")?;
     }
     Ok(())
+}
+
+/// What would be accepted: `a deadline of 17:00, kept with probability 0.93, for 12 credits`.
+fn offer_words(offer: &Offer, now: &Zoned) -> String {
+    let mut words = match (offer.change.as_str(), &offer.deadline_at, offer.budget) {
+        ("deadline", Some(at), _) => format!("a deadline of {}", print::local(at, now)),
+        ("budget", _, Some(budget)) => format!("a budget of {budget} credits"),
+        _ => format!("{} processors", offer.procs),
+    };
+    if let Some(probability) = offer.probability {
+        words.push_str(&format!(", kept with probability {probability:.2}"));
+    }
+    if let Some(price) = offer.price.filter(|&price| price > 0.0) {
+        words.push_str(&format!(", for {price} credits"));
+    }
+    words
 }

@@ -74,37 +74,55 @@ fn units(text: &str) -> Option<f64> {
     Some(secs)
 }
 
-/// An instant: `+2h`, `now+2hours`, `17:00` (the next time it is that late), `tomorrow 9am`,
-/// `2026-12-01T09:00` in the zone of `now`, or ISO 8601 with an offset.
+/// An instant: `+2h`, `now+2hours` and `1-12:00:00` (from now), `17:00` (the next time it is that
+/// late), `tomorrow 9am`, `fri 17:00`, `noon`, `2026-12-01T09:00` in the zone of `now`, or ISO 8601
+/// with an offset.
 pub(super) fn instant(words: &str, now: &Zoned) -> Result<Timestamp, String> {
     let text = words.trim();
     let relative = text.strip_prefix("now").unwrap_or(text).trim_start();
     if let Some(later) = relative.strip_prefix('+') {
-        let secs = span(later)?;
-        return now
-            .timestamp()
-            .checked_add(SignedDuration::try_from_secs_f64(secs).unwrap_or(SignedDuration::MAX))
-            .map_err(|_| format!("expected an instant before the year 9999, got `{words}`"));
+        return after(now, span(later)?, words);
     }
-    on_a_day(text, now)
-        .or_else(|| text.parse::<Timestamp>().ok())
-        .or_else(|| civil(text, now))
-        .ok_or_else(|| {
-            format!(
-                "expected an instant as in +2h, 17:00, `tomorrow 9am` or 2026-12-01T09:00, got `{words}`"
-            )
-        })
+    if let Some(at) = on_a_day(&text.to_ascii_lowercase(), now) {
+        return Ok(at);
+    }
+    if let Some(secs) = days_and_clock(text).or_else(|| units_only(text)) {
+        return after(now, secs, words);
+    }
+    let at = text.parse::<Timestamp>().ok().or_else(|| civil(text, now));
+    at.ok_or_else(|| {
+        format!(
+            "expected an instant as in +2h, 17:00, `tomorrow 9am` or 2026-12-01T09:00, got `{words}`"
+        )
+    })
 }
 
-/// A time of day: the next one, or that of today or tomorrow where that is said.
+fn after(now: &Zoned, secs: f64, words: &str) -> Result<Timestamp, String> {
+    let later = SignedDuration::try_from_secs_f64(secs).unwrap_or(SignedDuration::MAX);
+    let at = now.timestamp().checked_add(later);
+    at.map_err(|_| format!("expected an instant before the year 9999, got `{words}`"))
+}
+
+/// `1-12:00:00`: with days in front it is no time of day.
+fn days_and_clock(text: &str) -> Option<f64> {
+    clock(text).filter(|_| text.contains('-'))
+}
+
+/// `2h`, `90 min`: a lone number could be anything.
+fn units_only(text: &str) -> Option<f64> {
+    units(text).filter(|secs| text.parse::<f64>().is_err() && *secs > 0.0)
+}
+
+/// A time of day: the next one, or that of the day that is named before or after it.
 fn on_a_day(text: &str, now: &Zoned) -> Option<Timestamp> {
-    let (day, time) = match text.split_once(' ') {
-        Some(("today", time)) => (Some(0), time),
-        Some(("tomorrow", time)) => (Some(1), time),
-        Some(_) => return None,
-        None => (None, text),
+    let (first, second) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    let (day, time) = match (day(first, now), day(second, now)) {
+        (Some(days), None) => (Some(days), second.trim()),
+        (None, Some(days)) => (Some(days), first),
+        (None, None) => (None, text),
+        (Some(_), Some(_)) => return None,
     };
-    let time = time_of_day(time.trim())?;
+    let time = time_of_day(time)?;
     let at = |days: i32| {
         let date = now.date().checked_add(days.days()).ok()?;
         let zoned = date
@@ -113,14 +131,50 @@ fn on_a_day(text: &str, now: &Zoned) -> Option<Timestamp> {
             .ok()?;
         Some(zoned.timestamp())
     };
+    let to_come = |days: i32| at(days).filter(|&at| at > now.timestamp());
     match day {
-        Some(days) => at(days),
-        None => at(0).filter(|&at| at > now.timestamp()).or_else(|| at(1)),
+        Some(Day::In(days)) => at(days),
+        Some(Day::Weekday(days)) => to_come(days).or_else(|| at(days + 7)),
+        None => to_come(0).or_else(|| at(1)),
     }
 }
 
-/// `17:00`, `17:00:30`, `9am`, `9:30pm`.
+/// A day from today on.
+enum Day {
+    /// In so many days.
+    In(i32),
+    /// The next of its name, in so many days or a week later.
+    Weekday(i32),
+}
+
+fn day(word: &str, now: &Zoned) -> Option<Day> {
+    const WEEKDAYS: [&str; 7] = [
+        "monday",
+        "tuesday",
+        "wednesday",
+        "thursday",
+        "friday",
+        "saturday",
+        "sunday",
+    ];
+    match word {
+        "today" => return Some(Day::In(0)),
+        "tomorrow" => return Some(Day::In(1)),
+        _ if word.len() < 3 => return None,
+        _ => {}
+    }
+    let place = WEEKDAYS.iter().position(|name| name.starts_with(word))?;
+    let today = i32::from(now.date().weekday().to_monday_zero_offset());
+    Some(Day::Weekday((place as i32 - today).rem_euclid(7)))
+}
+
+/// `17:00`, `17:00:30`, `9am`, `9:30pm`, `noon`, `midnight`.
 fn time_of_day(text: &str) -> Option<Time> {
+    match text {
+        "midnight" => return Time::new(0, 0, 0, 0).ok(),
+        "noon" => return Time::new(12, 0, 0, 0).ok(),
+        _ => {}
+    }
     let (clock, noon) = match text.strip_suffix("am") {
         Some(clock) => (clock, Some(0)),
         None => match text.strip_suffix("pm") {
@@ -237,6 +291,14 @@ mod tests {
             ("tomorrow 9am", "2026-11-22T08:00:00Z"),
             ("today 11:30pm", "2026-11-21T22:30:00Z"),
             ("12am", "2026-11-21T23:00:00Z"),
+            ("midnight", "2026-11-21T23:00:00Z"),
+            ("noon tomorrow", "2026-11-22T11:00:00Z"),
+            ("9AM Tomorrow", "2026-11-22T08:00:00Z"),
+            ("sat 16:00", "2026-11-21T15:00:00Z"),
+            ("saturday 9am", "2026-11-28T08:00:00Z"),
+            ("fri 17:00", "2026-11-27T16:00:00Z"),
+            ("1-12:00:00", "2026-11-23T02:30:00Z"),
+            ("90 min", "2026-11-21T16:00:00Z"),
             ("2026-12-01T09:00", "2026-12-01T08:00:00Z"),
             ("2026-12-01 09:00", "2026-12-01T08:00:00Z"),
             ("2026-12-01T09:00Z", "2026-12-01T09:00:00Z"),
@@ -247,6 +309,10 @@ mod tests {
         for words in [
             "",
             "noon-ish",
+            "90",
+            "today tomorrow",
+            "someday 9am",
+            "tomorrow",
             "25:00",
             "13pm",
             "+",

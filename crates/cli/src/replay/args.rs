@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tollgate_model::Market;
+use tollgate_sim::Estimates;
 use tollgate_workload::{Factor, NeverRan, Settings};
 
 use super::campus::{CampusArgs, World};
-use crate::args::{Format, count};
+use crate::args::{Format, count, whole};
 
 /// Learn what each policy would have promised, kept, delayed, refused and earned.
 #[derive(Debug, clap::Args)]
@@ -44,9 +45,15 @@ pub(crate) struct Args {
     /// What the drawn deadlines, budgets and penalty rates depend on
     #[arg(
         long, value_name = "N", default_value_t = Settings::default().seed,
-        value_parser = seed, allow_negative_numbers = true,
+        value_parser = whole::<u64>, allow_negative_numbers = true,
     )]
     pub(super) seed: u64,
+
+    /// What policies believe about run times: `user`, `true`, `forecast:LEVEL` (the quantile of a
+    /// forecast that is learned from the jobs that have ended in the run) or `user+forecast:LEVEL`
+    /// (the larger of both)
+    #[arg(long, value_name = "WHOSE", default_value_t = Estimates::User)]
+    pub(super) estimates: Estimates,
 
     /// How the answer is written
     #[arg(long, value_enum, default_value_t = Format::Table)]
@@ -220,11 +227,6 @@ impl SlaArgs {
 /// Any number: whether it is a legal one is known to the settings.
 fn number(word: &str) -> Result<f64, &'static str> {
     word.parse().map_err(|_| "expected a number")
-}
-
-fn seed(word: &str) -> Result<u64, &'static str> {
-    word.parse()
-        .map_err(|_| "expected a whole number, at least 0")
 }
 
 fn market_parser() -> impl TypedValueParser<Value = Market> {

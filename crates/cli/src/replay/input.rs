@@ -3,7 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tollgate_workload::{Drawn, Generator, NodesFrom, ReadOptions, Workload, open};
+use tollgate_sim::{ClassId, Context, Known};
+use tollgate_workload::labels::Labels;
+use tollgate_workload::{Columns, Drawn, Generator, NodesFrom, ReadOptions, Workload, open};
 
 use super::plan::Plan;
 use crate::exit::Failure;
@@ -16,6 +18,8 @@ const MAX_NODES: u32 = 10_000_000;
 pub(super) struct Input {
     pub(super) workload: Workload,
     pub(super) machine: Machine,
+    /// What a forecaster is told of each job, in order of arrival, if anything is forecast.
+    pub(super) known: Vec<Known>,
 }
 
 /// How large the machine is, and who says so.
@@ -33,9 +37,14 @@ pub(super) enum SizeFrom {
 
 impl Input {
     pub(super) fn read(plan: &Plan) -> Result<Self, Failure> {
+        let columns = if plan.estimates.are_forecast() {
+            Columns::All
+        } else {
+            Columns::Core
+        };
         let trace = match &plan.file {
-            Some(path) => open(path, ReadOptions::default())?,
-            None => Generator::default().trace(),
+            Some(path) => open(path, ReadOptions { columns })?,
+            None => generator(columns).trace(),
         };
         let trace = match plan.last {
             Some(last) => trace.last(last.get()),
@@ -55,7 +64,16 @@ impl Input {
                 most: MAX_NODES,
             });
         }
-        Ok(Self { workload, machine })
+        let known = if plan.estimates.are_forecast() {
+            known(&workload)
+        } else {
+            Vec::new()
+        };
+        Ok(Self {
+            workload,
+            machine,
+            known,
+        })
     }
 
     /// Says once what the answer rests on that was not asked for in so many words.
@@ -101,6 +119,35 @@ impl Input {
             procs(&first)
         ))
     }
+}
+
+fn generator(columns: Columns) -> Generator {
+    Generator {
+        columns,
+        ..Generator::default()
+    }
+}
+
+/// What is known of the jobs, in order of arrival: a user's jobs are a class, and those of
+/// unknown users are one together.
+fn known(workload: &Workload) -> Vec<Known> {
+    let trace = workload.trace();
+    let Some(metadata) = &trace.metadata else {
+        return Vec::new();
+    };
+    let number = |column: &Labels, row| column.label(row).map(|label| label.index() as u32);
+    let known = |row| Known {
+        class: ClassId(number(&metadata.user, row).map_or(0, |user| user + 1)),
+        context: Context {
+            executable: number(&metadata.executable, row),
+            queue: number(&metadata.queue, row),
+            account: number(&metadata.account, row),
+        },
+        estimated: trace.has_estimate(row),
+    };
+    (0..workload.len())
+        .map(|i| known(workload.row(i)))
+        .collect()
 }
 
 /// Which parts of how many SLAs were drawn, if any.

@@ -6,7 +6,7 @@ use std::thread;
 
 use tollgate_model::Market;
 use tollgate_policy::Choice;
-use tollgate_sim::Record;
+use tollgate_sim::{Estimates, Record};
 use tollgate_workload::Settings;
 
 use super::args::Args;
@@ -24,6 +24,7 @@ pub(super) struct Plan {
     /// None takes what the workload says.
     pub(super) nodes: Option<NonZeroU32>,
     pub(super) choices: Vec<Choice>,
+    pub(super) estimates: Estimates,
     pub(super) record: Record,
     pub(super) jobs_out: Option<PathBuf>,
     /// There is one policy if there is a chart.
@@ -59,16 +60,13 @@ impl Plan {
             market: args.market,
             nodes: args.nodes,
             choices,
+            estimates: args.estimates,
             record: record(args),
             jobs_out: args.jobs_out.clone(),
             gantt: args.gantt.clone(),
             threads: args.threads,
             format: args.format,
-            voice: if args.quiet {
-                Voice::Errors
-            } else {
-                Voice::Notes
-            },
+            voice: Voice::unless(args.quiet),
         })
     }
 

@@ -67,13 +67,12 @@ fn one_policy(
         record: plan.record,
     };
     let arrivals = Counted::new(input.workload.arrivals(), progress);
-    let replay =
-        sim::replay(arrivals, choice.build(plan.market), &settings).map_err(|violation| {
-            Failure::Violation {
-                policy: choice.to_string(),
-                violation,
-            }
-        })?;
+    let policy = choice.build(plan.market);
+    let replay = sim::replay_with(arrivals, policy, &settings, plan.estimates, &input.known);
+    let replay = replay.map_err(|violation| Failure::Violation {
+        policy: choice.to_string(),
+        violation,
+    })?;
     let objectives = Objectives::of(&replay.outcomes, settings.nodes, settings.market);
     Ok((objectives, plan.tells_stories().then_some(replay)))
 }

@@ -5,11 +5,13 @@
 //! | [`help`] | what it says about itself |
 //! | [`policies`] | `tollgate policies` |
 //! | [`replay`] | `tollgate replay` on the embedded workload and on small files |
+//! | [`forecast`] | `tollgate forecast` |
 //! | [`gantt`] | the picture of a schedule |
 //! | [`records`] | records of every format, from a file, a folder or standard input |
 //! | [`bad_input`] | one message and an exit code for everything that is wrong |
 //! | [`study`] | `tollgate study` |
 //! | [`study_report`] | `tollgate study report` |
+//! | [`trace`] | `tollgate trace` |
 //! | [`same_bytes`] | the same input gives the same bytes on any number of threads |
 //! | [`campus`] | `tollgate replay --world campus` |
 //! | [`checked`] | every schedule passes its verification |
@@ -21,6 +23,7 @@ mod bad_input;
 mod campus;
 mod checked;
 mod documents;
+mod forecast;
 mod gantt;
 mod help;
 mod pipes;
@@ -32,3 +35,4 @@ mod replay;
 mod same_bytes;
 mod study;
 mod study_report;
+mod trace;

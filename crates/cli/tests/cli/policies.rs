@@ -22,5 +22,5 @@ fn as_json_with_the_same_names_as_the_short_list() {
         .collect();
     let short = tollgate(&["policies", "--quiet"]).answer();
     assert_eq!(short.lines().collect::<Vec<_>>(), names);
-    assert_eq!(names.len(), 11);
+    assert_eq!(names.len(), 13);
 }

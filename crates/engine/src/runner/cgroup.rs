@@ -8,10 +8,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rustix::process::Pid;
-use serde::{Deserialize, Serialize};
-use tollgate_model::Span;
-
+use super::group::{Group, WEIGHT_V1, write};
 use super::mounts::{self, Mounts};
 
 /// The folders in which slots get their groups, one a controller.
@@ -24,21 +21,6 @@ pub(super) struct Parents {
     pub(super) memory: Option<PathBuf>,
     pub(super) pids: Option<PathBuf>,
 }
-
-/// The groups of one slot. Written to the `started` file, so that the next runner finds them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Group {
-    unified: Option<PathBuf>,
-    cpu: Option<PathBuf>,
-    cpuacct: Option<PathBuf>,
-    cpuset: Option<PathBuf>,
-    memory: Option<PathBuf>,
-    pids: Option<PathBuf>,
-}
-
-/// Weights around which shares are scaled; the kernel takes 2 to 262144 (v1) and 1 to 10000 (v2).
-const WEIGHT_V1: f64 = 1024.0;
-const WEIGHT_V2: f64 = 100.0;
 
 impl Parents {
     /// Makes the folder `name` in each hierarchy where that is possible, and tries it.
@@ -181,200 +163,10 @@ fn make(parent: &Path, name: &str) -> io::Result<PathBuf> {
     }
 }
 
-impl Group {
-    /// Moves the calling thread into the groups of version 1.
-    pub(super) fn join_thread(&self) -> io::Result<()> {
-        let thread = rustix::thread::gettid().as_raw_pid().to_string();
-        for dir in self.v1() {
-            write(dir, "tasks", &thread)?;
-        }
-        Ok(())
-    }
-
-    /// What a child has to write itself into.
-    pub(super) fn to_join(&self) -> io::Result<Vec<std::os::fd::OwnedFd>> {
-        let files = self.unified.iter().map(|dir| dir.join("cgroup.procs"));
-        files
-            .map(|file| Ok(fs::OpenOptions::new().write(true).open(file)?.into()))
-            .collect()
-    }
-
-    /// Sets the weight of a task with `share` on each of `nodes` nodes. The kernel spreads a
-    /// group's weight over the cores that it runs on.
-    pub(super) fn set_share(&self, share: f64, nodes: usize) -> io::Result<()> {
-        let scaled = |one: f64, least: f64, most: f64| {
-            (share * nodes as f64 * one)
-                .round()
-                .clamp(least, most)
-                .to_string()
-        };
-        if let Some(dir) = &self.cpu {
-            write(dir, "cpu.shares", &scaled(WEIGHT_V1, 2.0, 262_144.0))?;
-        }
-        if let Some(dir) = &self.unified {
-            write(dir, "cpu.weight", &scaled(WEIGHT_V2, 1.0, 10_000.0))?;
-        }
-        Ok(())
-    }
-
-    /// Whether a cpuset can keep the group on processors.
-    pub(super) fn can_pin(&self) -> bool {
-        let mut dirs = self.cpuset.iter().chain(&self.unified);
-        dirs.any(|dir| dir.join("cpuset.cpus").exists())
-    }
-
-    /// Keeps the group on these processors, a list as `0,2-3`. False if no cpuset can.
-    pub(super) fn pin(&self, cpus: &str) -> io::Result<bool> {
-        let dirs = self.cpuset.iter().chain(&self.unified);
-        let mut pinned = false;
-        for dir in dirs.filter(|dir| dir.join("cpuset.cpus").exists()) {
-            write(dir, "cpuset.cpus", cpus)?;
-            pinned = true;
-        }
-        Ok(pinned)
-    }
-
-    /// Limits memory, or lifts the limit. False if no control group can.
-    pub(super) fn limit_memory(&self, bytes: Option<u64>) -> io::Result<bool> {
-        if let Some(dir) = &self.memory {
-            limit_memory_v1(dir, bytes)?;
-            return Ok(true);
-        }
-        let Some(dir) = self
-            .unified
-            .as_ref()
-            .filter(|dir| dir.join("memory.max").exists())
-        else {
-            return Ok(false);
-        };
-        write(
-            dir,
-            "memory.max",
-            &bytes.map_or("max".to_owned(), |bytes| bytes.to_string()),
-        )?;
-        Ok(true)
-    }
-
-    /// How often the kernel has killed somebody in here for want of memory.
-    pub(super) fn out_of_memory_kills(&self) -> u64 {
-        let v1 = self.memory.iter().map(|dir| dir.join("memory.oom_control"));
-        let v2 = self.unified.iter().map(|dir| dir.join("memory.events"));
-        let counts = v1.chain(v2).filter_map(|file| keyed(&file, "oom_kill"));
-        counts.sum()
-    }
-
-    /// Bytes of memory that are held, and the most that were since [`Group::forget_peak`].
-    pub(super) fn memory(&self) -> Option<(u64, u64)> {
-        if let Some(dir) = &self.memory {
-            let now = number(&dir.join("memory.usage_in_bytes"))?;
-            return Some((now, number(&dir.join("memory.max_usage_in_bytes"))?));
-        }
-        let dir = self.unified.as_ref()?;
-        Some((
-            number(&dir.join("memory.current"))?,
-            number(&dir.join("memory.peak"))?,
-        ))
-    }
-
-    /// Begins to look for the most memory anew, where the kernel can do that.
-    pub(super) fn forget_peak(&self) {
-        let v1 = self
-            .memory
-            .iter()
-            .map(|dir| (dir, "memory.max_usage_in_bytes"));
-        for (dir, file) in v1.chain(self.unified.iter().map(|dir| (dir, "memory.peak"))) {
-            let _ = write(dir, file, "0");
-        }
-    }
-
-    /// Processor time used in here since the group was made.
-    pub(super) fn cpu(&self) -> Option<Span> {
-        let nanos = |dir: &PathBuf| number(&dir.join("cpuacct.usage"));
-        let micros = match &self.cpuacct {
-            Some(dir) => nanos(dir)? / 1_000,
-            None => keyed(&self.unified.as_ref()?.join("cpu.stat"), "usage_usec")?,
-        };
-        i64::try_from(micros).ok().map(Span::from_micros)
-    }
-
-    /// Whether every process of a task can be found here.
-    pub(super) fn holds_trees(&self) -> bool {
-        self.tree().is_some()
-    }
-
-    /// Every process in here but this one. None if there is no group to ask.
-    pub(super) fn members(&self) -> Option<Vec<Pid>> {
-        let us = rustix::process::getpid();
-        let list = fs::read_to_string(self.tree()?.join("cgroup.procs")).ok()?;
-        let pids = list
-            .lines()
-            .filter_map(|line| Pid::from_raw(line.parse().ok()?));
-        Some(pids.filter(|pid| *pid != us).collect())
-    }
-
-    /// Keeps those in here from starting others, or lets them again.
-    pub(super) fn allow_children(&self, allowed: bool) {
-        let limit = if allowed { "max" } else { "0" };
-        for dir in self.pids.iter().chain(&self.unified) {
-            let _ = write(dir, "pids.max", limit);
-        }
-    }
-
-    /// Has the kernel kill everybody in here. False if it cannot.
-    pub(super) fn kill(&self) -> bool {
-        let killed = self
-            .unified
-            .as_ref()
-            .map(|dir| write(dir, "cgroup.kill", "1"));
-        killed.is_some_and(|done| done.is_ok())
-    }
-
-    fn tree(&self) -> Option<&PathBuf> {
-        self.unified.as_ref().or(self.pids.as_ref())
-    }
-
-    fn v1(&self) -> impl Iterator<Item = &PathBuf> {
-        let v1 = [
-            &self.cpu,
-            &self.cpuacct,
-            &self.cpuset,
-            &self.memory,
-            &self.pids,
-        ];
-        v1.into_iter().flatten()
-    }
-}
-
-/// Memory and memory with swap have to be set in the order in which neither is above the other.
-fn limit_memory_v1(dir: &Path, bytes: Option<u64>) -> io::Result<()> {
-    let limit = bytes.map_or("-1".to_owned(), |bytes| bytes.to_string());
-    let _ = write(dir, "memory.memsw.limit_in_bytes", "-1");
-    write(dir, "memory.limit_in_bytes", &limit)?;
-    let _ = write(dir, "memory.memsw.limit_in_bytes", &limit);
-    Ok(())
-}
-
-fn write(dir: &Path, file: &str, text: &str) -> io::Result<()> {
-    // Control files are there or not, and never to be made.
-    let mut open = fs::OpenOptions::new().write(true).open(dir.join(file))?;
-    io::Write::write_all(&mut open, text.as_bytes())
-}
-
-fn number(file: &Path) -> Option<u64> {
-    fs::read_to_string(file).ok()?.trim().parse().ok()
-}
-
-/// The number after `key` in a file with a key and a number a line.
-fn keyed(file: &Path, key: &str) -> Option<u64> {
-    let text = fs::read_to_string(file).ok()?;
-    let mut lines = text.lines().filter_map(|line| line.split_once(' '));
-    lines.find(|(name, _)| *name == key)?.1.trim().parse().ok()
-}
-
-/// A list of processors as the kernel writes it: `0,2,5`.
-pub(super) fn list(cpus: &[usize]) -> String {
-    let words: Vec<String> = cpus.iter().map(usize::to_string).collect();
-    words.join(",")
+/// Where groups of version 2 may be made.
+#[cfg(test)]
+pub(super) fn unified_places() -> Vec<PathBuf> {
+    Mounts::read().unified().unwrap_or_default()
 }
 
 /// Where this process stands in the hierarchies; see [`mounts`].

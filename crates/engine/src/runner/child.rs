@@ -53,6 +53,7 @@ pub(super) fn prepare(plan: &Plan, reached: impl Fn(Step)) -> Result<(), Errno> 
     confine(plan)?;
     reached(Step::User);
     become_user(plan)?;
+    fault::stop_in_child("child-stopped");
     reached(Step::Dir);
     rustix::process::chdir(plan.dir.as_c_str())?;
     reached(Step::Output);

@@ -32,6 +32,14 @@ pub(super) fn point_in_child(name: &str) {
     }
 }
 
+/// Stops a child that has yet to be replaced, as its user could.
+pub(super) fn stop_in_child(name: &str) {
+    if is_named(name) {
+        let _ =
+            rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP);
+    }
+}
+
 fn is_named(name: &str) -> bool {
     matches!(POINT.get(), Some(Some(named)) if named == name)
 }

@@ -3,7 +3,7 @@
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
-use super::cgroup::Group;
+use super::group::Group;
 use super::live::Live;
 use super::meter::Meter;
 use crate::wire::Call;

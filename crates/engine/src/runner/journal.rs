@@ -47,6 +47,8 @@ pub(super) struct Journal {
     path: PathBuf,
     file: File,
     bytes: u64,
+    /// Whether the last write was cut short, so that the next one has to begin a new line.
+    torn: bool,
 }
 
 impl Journal {
@@ -77,11 +79,8 @@ impl Journal {
             path: path.to_owned(),
             file: open_for_appending(path).map_err(failed("opening it"))?,
             bytes: text.len() as u64,
+            torn: text.last().is_some_and(|byte| *byte != b'\n'),
         };
-        // What follows must not be glued to a line that was cut off.
-        if text.last().is_some_and(|byte| *byte != b'\n') {
-            journal.write(b"\n").map_err(failed("writing to it"))?;
-        }
         if entries.is_empty() {
             journal
                 .append(&[Entry::Version(VERSION)])
@@ -90,10 +89,11 @@ impl Journal {
         Ok((journal, entries))
     }
 
-    /// Makes sure that the ends of `attempts` attempts can be recorded, also if the disk fills
-    /// up meanwhile.
-    pub(super) fn reserve(&self, attempts: usize) -> io::Result<()> {
-        let room = RESERVE_BYTES + BYTES_AN_END * attempts as u64;
+    /// Makes sure that `entries` can be appended and then the ends of `attempts` attempts, also if
+    /// the disk fills up meanwhile.
+    pub(super) fn reserve(&self, entries: &[Entry], attempts: usize) -> io::Result<()> {
+        let now: usize = entries.iter().map(|entry| written(entry).len()).sum();
+        let room = RESERVE_BYTES + now as u64 + BYTES_AN_END * attempts as u64;
         match fallocate(&self.file, FallocateFlags::KEEP_SIZE, self.bytes, room) {
             // Some file systems cannot; there a full disk costs the ends that fall into it.
             Ok(()) | Err(rustix::io::Errno::OPNOTSUPP) => Ok(()),
@@ -128,6 +128,7 @@ impl Journal {
             path: self.path.clone(),
             file: open_for_appending(&new)?,
             bytes: 0,
+            torn: false,
         };
         journal.append(&[Entry::Version(VERSION)])?;
         journal.append(entries)?;
@@ -138,7 +139,13 @@ impl Journal {
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.torn {
+            self.file.write_all(b"\n")?;
+            self.bytes += 1;
+        }
+        self.torn = true;
         self.file.write_all(bytes)?;
+        self.torn = false;
         self.bytes += bytes.len() as u64;
         Ok(())
     }

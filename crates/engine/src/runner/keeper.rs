@@ -1,7 +1,6 @@
 //! The runner's main thread: what is asked and what happens, one after the other.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::io;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
@@ -13,13 +12,13 @@ use super::happening::Happening;
 use super::journal::{Entry, Journal};
 use super::machine::Machine;
 use super::settings::Settings;
-use super::slot::{self, Order};
+use super::slot::Order;
 use super::slots::Slots;
 use super::task::{self, Process, State, Task};
 use super::timers::{Due, Timers};
-use super::{clock, door, fault, log, nice, tree};
-use crate::wire::{Answer, Ask, Call, Word};
-use crate::{AttemptKey, Event, KillReason, Launch, Report, Start};
+use super::{door, fault, log, nice, tree};
+use crate::capacity::Shares;
+use crate::{AttemptKey, Event, KillReason, Report, Start};
 
 /// How often the runner looks after what nobody tells it: orphans, children that are held up.
 const TICK: Duration = Duration::from_secs(1);
@@ -30,9 +29,6 @@ const FIRST_CLIENT: Duration = Duration::from_secs(10);
 /// Happenings taken at once: their ends share one write to the journal and one to the service.
 const BATCH: usize = 256;
 
-/// From this size on the journal is rewritten if that makes it a quarter or less.
-const LARGE_JOURNAL: u64 = 4 << 20;
-
 /// The state of the runner.
 pub(super) struct Keeper {
     pub(super) folder: Folder,
@@ -40,7 +36,10 @@ pub(super) struct Keeper {
     pub(super) machine: Machine,
     pub(super) journal: Journal,
     pub(super) tasks: BTreeMap<AttemptKey, Task>,
+    /// Attempts for which no slot is free, in the order in which they were handed in.
     pub(super) waiting: VecDeque<AttemptKey>,
+    /// Attempts in slots. Whoever neither waits nor is here is over.
+    pub(super) placed: BTreeSet<AttemptKey>,
     pub(super) slots: Slots,
     pub(super) timers: Timers,
     pub(super) client: Client,
@@ -58,7 +57,7 @@ impl Keeper {
             self.begin_waiting();
             self.write_down();
             self.client.flush();
-            if self.client.is_there() || self.tasks.values().any(|task| !task.is_over()) {
+            if self.client.is_there() || self.open() > 0 {
                 idle_since = Instant::now();
             } else if idle_since.elapsed() >= self.idle_limit() {
                 break;
@@ -67,7 +66,9 @@ impl Keeper {
             self.end_what_is_due();
             if busy || last_look.elapsed() >= TICK {
                 tree::reap_orphans();
-                self.slots.end_those_held_up(Instant::now());
+                let limit = self.settings.setup();
+                self.slots.end_those_held_up(Instant::now(), limit);
+                self.renice();
                 last_look = Instant::now();
             }
         }
@@ -83,12 +84,17 @@ impl Keeper {
             .timers
             .next()
             .map(|at| at.saturating_duration_since(now));
-        let runs = self.tasks.values().any(|task| !task.is_over());
+        let runs = self.open() > 0;
         let tick = (runs || !self.unwritten.is_empty()).then_some(TICK);
         let idle = (!self.client.is_there() && !runs)
             .then(|| self.idle_limit().saturating_sub(idle_since.elapsed()));
         let waits = timer.into_iter().chain(tick).chain(idle);
         waits.min().unwrap_or(Duration::from_secs(3600))
+    }
+
+    /// How many attempts are not over.
+    pub(super) fn open(&self) -> usize {
+        self.waiting.len() + self.placed.len()
     }
 
     fn idle_limit(&self) -> Duration {
@@ -165,89 +171,28 @@ impl Keeper {
         }
     }
 
-    fn answer(&mut self, call: Call) {
-        let answer = match call.ask {
-            Ask::Capacity => Answer::Capacity(self.machine.capacity.clone()),
-            Ask::Start(launches) => self.take_on(launches),
-            Ask::SetShares(shares) => {
-                self.set_shares(&shares);
-                Answer::Done
-            }
-            Ask::Kill(attempts, why) => {
-                for attempt in attempts {
-                    self.ask_to_end(attempt, why);
-                }
-                Answer::Done
-            }
-            Ask::Acknowledge(attempts) => {
-                self.forget(&attempts);
-                Answer::Done
-            }
-            Ask::Running => {
-                Answer::Running(self.tasks.values().filter_map(Task::running).collect())
-            }
-        };
-        self.client.say(&Word::Answer {
-            id: call.id,
-            answer,
-        });
-    }
-
-    /// Takes on attempts that it does not know: on the disk first.
-    fn take_on(&mut self, launches: Vec<Launch>) -> Answer {
-        let mut new: BTreeMap<AttemptKey, Launch> = BTreeMap::new();
-        let mut order = Vec::new();
-        for launch in launches {
-            let attempt = launch.attempt;
-            if !self.tasks.contains_key(&attempt) && new.insert(attempt, launch).is_none() {
-                order.push(attempt);
-            }
-        }
-        fault::point("asked");
-        let entries: Vec<Entry> = new.values().cloned().map(Entry::Taken).collect();
-        let recorded = self.record(&entries);
-        if let Err(error) = recorded {
-            return Answer::Full(error.to_string());
-        }
-        fault::point("taken");
-        for (attempt, launch) in new {
-            self.tasks.insert(attempt, Task::new(launch));
-        }
-        self.waiting.extend(order);
-        Answer::Done
-    }
-
-    fn record(&mut self, entries: &[Entry]) -> io::Result<()> {
-        if entries.is_empty() {
-            return Ok(());
-        }
-        self.journal.append(entries)?;
-        let open = self.tasks.values().filter(|task| !task.is_over()).count();
-        self.journal.reserve(open + entries.len())?;
-        self.journal.sync()
-    }
-
     /// Gives those that wait to slots, in the order in which they were handed in.
     fn begin_waiting(&mut self) {
         while self.slots.has_room() {
             let Some(attempt) = self.waiting.pop_front() else {
                 return;
             };
-            let most = self.highest_share();
-            let Some(task) = self.tasks.get_mut(&attempt) else {
+            let Some(launch) = self.tasks.get(&attempt).map(|task| task.launch.clone()) else {
                 continue;
             };
-            let launch = task.launch.clone();
-            let nice = match self.machine.capacity.shares {
-                crate::capacity::Shares::Nice => nice::level(launch.share, most),
-                _ => 0,
+            let nice = match self.machine.capacity.shares == Shares::Nice {
+                true => nice::level(launch.share, self.highest_share()),
+                false => 0,
             };
             if let Err(error) = self.slots.give(&self.machine, Order { launch, nice }) {
                 log::say(format_args!("no thread for another task: {error}"));
                 self.waiting.push_front(attempt);
                 return;
             }
-            task.state = State::Starts;
+            self.placed.insert(attempt);
+            if let Some(task) = self.tasks.get_mut(&attempt) {
+                task.state = State::Starts;
+            }
         }
     }
 
@@ -267,6 +212,7 @@ impl Keeper {
         let share = (task.launch.share, task.launch.nodes.len());
         let _ = process.group.set_share(share.0, share.1);
         task.state = State::Runs(process);
+        self.placed.insert(attempt);
         let killed = task.killed;
         self.client.report(Report {
             attempt,
@@ -290,6 +236,8 @@ impl Keeper {
             Event::Started(_) | Event::Lost { .. } => event,
         };
         task.state = State::Over(event.clone());
+        self.placed.remove(&attempt);
+        self.timers.forget(attempt);
         let entry = task::over(attempt, task.started, &event);
         self.unwritten
             .push((entry, Some(Report { attempt, event })));
@@ -312,105 +260,6 @@ impl Keeper {
         for report in reports.into_iter().flatten() {
             fault::point("recorded");
             self.client.report(report);
-        }
-    }
-
-    fn forget(&mut self, attempts: &[AttemptKey]) {
-        for attempt in attempts {
-            if self.tasks.get(attempt).is_some_and(Task::is_over) {
-                self.tasks.remove(attempt);
-                self.unwritten.push((Entry::Acknowledged(*attempt), None));
-            }
-        }
-        self.write_down();
-        fault::point("forgotten");
-        for attempt in attempts
-            .iter()
-            .filter(|attempt| !self.tasks.contains_key(attempt))
-        {
-            let _ = std::fs::remove_file(self.folder.started(*attempt));
-        }
-        self.shorten_journal();
-    }
-
-    fn shorten_journal(&mut self) {
-        if self.journal.bytes() < LARGE_JOURNAL || !self.unwritten.is_empty() {
-            return;
-        }
-        let mut entries = vec![Entry::Boot(self.machine.boot.clone())];
-        entries.extend(self.tasks.values().flat_map(Task::entries));
-        let bytes: usize = entries
-            .iter()
-            .map(|entry| crate::wire::line(entry).len())
-            .sum();
-        if bytes as u64 <= self.journal.bytes() / 4
-            && let Err(error) = self.journal.rewrite(&entries)
-        {
-            log::say(format_args!("the journal cannot be shortened: {error}"));
-        }
-    }
-
-    fn set_shares(&mut self, shares: &[(AttemptKey, f64)]) {
-        for (attempt, share) in shares {
-            let Some(task) = self.tasks.get_mut(attempt) else {
-                continue;
-            };
-            task.launch.share = *share;
-            let nodes = task.launch.nodes.len();
-            if let Some(process) = task.process()
-                && let Err(error) = process.group.set_share(*share, nodes)
-            {
-                log::say(format_args!(
-                    "attempt {attempt}: its share cannot be set: {error}"
-                ));
-            }
-        }
-        if self.machine.capacity.shares == crate::capacity::Shares::Nice {
-            let most = self.highest_share();
-            for task in self.tasks.values() {
-                let process = task.process();
-                process.into_iter().for_each(|process| {
-                    nice::set(process.live.pid(), nice::level(task.launch.share, most));
-                });
-            }
-        }
-    }
-
-    fn highest_share(&self) -> f64 {
-        let open = self.tasks.values().filter(|task| !task.is_over());
-        open.map(|task| task.launch.share).fold(0.0, f64::max)
-    }
-
-    fn ask_to_end(&mut self, attempt: AttemptKey, why: KillReason) {
-        let Some(task) = self.tasks.get_mut(&attempt) else {
-            return;
-        };
-        let waits = matches!(task.state, State::Waits);
-        if task.is_over() || task.killed.is_some() {
-            return;
-        }
-        task.killed = Some(why);
-        if waits {
-            self.waiting.retain(|other| *other != attempt);
-            let reason = "it was killed before it started".to_owned();
-            self.over(
-                attempt,
-                Event::Ended(slot::never_ran("start", reason, clock::now())),
-            );
-        } else {
-            self.signal_end(attempt);
-        }
-    }
-
-    /// Asks the processes of an attempt to end. One that is still being started is asked when it is.
-    fn signal_end(&mut self, attempt: AttemptKey) {
-        let process = self.tasks.get(&attempt).and_then(Task::process);
-        if let Some(process) = process {
-            process.live.signal(Signal::TERM);
-            // Who is stopped cannot end.
-            process.live.signal(Signal::CONT);
-            self.timers
-                .set(Instant::now() + self.settings.grace(), attempt, Due::Force);
         }
     }
 

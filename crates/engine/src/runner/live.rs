@@ -2,6 +2,7 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
 use rustix::process::{Pid, Signal, kill_process_group, pidfd_send_signal};
 
@@ -13,6 +14,8 @@ pub(super) struct Live {
     adopted: Option<OwnedFd>,
     /// Locked while a signal is sent, so that nobody frees the number meanwhile.
     reaped: Mutex<bool>,
+    /// Until when those that it leaves behind may go on: it was asked to end.
+    until: Mutex<Option<Instant>>,
 }
 
 impl Live {
@@ -21,6 +24,7 @@ impl Live {
             pid,
             adopted: None,
             reaped: Mutex::new(false),
+            until: Mutex::new(None),
         }
     }
 
@@ -29,6 +33,7 @@ impl Live {
             pid,
             adopted: Some(pidfd),
             reaped: Mutex::new(false),
+            until: Mutex::new(None),
         }
     }
 
@@ -52,6 +57,16 @@ impl Live {
             return;
         }
         let _ = kill_process_group(self.pid, signal);
+    }
+
+    /// Lets those that it leaves behind go on until then.
+    pub(super) fn give_time(&self, until: Instant) {
+        *self.until.lock().unwrap_or_else(PoisonError::into_inner) = Some(until);
+    }
+
+    /// Until when those that it leaves behind may go on; none if they may not.
+    pub(super) fn time_given(&self) -> Option<Instant> {
+        *self.until.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Frees the number by `reap`.

@@ -5,7 +5,8 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::cgroup::{Group, Parents};
+use super::cgroup::Parents;
+use super::group::Group;
 use super::process;
 use super::settings::Settings;
 use crate::Capacity;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tollgate_model::Span;
 
-use super::cgroup::Group;
+use super::group::Group;
 
 /// What a slot's control groups said before an attempt began: they have served others before.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]

@@ -18,9 +18,13 @@ pub(super) fn level(share: f64, most: f64) -> i32 {
 /// Sets the level of a process group that leads a session. Who is not root can only go up.
 pub(super) fn set(leader: Pid, level: i32) {
     let _ = setpriority_pgrp(Some(leader), level);
-    // Where sessions compete as a whole, this is the level that counts.
+    // Where sessions compete as a whole, theirs is the level that counts. Who is not root may set
+    // one in a tenth of a second, so that some are set only when the runner looks again.
     let session = format!("/proc/{}/autogroup", leader.as_raw_pid());
-    let _ = fs::write(session, level.to_string());
+    let is_so = |found: String| found.trim_end().ends_with(&format!(" nice {level}"));
+    if !fs::read_to_string(&session).is_ok_and(is_so) {
+        let _ = fs::write(session, level.to_string());
+    }
 }
 
 #[cfg(test)]

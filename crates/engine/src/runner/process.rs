@@ -5,6 +5,7 @@ use std::io;
 use std::path::PathBuf;
 
 use rustix::process::Pid;
+use tollgate_model::Span;
 
 /// A process by more than its number, which is used again: its start, in clock ticks since boot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +38,16 @@ impl Identity {
             .is_some_and(|(_, rest)| rest.trim_start().starts_with(['Z', 'X']));
         Self::parse(&stat) == Some(self) && !gone
     }
+}
+
+/// Processor time of a process and of those of its children that it has waited for. Zero if it is
+/// not there.
+pub(super) fn cpu(pid: Pid) -> Span {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid())).unwrap_or_default();
+    let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
+    let ticks = fields.split_ascii_whitespace().skip(11).take(4);
+    let ticks: u64 = ticks.filter_map(|word| word.parse::<u64>().ok()).sum();
+    Span::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
 }
 
 /// What this boot of the machine is called.

@@ -51,7 +51,7 @@ pub(super) enum Trace {
     /// There is none: no program of it ever ran.
     None,
     /// Its program runs.
-    Alive(Header, Identity),
+    Alive(Box<Header>, Identity),
     /// It was started, or its child died before that was certain; whichever it was, it is gone.
     Gone,
 }
@@ -67,7 +67,7 @@ pub(super) fn trace(folder: &Folder, attempt: AttemptKey, boot: &str) -> Trace {
     };
     match parse(&text) {
         Some((header, identity)) if header.boot == boot && identity.is_alive() => {
-            Trace::Alive(header, identity)
+            Trace::Alive(Box::new(header), identity)
         }
         Some(_) | None => Trace::Gone,
     }

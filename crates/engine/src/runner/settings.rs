@@ -18,6 +18,8 @@ pub(crate) struct Settings {
     pub(crate) other_users: bool,
     /// Milliseconds from asking a task to end until it is made to.
     pub(crate) grace_ms: u64,
+    /// Milliseconds that a child may take until its program replaces it.
+    pub(crate) setup_ms: u64,
     /// Milliseconds after which a runner ends that nobody is connected to and that runs nothing.
     pub(crate) idle_ms: u64,
     /// Whether control groups are used where they can be.
@@ -55,6 +57,10 @@ impl Settings {
 
     pub(super) const fn grace(&self) -> Duration {
         Duration::from_millis(self.grace_ms)
+    }
+
+    pub(super) const fn setup(&self) -> Duration {
+        Duration::from_millis(self.setup_ms)
     }
 
     pub(super) const fn idle(&self) -> Duration {

@@ -13,10 +13,10 @@ use rustix::thread::CpuSet;
 use serde::{Deserialize, Serialize};
 use tollgate_model::{Instant, Span};
 
-use super::cgroup::{self, Group};
 use super::child::Step;
 use super::clock;
 use super::fault;
+use super::group::{self, Group};
 use super::happening::Happening;
 use super::live::Live;
 use super::meter::Meter;
@@ -98,7 +98,7 @@ impl Slot {
         wait_without_reaping(birth.pid);
         let wall = Span::from_secs_f64(began.elapsed().as_secs_f64());
         fault::point("ended");
-        tree::end(&self.group, birth.pid, &order.launch.attempt.to_string());
+        tree::end(&self.group, &live, &order.launch.attempt.to_string());
         match live.reap(sys::reap) {
             Ok((status, usage)) => end_of(&birth, || Ended {
                 status,
@@ -158,7 +158,7 @@ impl Slot {
     fn pin(&mut self, launch: &Launch) -> io::Result<Option<CpuSet>> {
         let cpu = |node: &tollgate_model::NodeId| self.cpus.get(node.index()).copied();
         let cpus: Vec<usize> = launch.nodes.iter().filter_map(cpu).collect();
-        let list = cgroup::list(&cpus);
+        let list = group::list(&cpus);
         if self.pinned_to.as_ref() == Some(&list) {
             return Ok(None);
         }

@@ -15,10 +15,6 @@ use super::happening::Happening;
 use super::machine::Machine;
 use super::slot::{self, Order, Slot};
 
-/// How long a child may take until its program replaces it. A folder on a server that does not
-/// answer can hold it up for ever, and a user who stops it as well.
-const SETUP_LIMIT: Duration = Duration::from_secs(30);
-
 /// A slot's thread keeps little on its stack.
 const STACK_BYTES: usize = 256 << 10;
 
@@ -125,13 +121,14 @@ impl Slots {
         Ok(number)
     }
 
-    /// Ends children that take too long to become their programs.
-    pub(super) fn end_those_held_up(&mut self, now: Instant) {
+    /// Ends children that take longer than `limit` to become their programs: a server may not answer
+    /// when a folder is entered, and who becomes another user can be stopped by him.
+    pub(super) fn end_those_held_up(&mut self, now: Instant, limit: Duration) {
         for handle in self.made.values_mut() {
             let child = handle.setting_up.load(Ordering::Acquire);
             match handle.seen {
                 Some((seen, since)) if seen == child && child != 0 => {
-                    if now.duration_since(since) >= SETUP_LIMIT
+                    if now.duration_since(since) >= limit
                         && let Some(pid) = Pid::from_raw(child)
                     {
                         let _ = kill_process(pid, Signal::KILL);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::cgroup::Group;
+use super::group::Group;
 use super::journal::Entry;
 use super::keeper::Keeper;
 use super::recall::{self, Trace};
@@ -34,7 +34,7 @@ impl Keeper {
                     Some(live) => {
                         in_use.insert(header.slot.to_string());
                         self.slots.reserve(header.slot);
-                        self.adopt(attempt, adopt::process(live, header));
+                        self.adopt(attempt, adopt::process(live, *header));
                     }
                 },
             }

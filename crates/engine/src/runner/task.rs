@@ -5,10 +5,11 @@ use std::time;
 
 use tollgate_model::Span;
 
-use super::cgroup::Group;
+use super::group::Group;
 use super::journal::Entry;
 use super::live::Live;
 use super::meter::Meter;
+use super::process;
 use crate::{AttemptKey, Event, KillReason, Launch, Report, Running, Start};
 
 /// An attempt that was handed in and whose end nobody has acknowledged.
@@ -86,11 +87,14 @@ impl Task {
 
     /// As the engine's caller sees it, unless it is over.
     pub(super) fn running(&self) -> Option<Running> {
-        let cpu = |process: &Process| process.meter.cpu(&process.group);
+        let cpu = |process: &Process| {
+            let of_all = process.meter.cpu(&process.group);
+            of_all.unwrap_or_else(|| process::cpu(process.live.pid()))
+        };
         (!self.is_over()).then(|| Running {
             attempt: self.launch.attempt,
             started: self.started,
-            cpu: self.process().and_then(cpu).unwrap_or(Span::ZERO),
+            cpu: self.process().map_or(Span::ZERO, cpu),
         })
     }
 }

@@ -1,6 +1,6 @@
 //! When an attempt has to be asked or made to end.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use crate::AttemptKey;
@@ -16,27 +16,62 @@ pub(super) enum Due {
 
 /// Pending ones, soonest first.
 #[derive(Default)]
-pub(super) struct Timers(BTreeSet<(Instant, AttemptKey, Due)>);
+pub(super) struct Timers {
+    pending: BTreeSet<(Instant, AttemptKey, Due)>,
+    of_attempts: BTreeMap<AttemptKey, Vec<(Instant, Due)>>,
+}
 
 impl Timers {
     pub(super) fn set(&mut self, at: Instant, attempt: AttemptKey, due: Due) {
-        self.0.insert((at, attempt, due));
+        self.pending.insert((at, attempt, due));
+        self.of_attempts.entry(attempt).or_default().push((at, due));
+    }
+
+    /// Nothing is due for this attempt any more.
+    pub(super) fn forget(&mut self, attempt: AttemptKey) {
+        for (at, due) in self.of_attempts.remove(&attempt).unwrap_or_default() {
+            self.pending.remove(&(at, attempt, due));
+        }
     }
 
     pub(super) fn next(&self) -> Option<Instant> {
-        self.0.first().map(|(at, ..)| *at)
+        self.pending.first().map(|(at, ..)| *at)
     }
 
     /// Takes what is due by `now`.
     pub(super) fn due(&mut self, now: Instant) -> Vec<(AttemptKey, Due)> {
         let mut due = Vec::new();
-        while let Some((at, attempt, what)) = self.0.pop_first() {
-            if at > now {
-                self.0.insert((at, attempt, what));
-                break;
-            }
-            due.push((attempt, what));
+        while let Some((_, attempt, what)) = self.pending.first().filter(|(at, ..)| *at <= now) {
+            due.push((*attempt, *what));
+            self.pending.pop_first();
         }
         due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn what_is_over_is_not_due() {
+        let key = |job| AttemptKey {
+            job,
+            task: 0,
+            attempt: 1,
+        };
+        let start = Instant::now();
+        let after = |secs| start + Duration::from_secs(secs);
+        let mut timers = Timers::default();
+        timers.set(after(2), key(1), Due::Limit);
+        timers.set(after(1), key(2), Due::Limit);
+        timers.set(after(3), key(2), Due::Force);
+        timers.set(after(9), key(3), Due::Limit);
+        assert_eq!(timers.next(), Some(after(1)));
+        assert_eq!(timers.due(after(1)), [(key(2), Due::Limit)]);
+        timers.forget(key(2));
+        assert_eq!(timers.due(after(5)), [(key(1), Due::Limit)]);
+        assert_eq!(timers.next(), Some(after(9)));
     }
 }

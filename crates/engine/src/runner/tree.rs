@@ -1,11 +1,12 @@
 //! Ending every process of a task, also those that nobody waits for.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-use super::cgroup::Group;
+use super::group::Group;
+use super::live::Live;
 use super::process;
 
 /// How long processes that were killed are waited for. Who is still there then sits in a system call
@@ -13,15 +14,29 @@ use super::process;
 const PATIENCE: Duration = Duration::from_secs(5);
 const STEP: Duration = Duration::from_millis(1);
 
-/// Ends what the task with this `mark` in `group` has left behind; its first process leads the
-/// process group `leader`. Called when that process has ended but has not been reaped, so that the
-/// number is still its own.
-pub(super) fn end(group: &Group, leader: Pid, mark: &str) {
+/// Ends what the task with this `mark` in `group` has left behind, if it was asked to end when its
+/// time is up. Called when its first process has ended but has not been reaped, so that the
+/// number is still its own and that of its process group.
+pub(super) fn end(group: &Group, leader: &Live, mark: &str) {
     if group.holds_trees() {
+        let left = || group.members().is_some_and(|members| !members.is_empty());
+        wait_while(left, leader.time_given());
         return end_members(group);
     }
-    let _ = kill_process_group(leader, Signal::KILL);
+    wait_while(
+        || !marked(mark, process::children).is_empty(),
+        leader.time_given(),
+    );
+    let _ = kill_process_group(leader.pid(), Signal::KILL);
     end_marked(mark, process::children);
+}
+
+/// Those that were asked to end together with their first process may need longer than that.
+fn wait_while(left: impl Fn() -> bool, until: Option<Instant>) {
+    let is_early = || until.is_some_and(|until| Instant::now() < until);
+    while is_early() && left() {
+        std::thread::sleep(STEP);
+    }
 }
 
 /// The same for a task of an earlier runner, whose processes are nobody's children here.
@@ -50,13 +65,15 @@ fn end_members(group: &Group) {
 /// Kills the processes among `candidates` that were started with this mark in their environment,
 /// until there are none: those that they leave behind are found in the next round.
 fn end_marked(mark: &str, candidates: fn() -> Vec<Pid>) {
+    let left = || Some(marked(mark, candidates)).filter(|pids| !pids.is_empty());
+    until_none_is_left(left, kill_each);
+}
+
+fn marked(mark: &str, candidates: fn() -> Vec<Pid>) -> Vec<Pid> {
     let entry = format!("TOLLGATE_ATTEMPT={mark}");
-    let marked = || {
-        let mut pids = candidates();
-        pids.retain(|pid| process::was_started_with(*pid, &entry));
-        Some(pids).filter(|pids| !pids.is_empty())
-    };
-    until_none_is_left(marked, kill_each);
+    let mut pids = candidates();
+    pids.retain(|pid| process::was_started_with(*pid, &entry));
+    pids
 }
 
 fn until_none_is_left(find: impl Fn() -> Option<Vec<Pid>>, kill: impl Fn(&[Pid])) {

@@ -2,6 +2,7 @@
 
 #![allow(dead_code)] // Each test is a crate of its own and uses a part of this.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -91,21 +92,19 @@ pub(crate) fn poll_until(
 
 /// The end or the loss of each of `attempts`.
 pub(crate) fn fates(engine: &mut dyn Engine, attempts: &[AttemptKey]) -> Vec<Event> {
-    let fate = |reports: &[Report], attempt: &AttemptKey| {
-        let fates = reports.iter().filter(|report| {
-            report.attempt == *attempt && !matches!(report.event, Event::Started(_))
-        });
-        fates.map(|report| report.event.clone()).next_back()
-    };
-    let reports = poll_until(engine, |reports| {
-        attempts
-            .iter()
-            .all(|attempt| fate(reports, attempt).is_some())
-    });
-    attempts
-        .iter()
-        .filter_map(|attempt| fate(&reports, attempt))
-        .collect()
+    let began = Instant::now();
+    let mut fates = BTreeMap::new();
+    while attempts.iter().any(|attempt| !fates.contains_key(attempt)) {
+        assert!(began.elapsed() < PATIENCE, "only {fates:?}");
+        // A runner that is killed on purpose is replaced by the next call.
+        for report in engine.poll(Duration::from_millis(100)).unwrap_or_default() {
+            if !matches!(report.event, Event::Started(_)) {
+                fates.insert(report.attempt, report.event);
+            }
+        }
+    }
+    let fate = |attempt| fates.remove(attempt);
+    attempts.iter().filter_map(fate).collect()
 }
 
 /// Runs one launch to its end.
@@ -115,7 +114,7 @@ pub(crate) fn run(engine: &mut dyn Engine, launch: &Launch) -> Ended {
         .expect("it is taken on");
     match fates(engine, &[launch.attempt]).remove(0) {
         Event::Ended(ended) => ended,
-        other => panic!("{other:?}"),
+        other @ (Event::Started(_) | Event::Lost { .. }) => panic!("{other:?}"),
     }
 }
 
@@ -125,10 +124,11 @@ pub(crate) fn wait_for_start(engine: &mut dyn Engine, attempt: AttemptKey) -> u3
     let reports = poll_until(engine, |reports| {
         reports.iter().any(|report| is_start(&report))
     });
-    match reports.iter().find(is_start).map(|report| &report.event) {
-        Some(Event::Started(start)) => start.pid.expect("a process"),
-        other => panic!("{other:?}"),
-    }
+    let start = reports.iter().find(is_start).map(|report| &report.event);
+    let Some(Event::Started(start)) = start else {
+        panic!("{start:?}");
+    };
+    start.pid.expect("a process")
 }
 
 /// Waits until `there` is so.

@@ -205,7 +205,7 @@ impl Site {
 
     fn begin_period(&mut self, now: Instant, effects: &mut Vec<Effect>) {
         self.frozen = None;
-        self.next_period = self.next_period + self.timing.period;
+        self.next_period += self.timing.period;
         if self.next_period <= now {
             self.next_period = now + self.timing.period;
         }

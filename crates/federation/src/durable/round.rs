@@ -63,7 +63,10 @@ impl Round {
 mod tests {
     use super::*;
 
-    fn round(own: (f64, u32), answers: &[(u32, Result<(f64, u32), Refusal>)]) -> Round {
+    /// A site, and its worth and pending proxies or why it says nothing.
+    type Answer = (u32, Result<(f64, u32), Refusal>);
+
+    fn round(own: (f64, u32), answers: &[Answer]) -> Round {
         let report = |(worth, pending)| Report {
             worth: Worth(worth),
             pending,

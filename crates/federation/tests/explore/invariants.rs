@@ -91,8 +91,8 @@ fn ballots(world: &World) {
     }
 }
 
-/// 5. No two sites refuse each other for value: worths do not change here, so whoever is refused
-/// by a higher site never refuses that one.
+/// 5: no two sites refuse each other for value. Worths do not change here, so whoever is refused by
+/// a higher site never refuses that one.
 fn refusals(world: &World) {
     let mut refused: Vec<(SiteId, SiteId)> = Vec::new();
     for &(from, to, message) in &world.network {
@@ -108,7 +108,13 @@ fn refusals(world: &World) {
             .iter()
             .filter_map(|&(_, _, message)| match message {
                 Message::Propose { ballot: b, worth } if b == ballot => Some(worth),
-                _ => None,
+                Message::Propose { .. }
+                | Message::Answer { .. }
+                | Message::Handover { .. }
+                | Message::Request { .. }
+                | Message::Given { .. }
+                | Message::Denied { .. }
+                | Message::Confirm { .. } => None,
             });
         let above = |worth| (report.worth, from) > (worth, to);
         if proposals.into_iter().any(above) {

@@ -62,6 +62,12 @@ impl Arma {
         })
     }
 
+    /// Fits a model to the differences of `values`: an ARIMA model of orders p, 1, q (Box & Jenkins
+    /// 1976). None where [`Self::fit`] gives none.
+    pub fn fit_differences(values: &[f64], order: Order) -> Option<Self> {
+        Self::fit(&differences(values), order)
+    }
+
     /// The coefficients of past values, the latest first.
     pub fn ar(&self) -> &[f64] {
         &self.ar
@@ -78,14 +84,34 @@ impl Arma {
         if values.len() < self.ar.len() {
             return None;
         }
+        let recent = self.filter(values, |_| {});
+        let ahead = self.ahead(values, &recent);
+        ahead.is_finite().then_some(ahead)
+    }
+
+    /// What the model did not foresee of each of `values` but the first p.
+    pub(crate) fn shocks(&self, values: &[f64]) -> Vec<f64> {
+        let mut shocks = Vec::with_capacity(values.len());
+        self.filter(values, |shock| shocks.push(shock));
+        shocks
+    }
+
+    /// Hands on each shock, and gives the last ones, the latest first.
+    fn filter(&self, values: &[f64], mut each: impl FnMut(f64)) -> [f64; MAX_COLUMNS] {
         let mut shocks = [0.0; MAX_COLUMNS];
         for t in self.ar.len()..values.len() {
             let shock = values[t] - self.ahead(&values[..t], &shocks);
             shocks.rotate_right(1);
             shocks[0] = shock;
+            each(shock);
         }
-        let ahead = self.ahead(values, &shocks);
-        ahead.is_finite().then_some(ahead)
+        shocks
+    }
+
+    /// One step ahead of `values` for a model of their differences; none where [`Self::forecast`]
+    /// gives none.
+    pub fn forecast_integrated(&self, values: &[f64]) -> Option<f64> {
+        Some(values.last()? + self.forecast(&differences(values))?)
     }
 
     /// One step ahead, with the latest of `shocks` first.
@@ -95,6 +121,10 @@ impl Arma {
         let average: f64 = self.ma().iter().zip(shocks).map(|(c, e)| c * e).sum();
         self.mean + regression + average
     }
+}
+
+fn differences(values: &[f64]) -> Vec<f64> {
+    values.windows(2).map(|pair| pair[1] - pair[0]).collect()
 }
 
 /// The shocks of an autoregression of `order` by Yule-Walker; zero for the first `order`.

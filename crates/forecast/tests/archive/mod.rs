@@ -44,6 +44,7 @@ fn record(line: &str, classes: &mut BTreeMap<i64, u32>) -> Record {
             .find(|procs| *procs > 0)
             .map_or(1, |procs| procs as u32),
         request: (fields[8] > 0).then(|| Span::from_secs(fields[8])),
+        context: tollgate_forecast::Context::default(),
     };
     let submit = Instant::from_secs(submit);
     Record {

@@ -1,5 +1,7 @@
 //! The axes of the queue family.
 
+use tollgate_model::Probability;
+
 use super::order::Order;
 use super::slack::Slack;
 use super::waiting::Test;
@@ -49,6 +51,34 @@ pub enum Admission {
     Slack,
 }
 
+/// When a job that has not started is hopeless.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Hope {
+    /// If its estimate says that it would miss its deadline.
+    Estimate,
+    /// If by its predictive distribution it would meet its deadline with a lower probability.
+    Chance(Probability),
+}
+
+impl Hope {
+    fn word(self) -> String {
+        match self {
+            Self::Estimate => "estimate".to_owned(),
+            Self::Chance(least) => least.as_f64().to_string(),
+        }
+    }
+
+    fn read(place: &mut Self, word: &str) -> bool {
+        let least = word.parse().ok().and_then(Probability::new);
+        let least = least.filter(|least| 0.0 < least.as_f64() && least.as_f64() < 1.0);
+        let hope = match word {
+            "estimate" => Some(Self::Estimate),
+            _ => least.map(Self::Chance),
+        };
+        hope.map(|hope| *place = hope).is_some()
+    }
+}
+
 /// A space-shared policy, by its axes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
@@ -64,6 +94,8 @@ pub struct Settings {
     pub pass: Discipline,
     /// Whether reservations are made anew at every pass (with depth above 1).
     pub compress: bool,
+    /// When a job is hopeless.
+    pub hope: Hope,
     /// What is asked at the door.
     pub admission: Admission,
     /// The slack test's settings, by which `order=reward` orders too.
@@ -79,6 +111,7 @@ impl Settings {
         test: Test::None,
         pass: Discipline::Instant,
         compress: true,
+        hope: Hope::Estimate,
         admission: Admission::None,
         slack: Slack::DEFAULT,
     };
@@ -161,6 +194,14 @@ pub(crate) const PARAMETERS: &[Parameter<Settings>] = &[
         applies: Settings::keeps_a_profile,
         get: |s| s.compress.word(),
         set: |s, word| Word::read(&mut s.compress, word),
+    },
+    Parameter {
+        key: "hope",
+        values: "`estimate`, or a probability above 0 and below 1",
+        meaning: "when a job is hopeless: by its estimate, or by the chance to meet its deadline",
+        applies: |s| s.test != Test::None,
+        get: |s| s.hope.word(),
+        set: |s, word| Hope::read(&mut s.hope, word),
     },
     Parameter {
         key: "admission",

@@ -38,6 +38,8 @@ pub(super) struct Waiting {
     pub(super) estimate: Span,
     /// When it must have finished not to be dropped.
     due: Instant,
+    /// The last instant at which it may start and is still taken to meet its deadline.
+    latest_start: Instant,
 }
 
 /// Sizes by power of two: 1, 2, 3-4, 5-8, .., and everything above 256 processors.
@@ -83,7 +85,7 @@ impl Entry for Waiting {
             let shortest = &mut least.estimates[size_class(job.procs)];
             *shortest = steps(job.estimate).min(*shortest);
             least.procs = least.procs.min(job.procs);
-            least.latest_start = least.latest_start.min(job.latest_start());
+            least.latest_start = least.latest_start.min(job.latest_start);
         }
         for class in 1..CLASSES {
             least.estimates[class] = least.estimates[class].min(least.estimates[class - 1]);
@@ -97,12 +99,12 @@ impl Entry for Waiting {
             *shortest = estimate.min(*shortest);
         }
         least.procs = least.procs.min(self.procs);
-        least.latest_start = least.latest_start.min(self.latest_start());
+        least.latest_start = least.latest_start.min(self.latest_start);
     }
 
     fn exclude(&self, least: &mut Least, rest: &[Self]) {
         let is_least = self.procs == least.procs
-            || self.latest_start() == least.latest_start
+            || self.latest_start == least.latest_start
             || steps(self.estimate) == least.shortest(size_class(self.procs));
         if is_least {
             *least = Self::summary(rest);
@@ -118,7 +120,8 @@ impl Least {
 }
 
 impl Waiting {
-    pub(super) fn new(id: JobId, job: &Job, key: Key) -> Self {
+    /// `least` is the run time with which it is not hopeless.
+    pub(super) fn new(id: JobId, job: &Job, key: Key, least: Span) -> Self {
         // A promise is kept as late as it may be: only who was not let in yet can be dropped.
         let droppable = job.spec.due().filter(|_| job.accepted.is_none());
         Self {
@@ -127,15 +130,8 @@ impl Waiting {
             procs: job.spec.procs,
             estimate: job.spec.estimate,
             due: droppable.unwrap_or(Instant::MAX),
+            latest_start: droppable.map_or(Instant::MAX, |due| due + Span::TICK - least),
         }
-    }
-
-    /// The last instant at which it may start and, if its estimate is right, meet its deadline.
-    fn latest_start(&self) -> Instant {
-        if self.due == Instant::MAX {
-            return Instant::MAX;
-        }
-        self.due + Span::TICK - self.estimate
     }
 
     /// Why it is hopeless at `now`, if it is.
@@ -143,7 +139,7 @@ impl Waiting {
         if self.due != Instant::MAX && now > self.due + Span::TICK {
             return Some(Reason::DeadlinePassed);
         }
-        (now > self.latest_start()).then_some(Reason::DeadlineUnreachable)
+        (now > self.latest_start).then_some(Reason::DeadlineUnreachable)
     }
 }
 

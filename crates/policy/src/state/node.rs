@@ -106,8 +106,12 @@ impl Node {
 
     /// Sets the share of each task, in order, and the rates that follow from them. Returns the
     /// next instant at which shares must be set anew without anything arriving or ending: a
-    /// deadline passes or an estimate is used up.
-    pub(super) fn set_shares(&mut self, share: impl Fn(&Task) -> f64) -> Option<Instant> {
+    /// deadline passes or a task has done as many seconds of work as its `mark` says.
+    pub(super) fn set_shares(
+        &mut self,
+        share: impl Fn(&Task) -> f64,
+        mark: impl Fn(&Task) -> f64,
+    ) -> Option<Instant> {
         self.total = 0.0;
         for task in &mut self.tasks {
             task.share = share(task);
@@ -121,7 +125,7 @@ impl Node {
         }
         let now = self.since;
         let equal_part = 1.0 / self.tasks.len() as f64;
-        let (mut next_due, mut next_used_up_s) = (Instant::MAX, f64::INFINITY);
+        let (mut next_due, mut next_mark_s) = (Instant::MAX, f64::INFINITY);
         for task in &mut self.tasks {
             task.rate = if self.total > 0.0 {
                 task.share / self.total
@@ -131,12 +135,12 @@ impl Node {
             if task.due > now + Span::TICK {
                 next_due = next_due.min(task.due);
             }
-            let left = task.estimate - task.work;
+            let left = mark(task) - task.work;
             if left > TOLERANCE_S {
-                next_used_up_s = next_used_up_s.min(left / task.rate);
+                next_mark_s = next_mark_s.min(left / task.rate);
             }
         }
-        let next = next_due.min(now + Span::ceil_secs_f64(next_used_up_s));
+        let next = next_due.min(now + Span::ceil_secs_f64(next_mark_s));
         (next < Instant::MAX).then_some(next)
     }
 }

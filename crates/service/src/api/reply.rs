@@ -1,5 +1,7 @@
 //! What goes wrong with a request, as an answer.
 
+use std::io::{self, ErrorKind};
+
 use axum::Json;
 use axum::extract::rejection::{JsonRejection, QueryRejection};
 use axum::http::StatusCode;
@@ -38,6 +40,16 @@ impl Refused {
         Self::new(StatusCode::NOT_FOUND, "there is no such job")
     }
 
+    /// A script cannot be copied.
+    pub(super) fn script(error: &io::Error) -> Self {
+        let full = [ErrorKind::StorageFull, ErrorKind::QuotaExceeded];
+        let status = match full.contains(&error.kind()) {
+            true => StatusCode::INSUFFICIENT_STORAGE,
+            false => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        Self::new(status, format!("the script cannot be copied: {error}"))
+    }
+
     /// The keeper has stopped.
     pub(super) fn stopping() -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "the service is stopping")
@@ -55,9 +67,11 @@ impl From<Failed> for Refused {
     fn from(failed: Failed) -> Self {
         let status = match &failed {
             Failed::Ignored(Ignored::UnknownJob) => return Self::unknown_job(),
+            Failed::Ignored(Ignored::NoQuote) => StatusCode::NOT_FOUND,
             Failed::Ignored(Ignored::Gate(_)) => StatusCode::CONFLICT,
+            Failed::TooMany(_) => StatusCode::TOO_MANY_REQUESTS,
             Failed::Full => StatusCode::INSUFFICIENT_STORAGE,
-            Failed::Store(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Failed::Store(_) | Failed::Engine(_) => StatusCode::SERVICE_UNAVAILABLE,
         };
         Self::new(status, failed.to_string())
     }

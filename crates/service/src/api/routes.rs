@@ -1,45 +1,39 @@
 //! What each path answers.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use axum::extract::rejection::{JsonRejection, QueryRejection};
-use axum::extract::{DefaultBodyLimit, Path, Query, State};
+use axum::extract::{DefaultBodyLimit, Path, Query, Request, State};
 use axum::http::StatusCode;
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::Response;
 use axum::routing::{get, post};
 use axum::{Extension, Json, Router};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::Deserialize;
 use tokio::sync::oneshot;
 use tollgate_model::Instant;
 
 use super::instant::iso;
 use super::reply::Refused;
-use super::translate;
-use super::types::{Answer, Done, Explanation, Job, JobRequest, Jobs, Ledger, Status};
+use super::types::{
+    Answer, Calibration, Done, Explanation, Job, JobRequest, Jobs, Ledger, Nodes, Objectives,
+    Status,
+};
+use super::{figures, translate};
+use crate::access::{Limits, Peer};
 use crate::core::Command;
 use crate::keeper::{Ask, Door, Failed, Reply, Story};
+use crate::scripts::Scripts;
 use crate::store::{JobRow, Reader, Selection, StoreError};
 
-/// The largest request, in bytes.
-const MOST_BODY: usize = 1 << 20;
 /// The most jobs of one answer.
 const MOST_JOBS: u32 = 10_000;
 
-/// Who is at the other end of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Peer {
-    /// A user id of the system.
-    pub user: u32,
-    /// Whether it may see and change everybody's jobs.
-    pub operator: bool,
-    /// Whether it may hand in jobs.
-    pub may_submit: bool,
-}
-
-impl Peer {
-    /// Whose jobs it may see and change; none if everybody's.
-    fn only(self) -> Option<u32> {
-        (!self.operator).then_some(self.user)
-    }
+/// Whose jobs a peer may see and change; none if everybody's.
+fn only(peer: &Peer) -> Option<u32> {
+    (!peer.operator).then_some(peer.user)
 }
 
 /// What the paths need to answer.
@@ -51,8 +45,12 @@ pub struct Service {
     pub reader: Arc<Mutex<Reader>>,
     /// What is said about the service itself.
     pub about: Arc<About>,
+    /// How much of a request is taken, and for how long.
+    pub limits: Limits,
     /// Tells the time.
     pub clock: fn() -> Instant,
+    /// Copies of the scripts that jobs run.
+    pub scripts: Arc<Scripts>,
 }
 
 /// What is said about the service itself.
@@ -81,10 +79,43 @@ pub fn router(service: Service) -> Router {
         .route("/v1/jobs/{id}/hold", post(hold))
         .route("/v1/jobs/{id}/release", post(release))
         .route("/v1/quotes", post(quote))
+        .route("/v1/quotes/{id}/claim", post(claim))
         .route("/v1/ledger", get(ledger))
+        .route("/v1/objectives", get(objectives))
+        .route("/v1/calibration", get(calibration))
+        .route("/v1/nodes", get(nodes))
         .fallback(nowhere)
-        .layer(DefaultBodyLimit::max(MOST_BODY))
+        .layer(DefaultBodyLimit::disable())
+        .layer(from_fn_with_state(service.limits, take_whole))
         .with_state(service)
+}
+
+/// Takes in the whole request before anything is done about it: a client that sends it slowly, or
+/// too much of it, keeps nobody busy.
+async fn take_whole(
+    State(limits): State<Limits>,
+    request: Request,
+    next: Next,
+) -> Result<Response, Refused> {
+    let (head, body) = request.into_parts();
+    let time = Duration::from_secs_f64(limits.request_s);
+    let whole = Limited::new(body, limits.body_bytes).collect();
+    let body = match tokio::time::timeout(time, whole).await {
+        Ok(Ok(body)) => body.to_bytes(),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            let error = format!("expected a request of at most {} bytes", limits.body_bytes);
+            return Err(Refused::new(StatusCode::PAYLOAD_TOO_LARGE, error));
+        }
+        Ok(Err(error)) => {
+            let error = format!("the request broke off: {error}");
+            return Err(Refused::new(StatusCode::BAD_REQUEST, error));
+        }
+        Err(_) => {
+            let error = "the request took too long to come in";
+            return Err(Refused::new(StatusCode::REQUEST_TIMEOUT, error));
+        }
+    };
+    Ok(next.run(Request::from_parts(head, body.into())).await)
 }
 
 async fn healthz() -> &'static str {
@@ -101,13 +132,14 @@ async fn submit(
     request: Result<Json<JobRequest>, JsonRejection>,
 ) -> Result<(StatusCode, Json<Answer>), Refused> {
     let Json(request) = request?;
-    if !peer.may_submit {
-        let error = "only the service's own user may hand in jobs here";
-        let hint = "start a service of your own with `tollgate serve`";
-        return Err(Refused::new(StatusCode::FORBIDDEN, error).hint(hint));
+    may_submit(&peer)?;
+    if request.hold_s.is_some() {
+        return Err(Refused::field("hold_s", "nothing: only a quote is held"));
     }
     let submission = translate::submission(&request, peer.user, (service.clock)())?;
-    let program = Box::new(translate::program(request)?);
+    let program = Box::new(translate::program(
+        copied(&service, peer.user, request).await?,
+    )?);
     let verdict = ask(&service, |reply| Ask::Submit {
         submission,
         program,
@@ -129,8 +161,62 @@ async fn quote(
 ) -> Answered<Answer> {
     let Json(request) = request?;
     let submission = translate::submission(&request, peer.user, (service.clock)())?;
-    let answer = ask(&service, |reply| Ask::Quote { submission, reply }).await?;
-    Ok(Json(translate::answer(None, &answer)))
+    if submission.hold.is_none() {
+        let answer = ask(&service, |reply| Ask::Quote { submission, reply }).await?;
+        return Ok(Json(translate::answer(None, &answer)));
+    }
+    may_submit(&peer)?;
+    let (id, answer) = ask(&service, |reply| Ask::Hold { submission, reply }).await?;
+    Ok(Json(translate::answer(id, &answer)))
+}
+
+/// A quote that is held becomes a job: of the request only counts what it runs.
+async fn claim(
+    State(service): State<Service>,
+    Extension(peer): Extension<Peer>,
+    Path(id): Path<String>,
+    request: Result<Json<JobRequest>, JsonRejection>,
+) -> Answered<Done> {
+    let Json(request) = request?;
+    may_submit(&peer)?;
+    let job = number(&id)?;
+    let program = Box::new(translate::program(
+        copied(&service, peer.user, request).await?,
+    )?);
+    let user = peer.user;
+    ask(&service, |reply| Ask::Claim {
+        user,
+        job,
+        program,
+        reply,
+    })
+    .await?;
+    Ok(Json(Done { id: job }))
+}
+
+/// The request with the service's copy of its script for the script, if it came with one.
+async fn copied(
+    service: &Service,
+    user: u32,
+    mut request: JobRequest,
+) -> Result<JobRequest, Refused> {
+    let (Some(script), Some(program)) = (request.script.take(), request.command.first_mut()) else {
+        return Ok(request);
+    };
+    let scripts = Arc::clone(&service.scripts);
+    let kept = tokio::task::spawn_blocking(move || scripts.keep(user, &script));
+    let path = kept.await.map_err(|_| Refused::stopping())?;
+    let path = path.map_err(|error| Refused::script(&error))?;
+    *program = path.to_string_lossy().into_owned();
+    Ok(request)
+}
+
+fn may_submit(peer: &Peer) -> Result<(), Refused> {
+    let Some(barred) = &peer.barred else {
+        return Ok(());
+    };
+    let refused = Refused::new(StatusCode::FORBIDDEN, barred.to_string());
+    Err(refused.hint(barred.hint()))
 }
 
 async fn status(State(service): State<Service>) -> Answered<Status> {
@@ -168,7 +254,7 @@ async fn jobs(
 ) -> Answered<Jobs> {
     let Query(wanted) = wanted?;
     let selection = Selection {
-        user: peer.only(),
+        user: only(&peer),
         state: wanted.state,
         live: wanted.live,
         before: wanted.before,
@@ -184,7 +270,7 @@ async fn job(
     Extension(peer): Extension<Peer>,
     Path(id): Path<String>,
 ) -> Answered<Job> {
-    let row = own_job(&service, peer, &id).await?;
+    let row = own_job(&service, &peer, &id).await?;
     Ok(Json(translate::job(row)))
 }
 
@@ -193,7 +279,7 @@ async fn explain(
     Extension(peer): Extension<Peer>,
     Path(id): Path<String>,
 ) -> Answered<Explanation> {
-    let row = own_job(&service, peer, &id).await?;
+    let row = own_job(&service, &peer, &id).await?;
     let story = ask(&service, |reply| Ask::Explain { job: row.id, reply }).await?;
     let job = translate::job(row);
     let prospect = story.as_ref().and_then(|story| story.prospect.as_ref());
@@ -224,6 +310,9 @@ fn words(job: &Job, story: Option<&Story>) -> Vec<String> {
                 ));
             }
         }
+        ("quoted", _) => {
+            words.push("it is a quote that is held, and waits to be taken up".to_owned())
+        }
         ("held", _) => words.push("its user holds it back".to_owned()),
         ("running", _) => words.push("it runs".to_owned()),
         ("rejected", _) => words.push(format!("it was rejected: {}", job.reasons.join(", "))),
@@ -251,14 +340,14 @@ async fn wait(
     until: Result<Query<Until>, QueryRejection>,
 ) -> Answered<Job> {
     let Query(until) = until?;
-    let row = own_job(&service, peer, &id).await?;
+    let row = own_job(&service, &peer, &id).await?;
     ask(&service, |reply| Ask::Wait {
         job: row.id,
         reply,
         decided: until.decision,
     })
     .await?;
-    let row = own_job(&service, peer, &id).await?;
+    let row = own_job(&service, &peer, &id).await?;
     Ok(Json(translate::job(row)))
 }
 
@@ -290,7 +379,7 @@ async fn act(
 ) -> Answered<Done> {
     let id = number(&id)?;
     ask(&service, |reply| Ask::Act {
-        user: peer.only(),
+        user: only(&peer),
         command: command(id),
         reply,
     })
@@ -302,9 +391,30 @@ async fn ledger(
     State(service): State<Service>,
     Extension(peer): Extension<Peer>,
 ) -> Answered<Ledger> {
-    let accounts = read(&service, move |reader| reader.ledger(peer.only())).await?;
+    let accounts = read(&service, move |reader| reader.ledger(only(&peer))).await?;
     let accounts = accounts.iter().map(translate::account).collect();
     Ok(Json(Ledger { accounts }))
+}
+
+async fn objectives(
+    State(service): State<Service>,
+    Extension(peer): Extension<Peer>,
+) -> Answered<Objectives> {
+    let sums = read(&service, move |reader| reader.figures(only(&peer))).await?;
+    Ok(Json(figures::objectives(&sums)))
+}
+
+async fn calibration(
+    State(service): State<Service>,
+    Extension(peer): Extension<Peer>,
+) -> Answered<Calibration> {
+    let bins = read(&service, move |reader| reader.calibration(only(&peer))).await?;
+    Ok(Json(figures::calibration(&bins)))
+}
+
+async fn nodes(State(service): State<Service>) -> Answered<Nodes> {
+    let site = ask(&service, |reply| Ask::Nodes { reply }).await?;
+    Ok(Json(figures::nodes(&site)))
 }
 
 fn number(id: &str) -> Result<u64, Refused> {
@@ -312,10 +422,10 @@ fn number(id: &str) -> Result<u64, Refused> {
 }
 
 /// A job of the peer's; one of somebody else is not there.
-async fn own_job(service: &Service, peer: Peer, id: &str) -> Result<JobRow, Refused> {
+async fn own_job(service: &Service, peer: &Peer, id: &str) -> Result<JobRow, Refused> {
     let id = number(id)?;
     let row = read(service, move |reader| reader.job(id)).await?;
-    row.filter(|row| peer.only().is_none_or(|user| row.user == user))
+    row.filter(|row| only(peer).is_none_or(|user| row.user == user))
         .ok_or_else(Refused::unknown_job)
 }
 

@@ -11,17 +11,13 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
 
-pub use super::routes::{About, Peer, Service, router};
+pub use super::routes::{About, Service, router};
+use crate::access::Access;
 
-/// How long a client may take for the head of a request.
-const HEAD_TIME: Duration = Duration::from_secs(5);
-/// The most connections of one user at a time.
-const MOST_CONNECTIONS: u32 = 64;
+/// How long what is under way at the end may take.
+const LAST_TIME: Duration = Duration::from_secs(5);
 /// How long to wait after a connection could not be taken: there may be no file descriptor left.
 const BREATH: Duration = Duration::from_millis(50);
-
-/// Whom to let do what, by the user at the other end of a Unix socket.
-pub type Admit = Arc<dyn Fn(u32) -> Peer + Send + Sync>;
 
 /// How many connections each user has.
 type Counts = Arc<Mutex<BTreeMap<u32, u32>>>;
@@ -30,7 +26,7 @@ type Counts = Arc<Mutex<BTreeMap<u32, u32>>>;
 pub async fn serve_unix(
     listener: UnixListener,
     router: Router,
-    admit: Admit,
+    access: Access,
     mut stop: watch::Receiver<bool>,
 ) {
     let counts = Counts::default();
@@ -46,24 +42,34 @@ pub async fn serve_unix(
         let Ok(user) = stream.peer_cred().map(|peer| peer.uid()) else {
             continue;
         };
-        let Some(seat) = Seat::take(&counts, user) else {
+        let Some(seat) = Seat::take(&counts, user, access.limits.connections) else {
             continue;
         };
-        let router = router.clone().layer(Extension(admit(user)));
+        let router = router.clone();
         let stop = stop.clone();
         tokio::spawn(async move {
-            talk(stream, router, stop).await;
+            // Only this connection waits for the system's name service.
+            let admitted = tokio::task::spawn_blocking(move || access.admit(user)).await;
+            if let Ok(peer) = admitted {
+                let head_time = Duration::from_secs_f64(access.limits.request_s);
+                talk(stream, router.layer(Extension(peer)), head_time, stop).await;
+            }
             drop(seat);
         });
     }
 }
 
 /// Serves one connection; what is under way at the end is finished.
-async fn talk(stream: UnixStream, router: Router, mut stop: watch::Receiver<bool>) {
+async fn talk(
+    stream: UnixStream,
+    router: Router,
+    head_time: Duration,
+    mut stop: watch::Receiver<bool>,
+) {
     let service = TowerToHyperService::new(router);
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIME)
+        .header_read_timeout(head_time)
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = std::pin::pin!(connection);
     tokio::select! {
@@ -71,7 +77,7 @@ async fn talk(stream: UnixStream, router: Router, mut stop: watch::Receiver<bool
         _ = connection.as_mut() => return,
         _ = stop.wait_for(|&stop| stop) => connection.as_mut().graceful_shutdown(),
     }
-    let _ = tokio::time::timeout(HEAD_TIME, connection).await;
+    let _ = tokio::time::timeout(LAST_TIME, connection).await;
 }
 
 /// A place among the connections of a user.
@@ -82,10 +88,10 @@ struct Seat {
 
 impl Seat {
     /// None if all are taken.
-    fn take(counts: &Counts, user: u32) -> Option<Self> {
+    fn take(counts: &Counts, user: u32, most: u32) -> Option<Self> {
         let mut taken = counts.lock().unwrap_or_else(PoisonError::into_inner);
         let count = taken.entry(user).or_insert(0);
-        if *count >= MOST_CONNECTIONS {
+        if *count >= most {
             return None;
         }
         *count += 1;

@@ -8,12 +8,14 @@ use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
 
 use super::instant::{iso, read_iso};
 use super::reply::Refused;
-use super::types::{Account, Answer, Decision, Expected, Job, JobRequest, Reason};
+use super::types::{Account, Answer, Decision, Expected, Job, JobRequest, Offer, Reason};
 use crate::core::{self, Prospect, Standing, Submission};
 use crate::store::{self, JobRow, Program};
 
 /// The longest span that a job may be given: a hundred years.
 const LONGEST_S: f64 = 3.2e9;
+/// The longest that a quote is held.
+const LONGEST_HOLD_S: f64 = 3_600.0;
 /// The most credits of an amount.
 const MOST_CREDITS: f64 = 1e12;
 /// The longest name, in bytes.
@@ -44,7 +46,18 @@ pub(super) fn submission(
         } else {
             Retry::Never
         },
+        hold: hold(request)?,
     })
+}
+
+fn hold(request: &JobRequest) -> Result<Option<Span>, Refused> {
+    match request.hold_s {
+        Some(secs) if !(1e-6..=LONGEST_HOLD_S).contains(&secs) => Err(Refused::field(
+            "hold_s",
+            "seconds, more than 0 and at most 3600",
+        )),
+        secs => Ok(secs.map(Span::from_secs_f64)),
+    }
 }
 
 fn name(request: &JobRequest) -> Result<String, Refused> {
@@ -173,7 +186,26 @@ pub(super) fn answer(id: Option<u64>, answer: &core::Answer) -> Answer {
         deadline_at: answer.spec.due().map(iso),
         estimate_s: answer.spec.estimate.as_secs_f64(),
         estimate_source: answer.source.key().to_owned(),
+        forecast_from: answer.basis.to_string(),
         expected: answer.prospect.as_ref().map(expected),
+        offers: answer
+            .offers
+            .iter()
+            .map(|to| offer(answer.spec.submit, to))
+            .collect(),
+        held_until_at: answer.held_until.map(iso),
+    }
+}
+
+fn offer(now: Instant, offer: &core::Offer) -> Offer {
+    Offer {
+        change: offer.axis.key().to_owned(),
+        deadline_at: offer.deadline.map(|deadline| iso(now + deadline)),
+        deadline_s: offer.deadline.map(Span::as_secs_f64),
+        budget: offer.budget.map(Credits::as_f64),
+        procs: offer.procs,
+        price: offer.price.map(Credits::as_f64),
+        probability: offer.probability.map(|p| p.as_f64()),
     }
 }
 

@@ -13,6 +13,10 @@ pub struct JobRequest {
     /// The program and its arguments. A quote needs none.
     #[serde(default)]
     pub command: Vec<String>,
+    /// What is in the script that `command` names first. The service keeps a copy, and runs that:
+    /// the file may change, or go, before the job starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub script: Option<String>,
     /// What it is called; jobs of one user with the same name are forecast alike. The program's
     /// name if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -44,6 +48,10 @@ pub struct JobRequest {
     /// Whether it may be run again from its start after it was lost.
     #[serde(default)]
     pub requeue: bool,
+    /// Of a quote: for how long it is to be kept, if the job would be let in. Positive, at most an
+    /// hour. Then it lapses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hold_s: Option<f64>,
     /// The environment that it gets.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
@@ -95,7 +103,7 @@ pub struct Reason {
 /// What a job is told, or would be told.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
-    /// Its number; none for a quote.
+    /// Its number; none for a quote, unless that is held.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<u64>,
     /// Whether it is let in.
@@ -113,9 +121,41 @@ pub struct Answer {
     pub estimate_s: f64,
     /// Where that comes from: `user`, `class` (jobs like it) or `default` (the site's setting).
     pub estimate_source: String,
+    /// What the expectation is forecast from, in words: `few jobs of this class`.
+    pub forecast_from: String,
     /// What is to be expected of it.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub expected: Option<Expected>,
+    /// If it is rejected: what would be let in now instead.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub offers: Vec<Offer>,
+    /// If it is a quote that is held: until when it can be taken up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held_until_at: Option<String>,
+}
+
+/// A job that would be let in now: the one that was asked for, with one thing changed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Offer {
+    /// What has changed: `deadline`, `budget` or `procs`.
+    pub change: String,
+    /// By when it would have to finish.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline_at: Option<String>,
+    /// The same as a span after submission.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline_s: Option<f64>,
+    /// The most its user would pay, in credits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget: Option<f64>,
+    /// Processors it would get.
+    pub procs: u32,
+    /// The most it would cost, in credits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub price: Option<f64>,
+    /// The probability that it would keep its deadline, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probability: Option<f64>,
 }
 
 /// What is to be expected of a job.
@@ -143,7 +183,8 @@ pub struct Job {
     pub user_id: u32,
     /// What it is called.
     pub name: String,
-    /// `queued`, `held`, `running`, `finished`, `cancelled`, `lost` or `rejected`.
+    /// `queued`, `held`, `running`, `finished`, `cancelled`, `lost` or `rejected`; of a quote that was
+    /// held, `quoted` or `lapsed`.
     pub state: String,
     /// What it runs.
     pub command: Vec<String>,
@@ -238,6 +279,76 @@ pub struct Status {
     pub held: u32,
     /// Jobs that run.
     pub running: u32,
+}
+
+/// The four objectives of Yeo & Buyya (2008, eq. 1-4), and what they are made of, over the jobs
+/// that are over. Those that were taken back are left out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Objectives {
+    /// Jobs that were let in or kept out.
+    pub submitted: u64,
+    /// Those of them that were let in.
+    pub accepted: u64,
+    /// Those of them that finished within their deadline, or had none and finished.
+    pub fulfilled: u64,
+    /// Mean span from submission to start of those; none if there were none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wait_s: Option<f64>,
+    /// Fulfilled of submitted jobs, 0 to 100; none if there were none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sla_pct: Option<f64>,
+    /// Fulfilled of accepted jobs, 0 to 100; none if there were none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reliability_pct: Option<f64>,
+    /// What was earned of the budgets of submitted jobs, at most 100; none if there were none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profitability_pct: Option<f64>,
+}
+
+/// What was promised against what was kept.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Calibration {
+    /// Promises by the probability that they were made with; only where there are any.
+    pub bins: Vec<CalibrationBin>,
+}
+
+/// Promises that were made with about the same probability.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CalibrationBin {
+    /// The least probability in it.
+    pub from: f64,
+    /// The probabilities in it are below this, or 1.
+    pub to: f64,
+    /// Promises that are over.
+    pub promises: u64,
+    /// Their mean probability.
+    pub promised: f64,
+    /// How many of them were kept.
+    pub kept: u64,
+    /// The part that was kept, 0 to 1.
+    pub kept_part: f64,
+}
+
+/// What there is to run on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Nodes {
+    /// Each node: a core of this machine.
+    pub nodes: Vec<Node>,
+    /// Bytes of memory that the tasks of a node may hold together.
+    pub memory_per_node_bytes: u64,
+    /// What is enforced there, and what can escape: a sentence each.
+    pub enforced: Vec<String>,
+}
+
+/// Something to run on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Node {
+    /// Its number, from 0.
+    pub id: u32,
+    /// `idle`, `busy` or `down`.
+    pub state: String,
+    /// Tasks that it has.
+    pub tasks: u32,
 }
 
 /// What was booked.

@@ -27,6 +27,11 @@ pub enum Command {
         /// What became of it.
         fate: Fate,
     },
+    /// A user takes up a quote that is held.
+    Claim {
+        /// Which one.
+        job: u64,
+    },
     /// A user takes a job back.
     Cancel {
         /// Which one.
@@ -70,9 +75,11 @@ impl Command {
             Self::Report { .. } | Self::WorkerUp { .. } | Self::WorkerGone { .. } | Self::Tick => {
                 true
             }
-            Self::Submit(_) | Self::Cancel { .. } | Self::Hold { .. } | Self::Release { .. } => {
-                false
-            }
+            Self::Submit(_)
+            | Self::Claim { .. }
+            | Self::Cancel { .. }
+            | Self::Hold { .. }
+            | Self::Release { .. } => false,
         }
     }
 }
@@ -99,6 +106,8 @@ pub struct Submission {
     pub confidence: Option<u32>,
     /// Whether it may be run again after it was lost.
     pub retry: Retry,
+    /// If it is a quote that is to be held: for how long. Positive.
+    pub hold: Option<Span>,
 }
 
 /// What became of an attempt.

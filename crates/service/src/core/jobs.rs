@@ -1,12 +1,13 @@
 //! The jobs that are not over.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use tollgate_forecast::{ClassId, Forecast};
 use tollgate_model::{Distribution, Instant, JobId, JobSpec, Span};
 
 use super::command::{AttemptKey, Submission};
+use super::expected;
 
 /// What the service knows of a job that is not over, beside what the gate knows.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -29,6 +30,9 @@ pub struct Live {
     pub(super) gate_attempt: u32,
     /// When that try was started, if it is under way.
     pub started: Option<Instant>,
+    /// If it is a quote that nobody has taken up yet: when it lapses. Nothing of it runs, though the
+    /// gate may have nodes for it.
+    pub held: Option<Instant>,
 }
 
 impl Live {
@@ -48,20 +52,26 @@ impl Live {
             attempt: 0,
             gate_attempt: 0,
             started: None,
+            held: None,
         }
+    }
+
+    /// Whether the gate has given it nodes.
+    pub fn has_nodes(&self) -> bool {
+        self.started.is_some()
     }
 
     /// Whether an attempt at it is under way.
     pub fn runs(&self) -> bool {
-        self.started.is_some()
+        self.has_nodes() && self.held.is_none()
     }
 
     /// How long it takes, with probabilities, given how long it has run.
     pub fn distribution(&self, now: Instant) -> Distribution {
-        let whole = self.forecast.distribution();
+        let (whole, _) = expected::distribution(&self.forecast, self.spec.estimate);
         match self.started {
-            Some(started) => whole.given_survived(now.since(started)),
-            None => whole,
+            Some(started) if self.runs() => whole.given_survived(now.since(started)),
+            Some(_) | None => whole,
         }
     }
 
@@ -70,6 +80,7 @@ impl Live {
             class: self.class,
             procs: self.spec.procs,
             request: self.request,
+            context: tollgate_forecast::Context::default(),
         }
     }
 
@@ -103,6 +114,8 @@ pub(super) struct Jobs {
     live: BTreeMap<u64, Live>,
     /// The number of the job in each slot of the gate.
     slots: BTreeMap<JobId, u64>,
+    /// Quotes that are held, by when they lapse.
+    holds: BTreeSet<(Instant, u64)>,
     /// The number that was given last.
     last: u64,
 }
@@ -116,12 +129,35 @@ impl Jobs {
 
     pub(super) fn insert(&mut self, job: u64, slot: JobId, live: Live) {
         self.slots.insert(slot, job);
+        self.holds.extend(live.held.map(|lapses| (lapses, job)));
         self.live.insert(job, Live { slot, ..live });
+    }
+
+    /// A quote is a job from now on. None if it was no quote.
+    pub(super) fn claim(&mut self, job: u64) -> Option<&mut Live> {
+        let live = self.live.get_mut(&job)?;
+        let lapses = live.held.take()?;
+        self.holds.remove(&(lapses, job));
+        Some(live)
+    }
+
+    /// The quote that lapses next, and when.
+    pub(super) fn next_lapse(&self) -> Option<(Instant, u64)> {
+        self.holds.first().copied()
+    }
+
+    /// How many quotes a user holds.
+    pub(super) fn holds_of(&self, user: u32) -> usize {
+        let held = self.holds.iter().filter_map(|(_, job)| self.live.get(job));
+        held.filter(|live| live.user == user).count()
     }
 
     pub(super) fn remove(&mut self, slot: JobId) -> Option<u64> {
         let job = self.slots.remove(&slot)?;
-        self.live.remove(&job);
+        let lapses = self.live.remove(&job).and_then(|live| live.held);
+        if let Some(lapses) = lapses {
+            self.holds.remove(&(lapses, job));
+        }
         Some(job)
     }
 

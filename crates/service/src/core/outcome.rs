@@ -3,9 +3,10 @@
 use std::fmt;
 
 use tollgate_gate::{Ending, Entry};
-use tollgate_model::{Credits, Instant, JobSpec, NodeId, Probability, Reason};
+use tollgate_model::{Credits, Instant, JobSpec, NodeId, Probability, Reason, Span};
 
 use super::command::{AttemptKey, Fate, Submission};
+use super::expected::Basis;
 
 /// All that follows from one step: to be stored in one transaction, and only then said and done.
 #[derive(Clone, Debug, Default)]
@@ -28,6 +29,11 @@ pub enum Reply {
         /// What it is told.
         answer: Answer,
     },
+    /// A quote was to be held, and there is nothing to hold: the job would not be let in now.
+    NotHeld {
+        /// What it is told.
+        answer: Answer,
+    },
     /// It is done.
     Done,
     /// It changed nothing.
@@ -40,6 +46,9 @@ pub enum Ignored {
     /// No such job is known, or it is over.
     #[error("there is no such job, or it is over")]
     UnknownJob,
+    /// The job is no quote that is held.
+    #[error("there is no such quote, or it has lapsed")]
+    NoQuote,
     /// The job is not in a state that allows it.
     #[error("{0}")]
     Gate(#[from] tollgate_gate::Ignored),
@@ -54,8 +63,53 @@ pub struct Answer {
     pub spec: JobSpec,
     /// Where its estimate comes from.
     pub source: Source,
-    /// What is to be expected of it, if it was not rejected and could be found out.
+    /// What the expectation is known from.
+    pub basis: Basis,
+    /// What is to be expected of it, if the policy would let it in and it could be found out.
     pub prospect: Option<Prospect>,
+    /// If it is rejected: what would be let in now, at most one an axis.
+    pub offers: Vec<Offer>,
+    /// If it is a quote that is held: until when it can be taken up.
+    pub held_until: Option<Instant>,
+}
+
+/// A job that would be let in now instead of one that is kept out: that one, but for one axis.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Offer {
+    /// What has changed.
+    pub axis: Axis,
+    /// Its deadline, as a span after submission.
+    pub deadline: Option<Span>,
+    /// The most its user pays.
+    pub budget: Option<Credits>,
+    /// Processors it needs.
+    pub procs: u32,
+    /// The most it will cost; none where that is decided at its start.
+    pub price: Option<Credits>,
+    /// How sure it would be to keep its deadline, if it has one.
+    pub probability: Option<Probability>,
+}
+
+/// In what an offer differs from what was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Axis {
+    /// A later deadline.
+    Deadline,
+    /// A higher budget.
+    Budget,
+    /// Fewer processors.
+    Procs,
+}
+
+impl Axis {
+    /// The key in JSON.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::Deadline => "deadline",
+            Self::Budget => "budget",
+            Self::Procs => "procs",
+        }
+    }
 }
 
 /// Where a job stands after it was handed in.
@@ -77,13 +131,35 @@ pub enum Standing {
 pub enum Refusal {
     /// By the policy.
     Policy(Reason),
-    /// It is less sure to keep its deadline than its user wants.
+    /// It is less sure to keep its deadline than its user wants, or the site promises.
     Confidence {
         /// How sure.
         probability: Probability,
+        /// How sure it must be.
+        floor: Floor,
     },
+    /// Its user holds as many quotes already as one user may.
+    Holds,
     /// It asks for no processor, or for no time.
     Malformed,
+}
+
+/// How sure a job must be to keep its deadline, and who says so. In millionths, at most 1,000,000.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Floor {
+    /// Its user.
+    User(u32),
+    /// The site: it promises nothing below.
+    Site(u32),
+}
+
+impl Floor {
+    /// The least probability.
+    pub fn least(self) -> f64 {
+        match self {
+            Self::User(millionths) | Self::Site(millionths) => f64::from(millionths) / 1e6,
+        }
+    }
 }
 
 /// Where an estimate comes from.
@@ -123,6 +199,16 @@ pub enum Change {
         submission: Submission,
         /// What it was told.
         answer: Answer,
+    },
+    /// A quote that was held is taken up: it is a job from now on.
+    Claimed {
+        /// Which one.
+        job: u64,
+    },
+    /// A quote that was held is not taken up any more.
+    Lapsed {
+        /// Which one.
+        job: u64,
     },
     /// A queued job was let in.
     Accepted {
@@ -223,6 +309,7 @@ impl Refusal {
         match self {
             Self::Policy(reason) => reason.key(),
             Self::Confidence { .. } => "confidence",
+            Self::Holds => "holds",
             Self::Malformed => "malformed",
         }
     }
@@ -233,11 +320,20 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Policy(reason) => reason.fmt(f),
-            Self::Confidence { probability } => write!(
-                f,
-                "it is sure to keep its deadline with a probability of {:.3} only",
-                probability.as_f64()
-            ),
+            Self::Confidence { probability, floor } => {
+                // Rounded down: what is less than the least must not look like it.
+                let sure = (probability.as_f64() * 1e3).floor() / 1e3;
+                let least = floor.least();
+                let who = match floor {
+                    Floor::User(_) => "was asked for",
+                    Floor::Site(_) => "is the least that is promised here",
+                };
+                write!(
+                    f,
+                    "it would keep its deadline with a probability of {sure:.3}, and {least} {who}"
+                )
+            }
+            Self::Holds => f.write_str("its user holds as many quotes already as one may"),
             Self::Malformed => f.write_str("it asks for no processor, or for no time"),
         }
     }

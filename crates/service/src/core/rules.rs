@@ -1,10 +1,12 @@
 //! What the service decides by: the part of its configuration that decisions depend on.
 
+use serde::{Deserialize, Serialize};
 use tollgate_forecast::{ClassId, Forecast, Stage};
 use tollgate_model::{Credits, CreditsPerSecond, Instant, JobSpec, Market, Probability, Sla, Span};
 use tollgate_policy::Choice;
 
 use super::command::Submission;
+use super::expected;
 use super::outcome::Source;
 
 /// Seconds of one core that the price is given for.
@@ -23,9 +25,63 @@ pub struct Rules {
     pub default_estimate: Span,
     /// With what probability a job without an estimate ends within the one that it is given.
     pub level: Probability,
+    /// The least probability at which a deadline is promised, in millionths; at most 1,000,000.
+    pub confidence: u32,
+}
+
+/// Rules on their way to a file and back. Two that are equal decide alike.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Written {
+    policy: String,
+    market: String,
+    price: f64,
+    default_estimate: Span,
+    level: f64,
+    confidence: u32,
 }
 
 impl Rules {
+    /// The rules, to be stored.
+    pub fn write(&self) -> Written {
+        Written {
+            policy: self.policy.to_string(),
+            market: self.market.name().to_owned(),
+            price: self.price,
+            default_estimate: self.default_estimate,
+            level: self.level.as_f64(),
+            confidence: self.confidence,
+        }
+    }
+
+    /// The rules that were stored; none if this version does not know them.
+    pub fn read(written: &Written) -> Option<Self> {
+        let mut policies = Choice::parse_list(&written.policy).ok()?;
+        Some(Self {
+            policy: policies.pop().filter(|_| policies.is_empty())?,
+            market: written.market.parse().ok()?,
+            price: written.price,
+            default_estimate: written.default_estimate,
+            level: Probability::new(written.level)?,
+            confidence: written.confidence,
+        })
+    }
+
+    /// What of these rules cannot be changed into `other` while jobs are not over, as it was and
+    /// as it would be: what was promised under it, and at what price, could not be kept.
+    pub fn breach(&self, other: &Self) -> Option<[String; 2]> {
+        let words = |rules: &Self| {
+            let Written {
+                policy,
+                market,
+                price,
+                ..
+            } = rules.write();
+            format!("policy {policy}, market {market}, {price} credits a core-hour")
+        };
+        let words = [self, other].map(words);
+        (words[0] != words[1]).then_some(words)
+    }
+
     /// The job as the policy is asked about it. Policies charge a credit a second for a whole
     /// job (Yeo & Buyya 2008, section 5.2); users pay by the core-hour.
     pub(super) fn for_policy(&self, spec: &JobSpec) -> JobSpec {
@@ -56,7 +112,9 @@ impl Rules {
             (Some(estimate), _) => (estimate, Source::User),
             (None, Stage::Unseen) => (self.default_estimate, Source::Default),
             (None, Stage::Cold | Stage::Young | Stage::Changing | Stage::Settled) => {
-                (forecast.distribution().quantile(self.level), Source::Class)
+                // Without an estimate nothing is spread up to it.
+                let (distribution, _) = expected::distribution(forecast, self.default_estimate);
+                (distribution.quantile(self.level), Source::Class)
             }
         }
     }
@@ -68,6 +126,7 @@ pub(super) fn asked(class: ClassId, submission: &Submission) -> tollgate_forecas
         class,
         procs: submission.procs,
         request: submission.estimate,
+        context: tollgate_forecast::Context::default(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! What the keeper is asked, and how it answers.
 
 use tokio::sync::oneshot;
+use tollgate_engine::Capacity;
 use tollgate_model::Instant;
 
 use crate::core::{Answer, Command, Ignored, Prospect, Submission};
@@ -20,6 +21,24 @@ pub enum Ask {
         program: Box<Program>,
         /// Its number and what it is told.
         reply: Reply<Verdict>,
+    },
+    /// A quote that is held is taken up.
+    Claim {
+        /// Whose it must be.
+        user: u32,
+        /// Its number.
+        job: u64,
+        /// What it runs.
+        program: Box<Program>,
+        /// That it is a job now.
+        reply: Reply<()>,
+    },
+    /// What would a job be told, and for how long will that be kept?
+    Hold {
+        /// What decisions depend on; it says for how long.
+        submission: Submission,
+        /// Its number, if it is held, and what it is told.
+        reply: Reply<(Option<u64>, Answer)>,
     },
     /// What would a job be told?
     Quote {
@@ -42,6 +61,11 @@ pub enum Ask {
         /// So.
         reply: Reply<Census>,
     },
+    /// What is there to run on?
+    Nodes {
+        /// That.
+        reply: Reply<Site>,
+    },
     /// What will become of a job that is not over?
     Explain {
         /// Which one.
@@ -62,6 +86,25 @@ pub enum Ask {
     Wake,
     /// Stop.
     Stop,
+}
+
+impl Ask {
+    /// Answers what would hand in a job that it is not taken in.
+    pub(super) fn fail(self, failed: Failed) {
+        match self {
+            Self::Submit { reply, .. } => drop(reply.send(Err(failed))),
+            Self::Hold { reply, .. } => drop(reply.send(Err(failed))),
+            Self::Claim { reply, .. } => drop(reply.send(Err(failed))),
+            Self::Quote { .. }
+            | Self::Act { .. }
+            | Self::Census { .. }
+            | Self::Nodes { .. }
+            | Self::Explain { .. }
+            | Self::Wait { .. }
+            | Self::Wake
+            | Self::Stop => {}
+        }
+    }
 }
 
 /// A job's number and what it is told.
@@ -90,6 +133,15 @@ pub struct Census {
     pub running: u32,
 }
 
+/// What there is to run on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// What is enforced there.
+    pub capacity: Capacity,
+    /// By number: none if the node is down, else how many tasks it has.
+    pub nodes: Vec<Option<u32>>,
+}
+
 /// How a job stands that is not over, and what is to be expected of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Story {
@@ -114,6 +166,12 @@ pub enum Failed {
     /// There is no room on the disk.
     #[error("the disk of the service is full: nothing new is taken in")]
     Full,
+    /// What runs the jobs does not answer.
+    #[error("what runs the jobs does not answer: {0}")]
+    Engine(String),
+    /// The user has as many jobs as one user may.
+    #[error("expected at most {0} jobs of one user that are not over")]
+    TooMany(u32),
     /// What was decided could not be written down, so it was not decided.
     #[error("the service cannot write to its store: {0}")]
     Store(String),

@@ -11,9 +11,12 @@ use tollgate_gate::WorkerId;
 use tollgate_model::{Instant, NodeId, Span};
 use tollgate_policy::Phase;
 
-use super::ask::{Ask, Census, Failed, Reply, Story, Verdict};
-use crate::core::{AttemptKey, Change, Command, Core, Order, Reply as Said, Rules, Step};
+use super::ask::{Ask, Census, Failed, Reply, Site, Story, Verdict};
+use super::crowd::Crowd;
+use crate::accounts::{self, RunAs};
+use crate::core::{Answer, AttemptKey, Change, Command, Core, Order, Reply as Said, Rules, Step};
 use crate::engine_words;
+use crate::fault::{self, Moment, Saboteur};
 use crate::store::{Batch, Program, Store, StoreError};
 
 /// The engine of this machine, as the gate knows it.
@@ -22,6 +25,9 @@ const LOCAL: WorkerId = WorkerId(0);
 const BATCHES_A_SNAPSHOT: u32 = 2_000;
 /// How long to wait before something is tried again that failed.
 const BACK_OFF: Span = Span::from_secs(1);
+
+/// Programs, by the place of the command that each came with.
+type Programs = BTreeMap<usize, Program>;
 
 /// Tells the time; it may go back, and is then taken to stand still.
 pub type Clock = Box<dyn FnMut() -> Instant + Send>;
@@ -36,10 +42,20 @@ pub struct Keeper<E> {
     waiting: BTreeMap<u64, Vec<Waiter>>,
     /// What the engine said and the store does not know yet.
     reports: Vec<Report>,
+    /// Attempts that cannot run as their user, and end without the engine.
+    unstartable: Vec<Report>,
+    run_as: RunAs,
+    /// How many jobs of one user may be not over.
+    most_jobs: u32,
     /// What the engine has not been told yet: it could not be reached.
     orders: Vec<Order>,
     /// When to try again what failed.
     retry: Option<Instant>,
+    /// Until when the engine is left alone: it could not be reached.
+    engine_off: Option<Instant>,
+    /// The disk is full: nothing new is taken in, until there is room for a reserve again.
+    full: bool,
+    saboteur: Saboteur,
 }
 
 #[derive(Debug)]
@@ -65,6 +81,7 @@ pub enum StartError {
 /// Who is answered once a step is committed.
 enum Asker {
     Submitted(Reply<Verdict>),
+    Held(Reply<(Option<u64>, Answer)>),
     Acted(Reply<()>),
     Nobody,
 }
@@ -87,9 +104,31 @@ impl<E: Engine> Keeper<E> {
             clock,
             waiting: BTreeMap::new(),
             reports: Vec::new(),
+            unstartable: Vec::new(),
+            run_as: accounts::own,
+            most_jobs: u32::MAX,
             orders: Vec::new(),
             retry: None,
+            engine_off: None,
+            full: false,
+            saboteur: fault::from_environment(),
         })
+    }
+
+    /// Has jobs run as whom `run_as` says from now on; without, only those of the service's own user
+    /// run.
+    pub fn run_as(&mut self, run_as: RunAs) {
+        self.run_as = run_as;
+    }
+
+    /// Lets each user have so many jobs that are not over; without, as many as they like.
+    pub fn limit_jobs(&mut self, most: u32) {
+        self.most_jobs = most;
+    }
+
+    /// Has `saboteur` told of each moment of a turn from now on.
+    pub fn sabotage(&mut self, saboteur: Saboteur) {
+        self.saboteur = saboteur;
     }
 
     /// The state, to look into.
@@ -135,9 +174,10 @@ impl<E: Engine> Keeper<E> {
             });
         }
         if !commands.is_empty() {
-            let step = self.commit(&commands, &[])?;
+            let step = self.commit(&commands, Programs::new())?;
             self.orders.extend(step.orders);
         }
+        self.full = !self.store.keep_reserve();
         self.reconcile()?;
         Ok(())
     }
@@ -150,15 +190,21 @@ impl<E: Engine> Keeper<E> {
                 Order::SetShare { .. } | Order::Kill { .. } => false,
             })
         };
-        let strays: Vec<Order> = self
-            .engine
-            .running()?
-            .into_iter()
+        let running = self.engine.running()?.into_iter();
+        let known: Vec<_> = running
             .map(|running| engine_words::key_of(running.attempt))
-            .filter(|&attempt| !is_wanted(attempt))
-            .map(|attempt| Order::Kill { attempt })
             .collect();
-        self.orders.extend(wanted);
+        let strays: Vec<Order> = known
+            .iter()
+            .filter(|&&attempt| !is_wanted(attempt))
+            .map(|&attempt| Order::Kill { attempt })
+            .collect();
+        // What runs goes on, also if its user has no account any more.
+        let missing = wanted.into_iter().filter(|order| match order {
+            Order::Start { attempt, .. } => !known.contains(attempt),
+            Order::SetShare { .. } | Order::Kill { .. } => true,
+        });
+        self.orders.extend(missing);
         self.orders.extend(strays);
         self.carry_out();
         Ok(())
@@ -167,13 +213,14 @@ impl<E: Engine> Keeper<E> {
     /// Handles what came in, commits what follows, and then answers and acts.
     pub fn turn(&mut self, asks: Vec<Ask>) {
         let now = self.now();
-        if self.retry.is_some_and(|at| at <= now) {
-            self.retry = None;
-        }
+        self.retry = self.retry.filter(|&at| at > now);
+        self.engine_off = self.engine_off.filter(|&at| at > now);
         self.poll();
+        self.full = self.full && !self.store.keep_reserve();
         let mut commands = Vec::new();
         let mut askers = Vec::new();
-        let mut programs = Vec::new();
+        // By the place of the command that it came with.
+        let mut programs = BTreeMap::new();
         for report in &self.reports {
             commands.push(engine_words::command(report));
             askers.push(Asker::Nobody);
@@ -183,16 +230,45 @@ impl<E: Engine> Keeper<E> {
             askers.push(Asker::Nobody);
         }
         let mut later = Vec::new();
+        let mut crowd = self.crowd(&asks);
         for ask in asks {
             match ask {
+                Ask::Submit { .. } | Ask::Hold { .. } | Ask::Claim { .. } if self.full => {
+                    ask.fail(Failed::Full);
+                }
+                Ask::Submit { ref submission, .. } | Ask::Hold { ref submission, .. }
+                    if !crowd.enters(submission.user) =>
+                {
+                    ask.fail(Failed::TooMany(self.most_jobs));
+                }
                 Ask::Submit {
                     submission,
                     program,
                     reply,
                 } => {
+                    programs.insert(commands.len(), *program);
                     commands.push(Command::Submit(submission));
-                    programs.push(*program);
                     askers.push(Asker::Submitted(reply));
+                }
+                Ask::Hold { submission, reply } => {
+                    commands.push(Command::Submit(submission));
+                    askers.push(Asker::Held(reply));
+                }
+                Ask::Claim {
+                    user,
+                    job,
+                    program,
+                    reply,
+                } => {
+                    let command = Command::Claim { job };
+                    match self.may(Some(user), &command) {
+                        Ok(()) => {
+                            programs.insert(commands.len(), *program);
+                            commands.push(command);
+                            askers.push(Asker::Acted(reply));
+                        }
+                        Err(failed) => drop(reply.send(Err(failed))),
+                    }
                 }
                 Ask::Act {
                     user,
@@ -207,6 +283,7 @@ impl<E: Engine> Keeper<E> {
                 },
                 Ask::Quote { .. }
                 | Ask::Census { .. }
+                | Ask::Nodes { .. }
                 | Ask::Explain { .. }
                 | Ask::Wait { .. }
                 | Ask::Wake
@@ -214,10 +291,11 @@ impl<E: Engine> Keeper<E> {
             }
         }
         if !commands.is_empty() {
-            self.act(&commands, &programs, askers);
+            self.act(&commands, programs, askers);
         }
-        if self.retry.is_none() {
+        if self.engine_off.is_none() {
             self.carry_out();
+            self.moment(Moment::Ordered);
         }
         for ask in later {
             self.look(ask);
@@ -227,17 +305,28 @@ impl<E: Engine> Keeper<E> {
         }
     }
 
+    fn crowd(&self, asks: &[Ask]) -> Crowd {
+        let live = || self.core.jobs().map(|(_, live)| live.user);
+        Crowd::new(self.most_jobs, asks.len(), live)
+    }
+
     /// Writes down the state, so that the next start need not handle again what led to it. If that
     /// fails nothing is lost: the start takes longer.
     pub fn rest(&mut self) {
-        if let Err(error) = self.store.save(&mut self.core) {
-            self.complain(&error);
+        // The moment comes before the core is asked to save itself: that changes its index.
+        let room = self.allowed(Moment::Resting);
+        match room.and_then(|()| self.store.save(&mut self.core)) {
+            Ok(()) => self.moment(Moment::Rested),
+            Err(error) => self.complain(&error),
         }
     }
 
     /// A job of somebody else is answered as one that is not there.
     fn may(&self, user: Option<u32>, command: &Command) -> Result<(), Failed> {
-        let (Command::Cancel { job } | Command::Hold { job } | Command::Release { job }) = command
+        let (Command::Cancel { job }
+        | Command::Hold { job }
+        | Command::Release { job }
+        | Command::Claim { job }) = command
         else {
             return Ok(());
         };
@@ -255,39 +344,75 @@ impl<E: Engine> Keeper<E> {
             Ok(reports) => self.reports.extend(reports),
             Err(error) => self.complain(&error),
         }
+        // Last, so that what the engine says of the same attempt counts.
+        self.reports.append(&mut self.unstartable);
     }
 
-    fn act(&mut self, commands: &[Command], programs: &[Program], askers: Vec<Asker>) {
+    fn act(&mut self, commands: &[Command], programs: Programs, askers: Vec<Asker>) {
         match self.commit(commands, programs) {
             Ok(step) => {
+                self.moment(Moment::Committed);
                 self.answer(&step, askers);
+                self.moment(Moment::Answered);
                 self.tell_waiting(&step.changes);
                 self.orders.extend(step.orders);
                 self.acknowledge();
+                self.moment(Moment::Acknowledged);
             }
             Err(error) => {
                 self.complain(&error);
                 self.refuse(&error, askers);
+                if error.is_full() && self.store.give_up_reserve() {
+                    self.record_ends();
+                }
             }
         }
     }
 
+    /// The disk is full, and what was kept for this is given up: what has ended is written down, and
+    /// nothing new is taken in until there is room again.
+    fn record_ends(&mut self) {
+        self.full = true;
+        let reports: Vec<Command> = self.reports.iter().map(engine_words::command).collect();
+        if reports.is_empty() {
+            return;
+        }
+        match self.commit(&reports, Programs::new()) {
+            Ok(step) => {
+                self.tell_waiting(&step.changes);
+                self.orders.extend(step.orders);
+                self.acknowledge();
+            }
+            Err(error) => self.complain(&error),
+        }
+    }
+
     /// What was decided and not written was not decided: the state is what the store says.
-    fn commit(&mut self, commands: &[Command], programs: &[Program]) -> Result<Step, StoreError> {
+    fn commit(&mut self, commands: &[Command], programs: Programs) -> Result<Step, StoreError> {
         let at = self.now();
         let step = self.core.step(at, commands);
         let batch = Batch {
             at,
             commands,
             changes: &step.changes,
-            programs,
+            programs: &by_job(commands, &step.replies, programs),
         };
-        if let Err(error) = self.store.commit(&batch) {
+        let room = self.allowed(Moment::Decided);
+        if let Err(error) = room.and_then(|()| self.store.commit(&batch)) {
             let rules = self.core.rules().clone();
             self.core = self.store.recover(&rules)?;
             return Err(error);
         }
         Ok(step)
+    }
+
+    fn moment(&mut self, moment: Moment) {
+        // Nothing is written at these moments, so that the disk cannot fail.
+        let _ = (self.saboteur)(moment);
+    }
+
+    fn allowed(&mut self, moment: Moment) -> Result<(), StoreError> {
+        (self.saboteur)(moment).map_err(|error| self.store.failed(error))
     }
 
     fn answer(&mut self, step: &Step, askers: Vec<Asker>) {
@@ -297,13 +422,21 @@ impl<E: Engine> Keeper<E> {
                     let (job, answer) = (*job, answer.clone());
                     let _ = to.send(Ok(Verdict { job, answer }));
                 }
+                (Asker::Held(to), Said::Submitted { job, answer }) => {
+                    let job = answer.held_until.map(|_| *job);
+                    let _ = to.send(Ok((job, answer.clone())));
+                }
+                (Asker::Held(to), Said::NotHeld { answer }) => {
+                    let _ = to.send(Ok((None, answer.clone())));
+                }
                 (Asker::Acted(to), Said::Done) => drop(to.send(Ok(()))),
                 (Asker::Acted(to), Said::Ignored(ignored)) => {
                     let _ = to.send(Err(Failed::Ignored(*ignored)));
                 }
                 (Asker::Nobody, _) => {}
-                (Asker::Submitted(_), Said::Done | Said::Ignored(_))
-                | (Asker::Acted(_), Said::Submitted { .. }) => {
+                (Asker::Submitted(_), Said::Done | Said::Ignored(_) | Said::NotHeld { .. })
+                | (Asker::Held(_), Said::Done | Said::Ignored(_))
+                | (Asker::Acted(_), Said::Submitted { .. } | Said::NotHeld { .. }) => {
                     unreachable!("a reply that does not fit its command: {reply:?}")
                 }
             }
@@ -315,6 +448,7 @@ impl<E: Engine> Keeper<E> {
             let failed = Failed::from(error);
             match asker {
                 Asker::Submitted(to) => drop(to.send(Err(failed))),
+                Asker::Held(to) => drop(to.send(Err(failed))),
                 Asker::Acted(to) => drop(to.send(Err(failed))),
                 Asker::Nobody => {}
             }
@@ -324,9 +458,12 @@ impl<E: Engine> Keeper<E> {
     fn tell_waiting(&mut self, changes: &[Change]) {
         for change in changes {
             let (job, over) = match change {
-                Change::Over { job, .. } | Change::Rejected { job, .. } => (*job, true),
+                Change::Over { job, .. }
+                | Change::Rejected { job, .. }
+                | Change::Lapsed { job } => (*job, true),
                 Change::Accepted { job, .. } => (*job, false),
                 Change::Submitted { .. }
+                | Change::Claimed { .. }
                 | Change::Queued { .. }
                 | Change::Held { .. }
                 | Change::Started { .. }
@@ -372,9 +509,15 @@ impl<E: Engine> Keeper<E> {
         let mut kills = Vec::new();
         for order in &orders {
             match order {
-                Order::Start { attempt, nodes, .. } => {
-                    launches.extend(self.launch(*attempt, nodes));
-                }
+                Order::Start { attempt, nodes, .. } => match self.launch(*attempt, nodes) {
+                    Ok(launch) => launches.extend(launch),
+                    Err(error) => {
+                        // None of these orders is lost, and engines take one twice.
+                        self.complain(&error);
+                        self.orders = orders;
+                        return;
+                    }
+                },
                 Order::SetShare { attempt, rate } => {
                     shares.insert(engine_words::key(*attempt), rate.max(f64::MIN_POSITIVE));
                 }
@@ -396,21 +539,36 @@ impl<E: Engine> Keeper<E> {
             });
         if let Err(error) = done {
             self.complain(&error);
+            self.engine_off = self.retry;
             self.orders = orders;
         }
     }
 
-    fn launch(&self, attempt: AttemptKey, nodes: &[NodeId]) -> Option<Launch> {
-        let program = match self.store.program(attempt.job) {
-            Ok(program) => program?,
+    /// None if that attempt is over meanwhile: an order that the engine could not be told at once may
+    /// have been carried out all the same.
+    fn launch(
+        &mut self,
+        attempt: AttemptKey,
+        nodes: &[NodeId],
+    ) -> Result<Option<Launch>, StoreError> {
+        let program = self.store.program(attempt.job)?;
+        let live = self.core.job(attempt.job);
+        let live = live.filter(|live| live.runs() && live.attempt == attempt.attempt);
+        let (Some(program), Some(live)) = (program, live) else {
+            return Ok(None);
+        };
+        let user = match (self.run_as)(live.user) {
+            Ok(user) => user,
             Err(error) => {
-                eprintln!("tollgate: {error}");
-                return None;
+                let why = error.to_string();
+                let now = self.now();
+                let ended = engine_words::not_started(attempt, why, now);
+                self.unstartable.push(ended);
+                self.retry = Some(now);
+                return Ok(None);
             }
         };
-        let live = self.core.job(attempt.job)?;
-        let user = engine_words::user(live.user);
-        Some(Launch {
+        Ok(Some(Launch {
             attempt: engine_words::key(attempt),
             nodes: nodes.to_vec(),
             argv: program.argv.into_iter().map(OsString::from).collect(),
@@ -424,7 +582,7 @@ impl<E: Engine> Keeper<E> {
                 memory: program.memory,
             },
             share: 1.0,
-        })
+        }))
     }
 
     fn look(&mut self, ask: Ask) {
@@ -437,6 +595,10 @@ impl<E: Engine> Keeper<E> {
                 let census = self.census();
                 let _ = reply.send(Ok(census));
             }
+            Ask::Nodes { reply } => {
+                let site = self.site();
+                let _ = reply.send(site);
+            }
             Ask::Explain { job, reply } => {
                 let story = self.story(job);
                 let _ = reply.send(Ok(story));
@@ -446,7 +608,12 @@ impl<E: Engine> Keeper<E> {
                 reply,
                 decided,
             } => self.wait(job, reply, decided),
-            Ask::Submit { .. } | Ask::Act { .. } | Ask::Wake | Ask::Stop => {}
+            Ask::Submit { .. }
+            | Ask::Hold { .. }
+            | Ask::Claim { .. }
+            | Ask::Act { .. }
+            | Ask::Wake
+            | Ask::Stop => {}
         }
     }
 
@@ -480,6 +647,19 @@ impl<E: Engine> Keeper<E> {
         }
     }
 
+    fn site(&mut self) -> Result<Site, Failed> {
+        let capacity = self.engine.capacity();
+        let capacity = capacity.map_err(|error| Failed::Engine(error.to_string()))?;
+        let view = self.core.gate().view(self.core.now());
+        let tasks = |node: NodeId| view.node(node).tasks().len() as u32;
+        let nodes = (0..view.n_nodes()).map(NodeId);
+        let nodes = nodes.map(|node| view.is_up(node).then(|| tasks(node)));
+        Ok(Site {
+            capacity,
+            nodes: nodes.collect(),
+        })
+    }
+
     fn story(&mut self, job: u64) -> Option<Story> {
         let now = self.now();
         let live = self.core.job(job)?;
@@ -501,6 +681,24 @@ impl<E: Engine> Keeper<E> {
         eprintln!("tollgate: {error}");
         self.retry = Some(self.now() + BACK_OFF);
     }
+}
+
+/// What jobs run, by the numbers that they were given.
+fn by_job(
+    commands: &[Command],
+    replies: &[Said],
+    mut programs: Programs,
+) -> BTreeMap<u64, Program> {
+    let answered = commands.iter().zip(replies).enumerate();
+    let taken = answered.filter_map(|(place, (command, reply))| {
+        let job = match (command, reply) {
+            (Command::Submit(_), Said::Submitted { job, .. }) => *job,
+            (Command::Claim { job }, Said::Done) => *job,
+            (_, _) => return None,
+        };
+        Some((job, programs.remove(&place)?))
+    });
+    taken.collect()
 }
 
 fn start_all<E: Engine>(engine: &mut E, launches: &[Launch]) -> Result<(), EngineError> {

@@ -23,7 +23,8 @@ pub struct JobRow {
     pub user: u32,
     /// What it is called.
     pub name: String,
-    /// `queued`, `held`, `running`, `finished`, `cancelled`, `lost` or `rejected`.
+    /// `queued`, `held`, `running`, `finished`, `cancelled`, `lost` or `rejected`; of a quote,
+    /// `quoted` or `lapsed`.
     pub state: String,
     /// What it runs.
     pub program: Option<Program>,
@@ -130,7 +131,7 @@ impl Reader {
     /// If the store cannot be read.
     pub fn jobs(&self, selection: &Selection) -> Result<Vec<JobRow>, StoreError> {
         let live = if selection.live {
-            " AND state IN ('queued', 'held', 'running')"
+            " AND state IN ('queued', 'held', 'running', 'quoted')"
         } else {
             ""
         };
@@ -187,7 +188,7 @@ impl Reader {
         })
     }
 
-    fn rows<T>(
+    pub(super) fn rows<T>(
         &self,
         sql: &str,
         values: impl rusqlite::Params,
@@ -202,9 +203,10 @@ impl Reader {
     }
 }
 
-/// When a batch was handled, and its commands.
-pub(super) fn batch(row: &Row<'_>) -> rusqlite::Result<(Instant, Vec<u8>)> {
-    Ok((Instant::from_micros(row.get(0)?), row.get(1)?))
+/// When a batch was handled, its commands, their checksum, and its number.
+pub(super) fn batch(row: &Row<'_>) -> rusqlite::Result<(Instant, Vec<u8>, u32, i64)> {
+    let at = Instant::from_micros(row.get(0)?);
+    Ok((at, row.get(1)?, row.get(2)?, row.get(3)?))
 }
 
 /// What a job runs.

@@ -7,7 +7,8 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::{StoreError, sqlite};
 
 /// What each version added to the one before it.
-const STEPS: &[&str] = &["
+const STEPS: &[&str] = &[
+    "
 CREATE TABLE batch (
     seq INTEGER PRIMARY KEY,
     at INTEGER NOT NULL,
@@ -70,7 +71,21 @@ CREATE TRIGGER ledger_is_never_changed BEFORE UPDATE ON ledger
 BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
 CREATE TRIGGER ledger_is_never_cut BEFORE DELETE ON ledger
 BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
-"];
+",
+    "
+CREATE TABLE rules (
+    id INTEGER PRIMARY KEY CHECK (id = 0),
+    program TEXT NOT NULL,
+    body TEXT NOT NULL
+) STRICT;
+DROP INDEX job_live;
+CREATE INDEX job_live ON job (state, id) WHERE state IN ('queued', 'held', 'running', 'quoted');
+DELETE FROM batch;
+DELETE FROM snapshot;
+ALTER TABLE batch ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE snapshot ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0;
+",
+];
 
 /// The version of the tables.
 pub const VERSION: u32 = STEPS.len() as u32;

@@ -1,5 +1,7 @@
 //! One transaction a step.
 
+use std::collections::BTreeMap;
+
 use rusqlite::{Transaction, TransactionBehavior, params};
 use serde::{Deserialize, Serialize};
 use tollgate_gate::{Ending, Entry};
@@ -37,8 +39,8 @@ pub struct Batch<'a> {
     pub commands: &'a [Command],
     /// What followed.
     pub changes: &'a [Change],
-    /// What submitted jobs run, in the order of their submissions.
-    pub programs: &'a [Program],
+    /// What the jobs run that are new in it, by their numbers.
+    pub programs: &'a BTreeMap<u64, Program>,
 }
 
 impl Store {
@@ -59,12 +61,16 @@ impl Store {
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(failed)?;
         transaction
-            .prepare_cached("INSERT INTO batch (seq, at, commands) VALUES (?1, ?2, ?3)")
-            .and_then(|mut insert| insert.execute(params![seq, batch.at.as_micros(), commands]))
+            .prepare_cached(
+                "INSERT INTO batch (seq, at, commands, checksum) VALUES (?1, ?2, ?3, ?4)",
+            )
+            .and_then(|mut insert| {
+                let sum = crc32fast::hash(&commands);
+                insert.execute(params![seq, batch.at.as_micros(), commands, sum])
+            })
             .map_err(failed)?;
-        let mut programs = batch.programs.iter();
         for change in batch.changes {
-            write(&transaction, batch.at, change, &mut programs).map_err(failed)?;
+            write(&transaction, batch.at, change, batch.programs).map_err(failed)?;
         }
         transaction.commit().map_err(failed)?;
         self.batch = seq;
@@ -93,8 +99,9 @@ impl Store {
             .map_err(failed)?;
         transaction
             .execute(
-                "INSERT OR REPLACE INTO snapshot (id, seq, format, body) VALUES (0, ?1, ?2, ?3)",
-                params![self.batch, FORMAT, body],
+                "INSERT OR REPLACE INTO snapshot (id, seq, format, body, checksum)
+                 VALUES (0, ?1, ?2, ?3, ?4)",
+                params![self.batch, FORMAT, body, crc32fast::hash(&body)],
             )
             .map_err(failed)?;
         transaction
@@ -106,11 +113,11 @@ impl Store {
     }
 }
 
-fn write<'a>(
+fn write(
     to: &Transaction<'_>,
     at: Instant,
     change: &Change,
-    programs: &mut impl Iterator<Item = &'a Program>,
+    programs: &BTreeMap<u64, Program>,
 ) -> rusqlite::Result<()> {
     let at = at.as_micros();
     match change {
@@ -118,10 +125,17 @@ fn write<'a>(
             job,
             submission,
             answer,
-        } => {
-            let program = programs.next();
-            insert_job(to, *job, at, submission, answer, program)
-        }
+        } => insert_job(to, *job, at, submission, answer, programs.get(job)),
+        Change::Claimed { job } => run(
+            to,
+            "UPDATE job SET state = 'queued', program = ?2 WHERE id = ?1",
+            params![job, program_words(programs.get(job))?],
+        ),
+        Change::Lapsed { job } => run(
+            to,
+            "UPDATE job SET state = 'lapsed', finish = ?2 WHERE id = ?1",
+            params![job, at],
+        ),
         Change::Accepted { job, price } => run(
             to,
             "UPDATE job SET decided = coalesce(decided, ?2), price = coalesce(price, ?3) WHERE id = ?1",
@@ -182,8 +196,11 @@ fn insert_job(
     };
     let prospect = answer.prospect;
     let probability = prospect.and_then(|prospect| prospect.probability);
-    let program = serde_json::to_string(&program)
-        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
+    let program = program_words(program)?;
+    let state = match answer.held_until {
+        Some(_) => "quoted",
+        None => state,
+    };
     run(
         to,
         "INSERT INTO job (id, user, name, state, program, procs, submit, estimate, source, due,
@@ -209,6 +226,11 @@ fn insert_job(
             decided.filter(|_| state == "rejected"),
         ],
     )
+}
+
+fn program_words(program: Option<&Program>) -> rusqlite::Result<String> {
+    serde_json::to_string(&program)
+        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
 }
 
 fn keys(refusals: &[Refusal]) -> String {

@@ -1,7 +1,7 @@
 //! With which probability a pending proxy is dispatched.
 
+use rand_distr::{Distribution, Exp1};
 use rand_pcg::Pcg64Mcg;
-use rand_pcg::rand_core::Rng;
 
 /// Eq. (5) of Walker 2009: the probability that a proxy that has waited `waited` ticks (T_p) is
 /// dispatched at a site with the average wait `average` (T_w) where `running` proxies of the same
@@ -66,10 +66,9 @@ fn hazard(probability: f64) -> f64 {
     -libm::log1p(-probability)
 }
 
-/// An exponential variate of mean 1, by inversion of 53 random bits.
+/// An exponential variate of mean 1.
 pub(super) fn exponential(random: &mut Pcg64Mcg) -> f64 {
-    let unit = (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
-    -libm::log1p(-unit)
+    Exp1.sample(random)
 }
 
 #[cfg(test)]

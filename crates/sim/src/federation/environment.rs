@@ -12,8 +12,8 @@ pub struct Environment {
     flops: Vec<f64>,
     /// By epoch and site.
     waits: Vec<Vec<u32>>,
-    /// At which tick of an epoch a site draws anew.
-    offsets: Vec<u32>,
+    /// At which tick of an epoch a site draws anew, if each has a time of its own.
+    offsets: Option<Vec<u32>>,
     change: u32,
 }
 
@@ -33,14 +33,14 @@ impl Environment {
         };
         let waits = (0..epochs).map(|_| epoch()).collect();
         let staggered = setup.staggered && setup.change > 0;
-        let offsets = (0..setup.sites).map(|_| match staggered {
-            true => whole((0, setup.change - 1), random),
-            false => 0,
+        let offsets = staggered.then(|| {
+            let offset = |_| whole((0, setup.change - 1), random);
+            (0..setup.sites).map(offset).collect()
         });
         Self {
             flops,
             waits,
-            offsets: offsets.collect(),
+            offsets,
             change: setup.change,
         }
     }
@@ -54,15 +54,19 @@ impl Environment {
     pub fn wait(&self, site: usize, tick: u32) -> u32 {
         let epoch = match self.change {
             0 => 0,
-            change => (tick + self.offsets[site]) / change,
+            change => (tick + self.offsets.as_ref().map_or(0, |offsets| offsets[site])) / change,
         };
         self.waits[epoch as usize][site]
     }
 
     /// Whether any wait may have changed with this tick.
     pub(super) fn changes(&self, tick: u32) -> bool {
-        let moves = |offset: &u32| (tick + offset).is_multiple_of(self.change);
-        tick == 0 || (self.change > 0 && self.offsets.iter().any(moves))
+        let moves = |offset: u32| (tick + offset).is_multiple_of(self.change);
+        let any = || match &self.offsets {
+            None => moves(0),
+            Some(offsets) => offsets.iter().copied().any(moves),
+        };
+        tick == 0 || (self.change > 0 && any())
     }
 }
 

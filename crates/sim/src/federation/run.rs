@@ -36,7 +36,9 @@ pub fn run(
     decider: &Decider,
     random: Pcg64Mcg,
 ) -> Outcome {
-    run_watched(setup, environment, decider, random, |_, _| {})
+    let mut world = World::new(setup, environment, decider, random);
+    (0..setup.ticks).for_each(|tick| world.tick(tick));
+    world.outcome
 }
 
 /// Runs a setup; `watch` hears of every site at the end of each tick.

@@ -68,55 +68,59 @@ impl Site {
 
     /// Every pending proxy draws once. `meter` hears how long those waited that are dispatched.
     pub(super) fn dispatch(&mut self, draws: &Draws<'_>, meter: &mut Meter, random: &mut Pcg64Mcg) {
-        let age = |first: u32| draws.tick - first + draws.setup.first_age;
-        // The queue is ordered by age. Unless one is due, or a limit may be reached, no draw
-        // depends on another, and their order does not matter.
-        let any_due = self
-            .pending
-            .first()
-            .is_some_and(|p| age(p.first) >= draws.wait);
-        let in_order = !any_due && draws.setup.limit == 0;
-        if in_order || draws.setup.order == DrawOrder::OldestFirst {
+        let due = self.pending.iter();
+        let due = due
+            .take_while(|proxy| draws.age(proxy) >= draws.wait)
+            .count();
+        let limited = draws.setup.limit > 0;
+        if draws.setup.order == DrawOrder::OldestFirst || (due == 0 && !limited) {
             self.dispatch_in_order(draws, meter);
-        } else {
-            self.dispatch_shuffled(draws, meter, random);
+            return;
         }
+        self.order.clear();
+        self.order.extend(0..due as u32);
+        // Who is not due draws the same whoever drew before. Where there is no limit, of them only
+        // those that are dispatched matter to the rest, and only their place needs to be random.
+        for (at, proxy) in (0..).zip(&mut self.pending).skip(due) {
+            if limited || draws.draw(proxy, 0) {
+                self.order.push(at);
+            }
+        }
+        self.dispatch_shuffled(draws, meter, random);
     }
 
     fn dispatch_in_order(&mut self, draws: &Draws<'_>, meter: &mut Meter) {
-        let mut running = self.running;
-        self.pending.retain_mut(|proxy| {
-            let starts = draws.draw(proxy, running);
-            if starts {
-                meter.started(draws.tick - proxy.first);
-                running += 1;
-            }
-            !starts
-        });
-        self.start(running - self.running);
-    }
-
-    fn dispatch_shuffled(&mut self, draws: &Draws<'_>, meter: &mut Meter, random: &mut Pcg64Mcg) {
         let before = self.running;
         let mut running = before;
-        self.order.clear();
-        self.order.extend(0..self.pending.len() as u32);
-        for at in 0..self.order.len() {
-            let other = at + below(self.order.len() - at, random);
-            self.order.swap(at, other);
-            let proxy = &mut self.pending[self.order[at] as usize];
+        for proxy in &mut self.pending {
             if draws.draw(proxy, running) {
                 meter.started(draws.tick - proxy.first);
                 running += 1;
             }
         }
-        if running > before {
-            self.pending.retain(|proxy| proxy.left >= 0.0);
+        self.start(running - before);
+    }
+
+    fn dispatch_shuffled(&mut self, draws: &Draws<'_>, meter: &mut Meter, random: &mut Pcg64Mcg) {
+        let before = self.running;
+        let mut running = before;
+        for at in 0..self.order.len() {
+            let other = at + below(self.order.len() - at, random);
+            self.order.swap(at, other);
+            let proxy = &mut self.pending[self.order[at] as usize];
+            if proxy.left < 0.0 || draws.draw(proxy, running) {
+                meter.started(draws.tick - proxy.first);
+                running += 1;
+            }
         }
         self.start(running - before);
     }
 
+    /// So many of the queue were dispatched: those whose variate is used up.
     fn start(&mut self, count: u32) {
+        if count > 0 {
+            self.pending.retain(|proxy| proxy.left >= 0.0);
+        }
         self.running += count;
         if let Some(last) = self.ending.back_mut() {
             *last += count;
@@ -169,14 +173,18 @@ impl Proxy {
 }
 
 impl Draws<'_> {
+    /// A proxy's waiting time (T_p).
+    fn age(&self, proxy: &Proxy) -> u32 {
+        self.tick - proxy.first + self.setup.first_age
+    }
+
     /// Lets a proxy draw; whether it is dispatched.
     fn draw(&self, proxy: &mut Proxy, running: u32) -> bool {
         let limit = self.setup.limit;
         if limit > 0 && running >= limit {
             return false;
         }
-        let age = self.tick - proxy.first + self.setup.first_age;
-        proxy.left -= match self.wait.checked_sub(age) {
+        proxy.left -= match self.wait.checked_sub(self.age(proxy)) {
             None | Some(0) => self.hazards.due(running),
             Some(left) => self.hazards.early(left),
         };

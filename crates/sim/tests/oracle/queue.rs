@@ -41,6 +41,7 @@ fn variants(market: Market) -> Vec<(String, QueueSettings)> {
         "fcfs-bf",
         "sjf-bf",
         "edf-bf",
+        "tail-risk-bf",
     ] {
         variants.push((name.to_owned(), named(name)));
     }

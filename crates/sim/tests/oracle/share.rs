@@ -2,9 +2,10 @@
 
 use proptest::prelude::*;
 use tollgate_model::{Instant, Market, Span};
-use tollgate_oracle::OracleOutcome;
 use tollgate_oracle::generate::{Case, any_case};
 use tollgate_oracle::share::{self as oracle, Rule, ShareSettings};
+use tollgate_oracle::tail::{self, TailSettings};
+use tollgate_oracle::{OracleJob, OracleOutcome};
 
 /// Whether two instants are the same but for the rounding of real-valued work.
 fn close(a: Instant, b: Instant) -> bool {
@@ -14,14 +15,17 @@ fn close(a: Instant, b: Instant) -> bool {
 /// The oracle's outcomes, unless the case stands on a knife's edge: where the oracle itself
 /// decides otherwise once every run time is a few microseconds longer or shorter, it is chance
 /// how the rounding of real-valued work falls out.
-fn settled(case: &Case, settings: &ShareSettings) -> Option<Vec<OracleOutcome>> {
-    let expected = oracle::run(&case.jobs, case.nodes, settings);
+fn settled(
+    case: &Case,
+    oracle: impl Fn(&[OracleJob]) -> Vec<OracleOutcome>,
+) -> Option<Vec<OracleOutcome>> {
+    let expected = oracle(&case.jobs);
     let stable = [-3, 3].into_iter().all(|micros| {
         let mut jobs = case.jobs.clone();
         for job in &mut jobs {
             job.runtime += Span::from_micros(micros);
         }
-        let nearby = oracle::run(&jobs, case.nodes, settings);
+        let nearby = oracle(&jobs);
         let mut pairs = expected.iter().zip(&nearby);
         pairs.all(|(one, other)| difference(one, other).is_none())
     });
@@ -47,10 +51,20 @@ fn difference(one: &OracleOutcome, other: &OracleOutcome) -> Option<&'static str
 }
 
 fn compare(case: &Case, words: &str, settings: &ShareSettings) -> Result<(), TestCaseError> {
-    let Some(expected) = settled(case, settings) else {
+    let oracle = |jobs: &[OracleJob]| oracle::run(jobs, case.nodes, settings);
+    compare_with(case, words, settings.market, oracle)
+}
+
+fn compare_with(
+    case: &Case,
+    words: &str,
+    market: Market,
+    oracle: impl Fn(&[OracleJob]) -> Vec<OracleOutcome>,
+) -> Result<(), TestCaseError> {
+    let Some(expected) = settled(case, oracle) else {
         return Ok(());
     };
-    let replay = crate::common::replay(&case.jobs, case.nodes, words, settings.market);
+    let replay = crate::common::replay(&case.jobs, case.nodes, words, market);
     for (job, expected) in expected.iter().enumerate() {
         let told = crate::common::told(&replay, job);
         let what = difference(&told, expected);
@@ -98,5 +112,20 @@ proptest! {
             let words = format!("{name}:overrun={},expired={}", RULES[overrun].0, RULES[expired].0);
             compare(&case, &words, &settings)?;
         }
+    }
+
+    #[test]
+    fn admission_by_tails_as_brute_force(
+        case in any_case(16),
+        market in 0usize..3,
+        bound in 0usize..3,
+        trusted in any::<bool>(),
+    ) {
+        let bound = [0.01, 0.1, 0.5][bound];
+        let market = Market::ALL[market];
+        let settings = TailSettings { bound, trusted, market };
+        let deadlines = if trusted { "trusted" } else { "tested" };
+        let words = format!("tail-risk:bound={bound},deadlines={deadlines}");
+        compare_with(&case, &words, market, |jobs| tail::run(jobs, case.nodes, &settings))?;
     }
 }

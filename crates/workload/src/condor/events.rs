@@ -20,6 +20,7 @@ use std::io::BufRead;
 
 use tollgate_model::Instant;
 
+use crate::batches::Outlet;
 use crate::diagnostics::Finding;
 use crate::error::ReadError;
 use crate::lines::{Line, MAX_LINE, for_each_line};
@@ -38,8 +39,20 @@ const END: &[u8] = b"...";
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no job has ended.
 pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<Trace, ReadError> {
+    read_to(&mut Outlet::keep(), source, reader, options)
+}
+
+/// As [`read`], through `outlet`.
+pub(crate) fn read_to(
+    outlet: &mut Outlet<'_>,
+    source: &str,
+    reader: impl BufRead,
+    options: ReadOptions,
+) -> Result<Trace, ReadError> {
+    let mut trace = outlet.trace(source, options);
+    trace.unix_start = Some(Instant::ZERO);
     let mut log = Log {
-        trace: Trace::keeping(options.columns, source),
+        trace,
         keep: options.columns,
         calendar: Calendar::default(),
         pending: Vec::new(),
@@ -49,7 +62,8 @@ pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<
     };
     for_each_line(reader, |number, line| log.line(number, line))
         .map_err(|(line, error)| ReadError::Io { line, error })?;
-    log.finish().not_empty()
+    let trace = log.finish(outlet);
+    outlet.finish(trace)
 }
 
 /// Whether `line` is the first of an event: a number of three digits and a job in parentheses.
@@ -128,7 +142,7 @@ impl Log {
         Ok(())
     }
 
-    fn finish(mut self) -> Trace {
+    fn finish(mut self, outlet: &mut Outlet<'_>) -> Trace {
         self.finish_event();
         for job in self.open.values() {
             self.trace.diagnostics.record(Finding::NotEnded, job.line);
@@ -137,6 +151,7 @@ impl Log {
             .sort_by_key(|(line, draft)| (draft.submit, *line));
         let mut latest = Instant::ZERO;
         for (line, draft) in self.ended {
+            outlet.before_job(&mut self.trace);
             records::push(&mut self.trace, draft, line, &mut latest);
         }
         self.trace

@@ -10,6 +10,7 @@ use std::io::BufRead;
 use tollgate_model::Instant;
 
 use super::ad::Ad;
+use crate::batches::Outlet;
 use crate::diagnostics::Finding;
 use crate::error::ReadError;
 use crate::lines::{Line, for_each_line};
@@ -22,8 +23,21 @@ use crate::trace::Trace;
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no ad was a job.
 pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<Trace, ReadError> {
+    read_to(&mut Outlet::keep(), source, reader, options)
+}
+
+/// As [`read`], through `outlet`.
+pub(crate) fn read_to(
+    outlet: &mut Outlet<'_>,
+    source: &str,
+    reader: impl BufRead,
+    options: ReadOptions,
+) -> Result<Trace, ReadError> {
+    let mut trace = outlet.trace(source, options);
+    trace.unix_start = Some(Instant::ZERO);
     let mut history = History {
-        trace: Trace::keeping(options.columns, source),
+        trace,
+        outlet,
         latest: Instant::ZERO,
         keep: options.columns,
         ad: Ad::default(),
@@ -32,7 +46,7 @@ pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<
     for_each_line(reader, |number, line| history.line(number, line))
         .map_err(|(line, error)| ReadError::Io { line, error })?;
     history.finish_ad();
-    history.trace.not_empty()
+    history.outlet.finish(history.trace)
 }
 
 /// Whether `line` is an attribute that is in every job ad, or one that begins them.
@@ -44,7 +58,8 @@ pub(crate) fn is_attribute(line: &[u8]) -> bool {
     })
 }
 
-struct History {
+struct History<'o, 'v> {
+    outlet: &'o mut Outlet<'v>,
     trace: Trace,
     latest: Instant,
     keep: Columns,
@@ -53,7 +68,7 @@ struct History {
     begun: Option<u64>,
 }
 
-impl History {
+impl History<'_, '_> {
     fn line(&mut self, number: u64, line: Line<'_>) {
         let text = match line {
             Line::Text(text) => text.trim_ascii(),
@@ -79,7 +94,10 @@ impl History {
             return;
         };
         match ad.draft(self.keep) {
-            Ok(draft) => records::push(&mut self.trace, draft, line, &mut self.latest),
+            Ok(draft) => {
+                self.outlet.before_job(&mut self.trace);
+                records::push(&mut self.trace, draft, line, &mut self.latest);
+            }
             Err(finding) => self.trace.diagnostics.record(finding, line),
         }
     }

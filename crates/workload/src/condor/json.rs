@@ -11,6 +11,7 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use tollgate_model::Instant;
 
 use super::ad::Ad;
+use crate::batches::Outlet;
 use crate::diagnostics::Finding;
 use crate::error::ReadError;
 use crate::format::holds;
@@ -24,20 +25,33 @@ use crate::trace::Trace;
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no ad was a job.
 pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<Trace, ReadError> {
-    let mut trace = Trace::keeping(options.columns, source);
+    read_to(&mut Outlet::keep(), source, reader, options)
+}
+
+/// As [`read`], through `outlet`.
+pub(crate) fn read_to(
+    outlet: &mut Outlet<'_>,
+    source: &str,
+    reader: impl BufRead,
+    options: ReadOptions,
+) -> Result<Trace, ReadError> {
+    let mut trace = outlet.trace(source, options);
+    trace.unix_start = Some(Instant::ZERO);
     let mut latest = Instant::ZERO;
     json::for_each_record(reader, None, |line, record| {
         if let Err(finding) = record.and_then(|record| {
             let JsonAd(ad) = serde_json::from_slice(record).map_err(|_| Finding::Malformed)?;
             let draft = ad.draft(options.columns)?;
+            outlet.before_job(&mut trace);
             records::push(&mut trace, draft, line, &mut latest);
             Ok(())
         }) {
             trace.diagnostics.record(finding, line);
         }
+        outlet.after_line(&mut trace);
     })
     .map_err(|(line, error)| ReadError::Io { line, error })?;
-    trace.not_empty()
+    outlet.finish(trace)
 }
 
 /// Whether `start`, the beginning of a file, is that of objects with attributes of a job ad.

@@ -12,8 +12,9 @@
 
 use std::io::BufRead;
 
-use tollgate_model::Bytes;
+use tollgate_model::{Bytes, Instant};
 
+use crate::batches::Outlet;
 use crate::clock;
 use crate::diagnostics::{Field, Finding};
 use crate::error::ReadError;
@@ -32,7 +33,17 @@ const MEBI: u64 = 1 << 20;
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no event was a job.
 pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<Trace, ReadError> {
-    records::read(Events::default(), source, reader, options)
+    read_to(&mut Outlet::keep(), source, reader, options)
+}
+
+/// As [`read`], through `outlet`.
+pub(crate) fn read_to(
+    outlet: &mut Outlet<'_>,
+    source: &str,
+    reader: impl BufRead,
+    options: ReadOptions,
+) -> Result<Trace, ReadError> {
+    records::read(Events::default(), outlet, source, reader, options)
 }
 
 /// Whether `line` is an event: the time, the kind, and options of it behind a bar.
@@ -48,6 +59,8 @@ struct Events {
 }
 
 impl Format for Events {
+    const ORIGIN: Option<Instant> = None;
+
     fn begins_record(&self, _line: &[u8]) -> bool {
         true
     }

@@ -14,6 +14,7 @@ use serde::Deserialize;
 use tollgate_model::{Bytes, Instant, Span};
 
 use super::state;
+use crate::batches::Outlet;
 use crate::clock;
 use crate::diagnostics::{Field, Finding};
 use crate::error::ReadError;
@@ -36,20 +37,33 @@ const MEBI: u64 = 1 << 20;
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no record was a job.
 pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<Trace, ReadError> {
-    let mut trace = Trace::keeping(options.columns, source);
+    read_to(&mut Outlet::keep(), source, reader, options)
+}
+
+/// As [`read`], through `outlet`.
+pub(crate) fn read_to(
+    outlet: &mut Outlet<'_>,
+    source: &str,
+    reader: impl BufRead,
+    options: ReadOptions,
+) -> Result<Trace, ReadError> {
+    let mut trace = outlet.trace(source, options);
+    trace.unix_start = Some(Instant::ZERO);
     let mut latest = Instant::ZERO;
     json::for_each_record(reader, Some(JOBS), |line, record| {
         if let Err(finding) = record.and_then(|record| {
             let job: Job = serde_json::from_slice(record).map_err(|_| Finding::Malformed)?;
             let draft = job.draft(options.columns)?;
+            outlet.before_job(&mut trace);
             records::push(&mut trace, draft, line, &mut latest);
             Ok(())
         }) {
             trace.diagnostics.record(finding, line);
         }
+        outlet.after_line(&mut trace);
     })
     .map_err(|(line, error)| ReadError::Io { line, error })?;
-    trace.not_empty()
+    outlet.finish(trace)
 }
 
 /// Whether `start`, the beginning of a file, is that of an object with a list of jobs, or of what

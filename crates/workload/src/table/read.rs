@@ -6,6 +6,7 @@ use csv::{ByteRecord, ReaderBuilder};
 use tollgate_model::{Instant, Span};
 
 use super::header::{Column, Header};
+use crate::batches::Outlet;
 use crate::diagnostics::{Diagnostics, Field, Finding};
 use crate::error::ReadError;
 use crate::extra::ExtraColumns;
@@ -22,6 +23,16 @@ use crate::usage::{Status, Usage};
 /// [`ReadError::DuplicateColumn`] if the header will not do, [`ReadError::NoUsableLine`] if no
 /// line was a job.
 pub fn read(source: &str, reader: impl Read, options: ReadOptions) -> Result<Trace, ReadError> {
+    read_to(&mut Outlet::keep(), source, reader, options)
+}
+
+/// As [`read`], through `outlet`.
+pub(crate) fn read_to(
+    outlet: &mut Outlet<'_>,
+    source: &str,
+    reader: impl Read,
+    options: ReadOptions,
+) -> Result<Trace, ReadError> {
     let mut csv = ReaderBuilder::new()
         .has_headers(false)
         .flexible(true)
@@ -36,11 +47,14 @@ pub fn read(source: &str, reader: impl Read, options: ReadOptions) -> Result<Tra
         return Err(ReadError::Empty);
     }
     let header = Header::parse(&record, line_of(&record))?;
-    let mut table = Reader::new(source, header, record.len(), options);
+    let trace = outlet.trace(source, options);
+    let mut table = Reader::new(trace, header, record.len());
     while next(&mut record)? {
+        outlet.before_job(&mut table.trace);
         table.line(&record);
+        outlet.after_line(&mut table.trace);
     }
-    table.trace.not_empty()
+    outlet.finish(table.trace)
 }
 
 /// The reader's own error, unwrapped: its kind tells damaged compression apart.
@@ -76,8 +90,7 @@ struct Reader {
 }
 
 impl Reader {
-    fn new(source: &str, header: Header, width: usize, options: ReadOptions) -> Self {
-        let mut trace = Trace::keeping(options.columns, source);
+    fn new(mut trace: Trace, header: Header, width: usize) -> Self {
         let any_sla = [Column::Deadline, Column::Budget, Column::Penalty]
             .into_iter()
             .any(|column| header.has(column));
@@ -199,7 +212,9 @@ impl Reader {
             executable: name(Column::Executable),
             queue: name(Column::Queue),
         };
-        *lossy |= metadata.push(names, usage);
+        let estimated =
+            field::is_positive_span(header.cell(record, Column::Estimate), Field::Estimate);
+        *lossy |= metadata.push(names, usage, estimated);
     }
 
     fn extra(&mut self, record: &ByteRecord, lossy: &mut bool) {

@@ -40,6 +40,15 @@ impl Cluster<'_> {
         }
     }
 
+    /// The least that `job` may run.
+    fn least(&self, job: usize) -> Span {
+        let estimate = self.jobs[job].spec.estimate;
+        if self.settings.part == 1.0 {
+            return estimate;
+        }
+        Span::from_secs_f64(self.settings.part * estimate.as_secs_f64()).max(Span::TICK)
+    }
+
     /// The shadow time of `head`, the earliest instant at which estimated ends leave it enough
     /// processors, and how many more than it needs are free by then.
     fn reservation(&self, head: usize) -> (Instant, u32) {
@@ -65,7 +74,7 @@ impl Cluster<'_> {
         let spec = &self.jobs[job].spec;
         let due = spec.due()? + Span::TICK;
         let lapsed = self.now > due;
-        let unreachable = self.now + spec.estimate > due;
+        let unreachable = self.now + self.least(job) > due;
         let drop = match self.settings.test {
             DeadlineTest::Never => false,
             DeadlineTest::Start => unreachable && could_start,

@@ -3,12 +3,14 @@
 use tollgate_model::Market;
 
 /// A space-shared policy as a point on its axes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QueueSettings {
     /// Who is the head of the queue.
     pub order: Order,
     /// Who may run before the head.
     pub fill: Fill,
+    /// A job is hopeless if even this part of its estimate would be too long.
+    pub part: f64,
     /// When a job that cannot make its deadline is dropped.
     pub test: DeadlineTest,
     /// Who may enter the queue.
@@ -120,6 +122,7 @@ impl QueueSettings {
         let base = Self {
             order: Order::Fcfs,
             fill: Fill::Head,
+            part: 1.0,
             test: DeadlineTest::Never,
             entry: Entry::Open,
             pass: Pass::Instant,
@@ -153,6 +156,11 @@ impl QueueSettings {
             "fcfs-bf" => backfilling(Order::Fcfs),
             "sjf-bf" => backfilling(Order::Sjf),
             "edf-bf" => backfilling(Order::Edf),
+            // The level 0.05 of what estimates are generally worth.
+            "tail-risk-bf" => Self {
+                part: 0.004,
+                ..backfilling(Order::Edf)
+            },
             "first-reward" => Self {
                 order: Order::Reward,
                 entry: Entry::Slack(Count::All),

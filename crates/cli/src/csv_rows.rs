@@ -1,0 +1,35 @@
+//! Rows of CSV with the keys of JSON as columns.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// Writes a line of keys, then a line a row. What is an object in JSON is `key=value;key=value`.
+pub(crate) fn write<T: Serialize>(out: &mut impl Write, rows: &[T]) -> io::Result<()> {
+    let mut written = csv::Writer::from_writer(out);
+    for (place, row) in rows.iter().enumerate() {
+        let keys: Map<String, Value> = serde_json::from_value(serde_json::to_value(row)?)?;
+        if place == 0 {
+            written.write_record(keys.keys())?;
+        }
+        written.write_record(keys.values().map(cell))?;
+    }
+    written.flush()
+}
+
+/// A value as it stands in a cell.
+pub(crate) fn cell(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Bool(_) | Value::Number(_) => value.to_string(),
+        Value::Array(values) => values.iter().map(cell).collect::<Vec<_>>().join(";"),
+        Value::Object(keys) => {
+            let pairs = keys
+                .iter()
+                .map(|(key, value)| format!("{key}={}", cell(value)));
+            pairs.collect::<Vec<_>>().join(";")
+        }
+    }
+}

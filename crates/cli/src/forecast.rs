@@ -1,0 +1,46 @@
+//! `tollgate forecast`: how long jobs will take.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`args`] | the flags |
+//! | [`words`] | spans, levels and keys as people type and read them |
+//! | [`records`] | records of jobs on their way to a forecaster |
+//! | [`naming`] | which number stands for which user, executable, .. |
+//! | [`state`] | everything that was learned, on its way to a file and back |
+//! | [`learn`] | from records to a state |
+//! | [`classes`] | the answer about every class |
+//! | [`explain`] | the answer about one job |
+//! | [`evaluate`] | `tollgate forecast evaluate` |
+
+mod args;
+mod classes;
+mod evaluate;
+mod explain;
+mod learn;
+mod naming;
+mod records;
+mod state;
+mod words;
+
+pub(crate) use args::Args;
+pub(crate) use state::StateError;
+
+use crate::exit::Failure;
+use crate::voice::Voice;
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    if let Some(args::Command::Evaluate(args)) = &args.command {
+        return evaluate::run(args);
+    }
+    let voice = voice(args.quiet);
+    let state = learn::state(args, voice)?;
+    if args.explain {
+        explain::answer(&state, &args.job, &args.levels, args.format)
+    } else {
+        classes::answer(&state, args, voice)
+    }
+}
+
+fn voice(quiet: bool) -> Voice {
+    if quiet { Voice::Errors } else { Voice::Notes }
+}

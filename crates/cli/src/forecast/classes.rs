@@ -1,0 +1,283 @@
+//! The answer about every class.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufWriter, Write};
+
+use comfy_table::{CellAlignment, Table, presets};
+use serde::Serialize;
+use tollgate_forecast::{Behaviour, ClassId, Forecast, Forecaster, Summary};
+use tollgate_model::Instant;
+use tollgate_model::distribution::LEVELS;
+
+use super::args::Args;
+use super::state::State;
+use super::words::{Level, percent, said, said_bytes};
+use crate::args::Format;
+use crate::calendar::iso;
+use crate::exit::Failure;
+use crate::voice::Voice;
+
+/// A class as it is answered; in CSV what is an object here is `key=value;key=value`.
+#[derive(Serialize)]
+pub(super) struct Row {
+    /// Its rule in words.
+    class: String,
+    jobs: u64,
+    behaviour: &'static str,
+    /// Whether its jobs can be told at all.
+    predictable: bool,
+    /// How well it is known, in words.
+    known_from: String,
+    /// How many modes came before the present one.
+    mode: u32,
+    mode_since: Option<String>,
+    mode_since_s: f64,
+    median_s: f64,
+    /// The factor by which half of the recent forecasts were off.
+    usual_factor: f64,
+    point_s: f64,
+    quantiles_s: BTreeMap<String, f64>,
+    leader: &'static str,
+    leader_votes: f64,
+    /// How many promises fell due at each level, and the part of them that was kept.
+    promises: BTreeMap<String, u64>,
+    kept: BTreeMap<String, f64>,
+    cpu_point_s: Option<f64>,
+    cpu_quantiles_s: Option<BTreeMap<String, f64>>,
+    memory_point_bytes: Option<f64>,
+    memory_quantiles_bytes: Option<BTreeMap<String, f64>>,
+}
+
+/// Everything that is answered.
+#[derive(Serialize)]
+struct Answer<'a> {
+    by: Vec<String>,
+    jobs: u64,
+    levels: Vec<f64>,
+    classes: &'a [Row],
+}
+
+const MEBI: f64 = 1_048_576.0;
+
+pub(super) fn answer(state: &State, args: &Args, voice: Voice) -> Result<(), Failure> {
+    let rows = rows(state, &args.levels);
+    let mut out = BufWriter::new(io::stdout().lock());
+    match args.format {
+        Format::Table => out.write_all(table(&rows, &args.levels).as_bytes())?,
+        Format::Json => {
+            let answer = Answer {
+                by: state
+                    .naming
+                    .keys()
+                    .iter()
+                    .map(ToString::to_string)
+                    .collect(),
+                jobs: state.jobs,
+                levels: args
+                    .levels
+                    .iter()
+                    .map(|l| l.probability().as_f64())
+                    .collect(),
+                classes: &rows,
+            };
+            serde_json::to_writer_pretty(&mut out, &answer).map_err(io::Error::from)?;
+            writeln!(out)?;
+        }
+        Format::Csv => crate::csv_rows::write(&mut out, &rows)?,
+    }
+    out.flush()?;
+    let hopeless = rows.iter().filter(|row| !row.predictable).count();
+    if hopeless > 0 {
+        voice.note(format_args!(
+            "{hopeless} of {} classes cannot be predicted: half of their forecasts are off by more \
+             than a factor of three; only their bounds mean anything",
+            rows.len()
+        ));
+    }
+    Ok(())
+}
+
+/// The classes with the most jobs first, ties by name.
+fn rows(state: &State, levels: &[Level]) -> Vec<Row> {
+    let mut rows: Vec<Row> = state
+        .runtime
+        .classes()
+        .flat_map(|class| {
+            let parts = state.runtime.summaries(class);
+            let parts = parts.into_iter().filter(|(summary, _)| summary.jobs > 0);
+            parts.map(move |(summary, forecast)| row(state, class, &summary, &forecast, levels))
+        })
+        .collect();
+    rows.sort_by(|a, b| b.jobs.cmp(&a.jobs).then_with(|| a.class.cmp(&b.class)));
+    rows
+}
+
+fn row(
+    state: &State,
+    class: ClassId,
+    summary: &Summary,
+    forecast: &Forecast,
+    levels: &[Level],
+) -> Row {
+    let resource = |forecaster: &Forecaster, unit: f64| {
+        let forecast = of_part(forecaster, class, summary)?;
+        let point = forecast.point().as_secs_f64() * unit;
+        Some((point, quantiles(&forecast, levels, unit)))
+    };
+    let (cpu_point_s, cpu_quantiles_s) = resource(&state.cpu_time, 1.0).unzip();
+    let (memory_point_bytes, memory_quantiles_bytes) = resource(&state.memory, MEBI).unzip();
+    let judged = levels
+        .iter()
+        .filter_map(|level| Some((level, judged(summary, *level)?)));
+    let judged: Vec<(&Level, (u64, u64))> = judged.collect();
+    Row {
+        class: state.naming.rule(class, summary.split, summary.part),
+        jobs: summary.jobs,
+        behaviour: summary.behaviour.word(),
+        predictable: summary.behaviour != Behaviour::Unpredictable,
+        known_from: summary.stage.to_string(),
+        mode: summary.mode,
+        mode_since: state.dated.then(|| iso(summary.since)),
+        mode_since_s: summary.since.as_secs_f64(),
+        median_s: summary.median.as_secs_f64(),
+        usual_factor: summary.usual_factor,
+        point_s: forecast.point().as_secs_f64(),
+        quantiles_s: quantiles(forecast, levels, 1.0),
+        leader: summary.leader.key(),
+        leader_votes: summary.votes,
+        promises: judged
+            .iter()
+            .map(|(level, (due, _))| (level.to_string(), *due))
+            .collect(),
+        kept: judged
+            .iter()
+            .filter(|(_, (due, _))| *due > 0)
+            .map(|(level, (due, kept))| (level.to_string(), *kept as f64 / *due as f64))
+            .collect(),
+        cpu_point_s,
+        cpu_quantiles_s,
+        memory_point_bytes,
+        memory_quantiles_bytes,
+    }
+}
+
+/// The forecast of another resource for the same part of a class, if it is split alike there, else
+/// for the class.
+fn of_part(forecaster: &Forecaster, class: ClassId, like: &Summary) -> Option<Forecast> {
+    let parts = forecaster.summaries(class);
+    let same = |(summary, _): &&(Summary, Forecast)| {
+        summary.split == like.split && summary.part == like.part
+    };
+    let found = parts.iter().find(same).or_else(|| parts.first());
+    found.map(|(_, forecast)| forecast.clone())
+}
+
+fn quantiles(forecast: &Forecast, levels: &[Level], unit: f64) -> BTreeMap<String, f64> {
+    let distribution = forecast.distribution();
+    let quantile = |level: &Level| distribution.quantile(level.probability()).as_secs_f64();
+    let each = levels
+        .iter()
+        .map(|level| (level.to_string(), quantile(level) * unit));
+    each.collect()
+}
+
+/// How many promises fell due and were kept at a level, if such are counted.
+pub(super) fn judged(summary: &Summary, level: Level) -> Option<(u64, u64)> {
+    let place = LEVELS
+        .iter()
+        .position(|known| *known == level.probability())?;
+    Some(summary.judged[place])
+}
+
+fn table(rows: &[Row], levels: &[Level]) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    let with_cpu = rows.iter().any(|row| row.cpu_point_s.is_some());
+    let with_memory = rows.iter().any(|row| row.memory_point_bytes.is_some());
+    let mut head: Vec<String> = ["class", "jobs", "behaves", "mode since", "next"]
+        .map(Into::into)
+        .to_vec();
+    head.extend(levels.iter().map(|level| format!("at most ({level})")));
+    head.push("led by".to_owned());
+    head.extend(levels.iter().map(|level| format!("kept ({level})")));
+    if with_cpu {
+        head.push(format!(
+            "processor time ({})",
+            levels.last().map_or_else(String::new, ToString::to_string)
+        ));
+    }
+    if with_memory {
+        head.push(format!(
+            "memory ({})",
+            levels.last().map_or_else(String::new, ToString::to_string)
+        ));
+    }
+    table.set_header(head);
+    for row in rows {
+        let secs = |secs: f64| said(tollgate_model::Span::from_secs_f64(secs));
+        let mut cells = vec![
+            row.class.clone(),
+            row.jobs.to_string(),
+            row.behaviour.to_owned(),
+            since(row),
+            secs(row.point_s),
+        ];
+        cells.extend(
+            levels
+                .iter()
+                .map(|level| secs(row.quantiles_s[&level.to_string()])),
+        );
+        cells.push(row.leader.to_owned());
+        cells.extend(levels.iter().map(|level| {
+            row.kept
+                .get(&level.to_string())
+                .map_or_else(|| "-".to_owned(), |kept| percent(*kept))
+        }));
+        let last = levels.last().map(ToString::to_string).unwrap_or_default();
+        let bound =
+            |quantiles: &Option<BTreeMap<String, f64>>| Some(*quantiles.as_ref()?.get(&last)?);
+        if with_cpu {
+            cells.push(bound(&row.cpu_quantiles_s).map_or_else(|| "-".to_owned(), secs));
+        }
+        if with_memory {
+            let memory = bound(&row.memory_quantiles_bytes);
+            cells.push(memory.map_or_else(|| "-".to_owned(), said_bytes));
+        }
+        table.add_row(cells);
+    }
+    for (place, column) in table.column_iter_mut().enumerate() {
+        let words = [0, 2, 3, 5 + levels.len()].contains(&place);
+        column.set_padding((0, 2));
+        column.set_cell_alignment(if words {
+            CellAlignment::Left
+        } else {
+            CellAlignment::Right
+        });
+    }
+    let lines: Vec<String> = table
+        .lines()
+        .map(|line| line.trim_end().to_owned() + "\n")
+        .collect();
+    lines.concat()
+}
+
+/// When the present mode began: the day, or the day counted from the first job.
+fn since(row: &Row) -> String {
+    let began = match &row.mode_since {
+        Some(date) => date.chars().take(10).collect(),
+        None => format!("day {:.1}", row.mode_since_s / 86_400.0),
+    };
+    match row.mode {
+        0 => format!("{began} (the first)"),
+        earlier => format!("{began} (after {earlier})"),
+    }
+}
+
+/// The instant in words, for other answers.
+pub(super) fn when(state: &State, at: Instant) -> String {
+    if state.dated {
+        iso(at)
+    } else {
+        format!("{} s after the record began", at)
+    }
+}

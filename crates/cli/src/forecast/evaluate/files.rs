@@ -1,0 +1,76 @@
+//! The folder of an evaluation: tables, a report, pictures.
+
+use std::fs::{self, File};
+use std::io::BufWriter;
+use std::path::Path;
+
+use serde_json::Value;
+use tollgate_forecast::{ClassId, Event};
+use tollgate_report::forecast::{self, Forecasts};
+use tollgate_report::{CourseChart, CourseStep, Page, Sign, folder as report_folder};
+
+use super::series::{LAST, Step};
+use super::{Evaluated, print};
+use crate::exit::Failure;
+
+/// Writes `methods.csv`, `classes.csv`, `periods.csv`, the report and its pictures.
+///
+/// # Errors
+/// At the first file that cannot be written.
+pub(super) fn write(evaluated: &Evaluated, folder: &Path) -> Result<(), Failure> {
+    fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
+    for (name, rows) in [
+        ("methods.csv", print::methods(evaluated)),
+        ("classes.csv", print::classes(evaluated)),
+        ("periods.csv", print::periods(evaluated)),
+    ] {
+        table(&folder.join(name), &rows)?;
+    }
+    Ok(report_folder::write(&page(evaluated), folder)?)
+}
+
+fn page(evaluated: &Evaluated) -> Page {
+    let causal = &evaluated.causal;
+    let rule = |class: &ClassId| evaluated.naming.rule(*class, None, None);
+    let periods = causal.periods.keys();
+    let courses = evaluated.paths.0.iter().map(|(class, steps)| CourseChart {
+        title: rule(class),
+        steps: steps.iter().rev().take(LAST).rev().map(drawn).collect(),
+    });
+    forecast::page(&Forecasts {
+        source: &evaluated.jobs.sources.join(", "),
+        one_step: &evaluated.one_step,
+        causal,
+        methods: &evaluated.methods,
+        periods: &periods
+            .map(|period| print::period_name(evaluated, *period))
+            .collect::<Vec<_>>(),
+        classes: &causal.classes.keys().map(rule).collect::<Vec<_>>(),
+        courses: &courses.collect::<Vec<_>>(),
+    })
+}
+
+fn drawn(step: &Step) -> CourseStep {
+    CourseStep {
+        actual_s: step.runtime.as_secs_f64(),
+        forecast_s: step.point.as_secs_f64(),
+        bound_s: step.bound.as_secs_f64(),
+        sign: match step.event {
+            Event::Usual | Event::Anomaly => Sign::Usual,
+            Event::Alarm => Sign::Alarm,
+            Event::NewMode => Sign::NewMode,
+        },
+    }
+}
+
+fn table(file: &Path, rows: &[Value]) -> Result<(), Failure> {
+    let created = File::create(file).map_err(|error| failed(file, error))?;
+    crate::csv_rows::write(&mut BufWriter::new(created), rows).map_err(|error| failed(file, error))
+}
+
+fn failed(file: &Path, error: std::io::Error) -> Failure {
+    Failure::Write {
+        file: file.display().to_string(),
+        error,
+    }
+}

@@ -1,0 +1,287 @@
+//! The answer as it was asked for.
+
+use std::io::{self, BufWriter, Write};
+
+use comfy_table::{CellAlignment, Table, presets};
+use serde_json::{Map, Value, json};
+use tollgate_forecast::evaluate::COMPARED;
+use tollgate_forecast::{Evaluation, Figures, Method, Outcome};
+use tollgate_model::distribution::{LEVELS, N_LEVELS};
+
+use super::{Evaluated, PERIOD_DAYS};
+use crate::args::Format;
+use crate::calendar::month_name;
+use crate::exit::Failure;
+
+/// How far from its level the coverage of a class may be.
+pub(super) const TOLERANCE: f64 = 0.04;
+/// The indices of the levels that tables show: 0.90 and 0.95.
+const SHOWN: [usize; 2] = [9, 10];
+
+pub(super) fn answer(evaluated: &Evaluated, format: Format) -> Result<(), Failure> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    match format {
+        Format::Table => out.write_all(text(evaluated).as_bytes())?,
+        Format::Json => {
+            serde_json::to_writer_pretty(&mut out, &object(evaluated)).map_err(io::Error::from)?;
+            writeln!(out)?;
+        }
+        Format::Csv => crate::csv_rows::write(&mut out, &methods(evaluated))?,
+    }
+    Ok(out.flush()?)
+}
+
+/// `aggregate`, then an object a method.
+fn object(evaluated: &Evaluated) -> Value {
+    let mut all = Map::new();
+    let settings = |of: &dyn Fn(&Evaluation) -> Value| json!({ "one_step": of(&evaluated.one_step), "causal": of(&evaluated.causal) });
+    all.insert(
+        "aggregate".to_owned(),
+        settings(&|evaluation| aggregate(evaluation, evaluated)),
+    );
+    for method in &evaluated.methods {
+        all.insert(
+            method.key().to_owned(),
+            settings(&|evaluation| Value::Object(outcome(evaluation.of(*method)))),
+        );
+    }
+    Value::Object(all)
+}
+
+/// What all experts together did, with what is known of it alone.
+fn aggregate(evaluation: &Evaluation, evaluated: &Evaluated) -> Value {
+    let mut keys = outcome(&evaluation.aggregate);
+    keys.insert("series".to_owned(), json!(evaluation.classes.len()));
+    keys.insert("fewest_jobs_of_series".to_owned(), json!(evaluated.fewest));
+    let within = (0..N_LEVELS).map(|level| evaluation.classes_within(level, TOLERANCE));
+    keys.insert("series_within_4_points".to_owned(), by_level(within));
+    let better = evaluated.methods.iter().map(|method| {
+        let part = evaluation.classes_better_than(*method);
+        (method.key().to_owned(), json!(part))
+    });
+    keys.insert(
+        "series_better_than".to_owned(),
+        Value::Object(better.collect()),
+    );
+    let classes = evaluation.classes.iter().map(|(class, figures)| {
+        let mut keys = outcome(&figures.aggregate);
+        keys.insert(
+            "class".to_owned(),
+            json!(evaluated.naming.rule(*class, None, None)),
+        );
+        Value::Object(keys)
+    });
+    keys.insert("classes".to_owned(), classes.collect());
+    let periods = evaluation.periods.iter().map(|(period, figures)| {
+        let mut keys = outcome(&figures.aggregate);
+        keys.insert("period".to_owned(), json!(period_name(evaluated, *period)));
+        Value::Object(keys)
+    });
+    keys.insert("periods".to_owned(), periods.collect());
+    Value::Object(keys)
+}
+
+/// The figures that every method has.
+fn outcome(outcome: &Outcome) -> Map<String, Value> {
+    let Outcome { score, levels } = outcome;
+    let keys = json!({
+        "jobs": score.jobs,
+        "mdape_pct": score.mdape_pct,
+        "mean_abs_ln": score.mean_abs_ln,
+        "promises": levels[0].jobs(),
+        "coverage": by_level(levels.iter().map(|held| held.coverage())),
+        "bound_ratio": by_level(levels.iter().map(|held| held.bound_ratio())),
+    });
+    match keys {
+        Value::Object(keys) => keys,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            Map::new()
+        }
+    }
+}
+
+fn by_level(values: impl Iterator<Item = Option<f64>>) -> Value {
+    let levels = LEVELS.iter().map(|level| level.as_f64().to_string());
+    Value::Object(levels.zip(values.map(|value| json!(value))).collect())
+}
+
+/// A row a method and setting, the aggregate first.
+pub(super) fn methods(evaluated: &Evaluated) -> Vec<Value> {
+    let mut rows = Vec::new();
+    for (setting, evaluation) in evaluated.settings() {
+        let mut row = |key: &str, of: &Outcome, method: Option<Method>| {
+            let mut keys = Map::new();
+            keys.insert("method".to_owned(), json!(key));
+            keys.insert("setting".to_owned(), json!(setting));
+            keys.extend(flat(of));
+            let better = method.and_then(|method| evaluation.classes_better_than(method));
+            keys.insert("aggregate_better_in".to_owned(), json!(better));
+            rows.push(Value::Object(keys));
+        };
+        row("aggregate", &evaluation.aggregate, None);
+        for method in &evaluated.methods {
+            row(method.key(), evaluation.of(*method), Some(*method));
+        }
+    }
+    rows
+}
+
+/// A row a class and setting.
+pub(super) fn classes(evaluated: &Evaluated) -> Vec<Value> {
+    parts(evaluated, "class", |evaluation| {
+        let named = evaluation.classes.iter();
+        let named = named.map(|(class, f)| (evaluated.naming.rule(*class, None, None), f));
+        named.collect()
+    })
+}
+
+/// A row a period and setting.
+pub(super) fn periods(evaluated: &Evaluated) -> Vec<Value> {
+    parts(evaluated, "period", |evaluation| {
+        let named = evaluation.periods.iter();
+        named
+            .map(|(period, f)| (period_name(evaluated, *period), f))
+            .collect()
+    })
+}
+
+fn parts<'a>(
+    evaluated: &'a Evaluated,
+    key: &str,
+    of: impl Fn(&'a Evaluation) -> Vec<(String, &'a Figures)>,
+) -> Vec<Value> {
+    let settings = evaluated.settings().into_iter();
+    let rows = settings.flat_map(|(setting, evaluation)| {
+        let parts = of(evaluation).into_iter();
+        parts.map(move |(name, figures)| {
+            let mut keys = Map::new();
+            keys.insert(key.to_owned(), json!(name));
+            keys.insert("setting".to_owned(), json!(setting));
+            keys.extend(flat(&figures.aggregate));
+            Value::Object(keys)
+        })
+    });
+    rows.collect()
+}
+
+/// An outcome with a column a level.
+fn flat(outcome: &Outcome) -> Map<String, Value> {
+    let Outcome { score, levels } = outcome;
+    let mut keys = Map::new();
+    keys.insert("jobs".to_owned(), json!(score.jobs));
+    keys.insert("mdape_pct".to_owned(), json!(score.mdape_pct));
+    keys.insert("mean_abs_ln".to_owned(), json!(score.mean_abs_ln));
+    keys.insert("promises".to_owned(), json!(levels[0].jobs()));
+    for (held, level) in levels.iter().zip(LEVELS) {
+        let level = level.as_f64();
+        keys.insert(format!("coverage_{level}"), json!(held.coverage()));
+        keys.insert(format!("bound_ratio_{level}"), json!(held.bound_ratio()));
+    }
+    keys
+}
+
+/// A month, or a count of thirty days.
+pub(super) fn period_name(evaluated: &Evaluated, period: i64) -> String {
+    if evaluated.jobs.dated {
+        return month_name(period);
+    }
+    let first = PERIOD_DAYS * period;
+    format!("days {first} to {}", first + PERIOD_DAYS)
+}
+
+impl Evaluated {
+    /// Both settings with their keys.
+    pub(super) fn settings(&self) -> [(&'static str, &Evaluation); 2] {
+        [("one_step", &self.one_step), ("causal", &self.causal)]
+    }
+}
+
+fn text(evaluated: &Evaluated) -> String {
+    let mut text = String::new();
+    for (setting, evaluation) in evaluated.settings() {
+        let words = match setting {
+            "one_step" => "One step: as if each job ended before the next one is handed in",
+            _ => "Causal: only what had ended by then is known",
+        };
+        let series = evaluation.classes.len();
+        text += &format!(
+            "{words}\n{} series of at least {} jobs, {} jobs; bounds over all {} jobs\n\n",
+            series,
+            evaluated.fewest,
+            evaluation.aggregate.score.jobs,
+            evaluation.aggregate.levels[0].jobs()
+        );
+        text += &table(evaluated, evaluation);
+        for level in SHOWN {
+            if let Some(within) = evaluation.classes_within(level, TOLERANCE) {
+                text += &format!(
+                    "{} is kept within 4 points in {:.0} % of the series\n",
+                    LEVELS[level].as_f64(),
+                    100.0 * within
+                );
+            }
+        }
+        text.push('\n');
+    }
+    text.truncate(text.trim_end().len());
+    text + "\n"
+}
+
+fn table(evaluated: &Evaluated, evaluation: &Evaluation) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    let mut head = ["method", "median error", "mean |ln|", "all beat it in"]
+        .map(String::from)
+        .to_vec();
+    for level in SHOWN {
+        let level = LEVELS[level].as_f64();
+        head.extend([format!("kept ({level})"), format!("bound/run ({level})")]);
+    }
+    table.set_header(head);
+    let mut rows = vec![("all together", &evaluation.aggregate, None)];
+    // Those that an answer must compare with first, then the others.
+    let others = evaluated
+        .methods
+        .iter()
+        .filter(|method| !COMPARED.contains(method));
+    let compared = COMPARED
+        .iter()
+        .filter(|method| evaluated.methods.contains(method));
+    rows.extend(
+        compared
+            .chain(others)
+            .map(|method| (method.key(), evaluation.of(*method), Some(*method))),
+    );
+    for (name, outcome, method) in rows {
+        let number = |value: Option<f64>, decimals: usize, unit: &str| {
+            value.map_or_else(
+                || "-".to_owned(),
+                |value| format!("{value:.decimals$}{unit}"),
+            )
+        };
+        let better = method.and_then(|method| evaluation.classes_better_than(method));
+        let mut cells = vec![
+            name.to_owned(),
+            number(outcome.score.mdape_pct, 1, " %"),
+            number(outcome.score.mean_abs_ln, 3, ""),
+            number(better.map(|part| 100.0 * part), 0, " %"),
+        ];
+        for level in SHOWN {
+            let held = outcome.levels[level];
+            cells.push(number(held.coverage().map(|part| 100.0 * part), 1, " %"));
+            cells.push(number(held.bound_ratio(), 2, ""));
+        }
+        table.add_row(cells);
+    }
+    for (place, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, 2));
+        if place > 0 {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let lines: Vec<String> = table
+        .lines()
+        .map(|line| line.trim_end().to_owned() + "\n")
+        .collect();
+    lines.concat()
+}

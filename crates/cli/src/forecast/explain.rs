@@ -1,0 +1,287 @@
+//! The answer about one job: what it will take, why, and how sure that is.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufWriter, Write};
+
+use serde::Serialize;
+use tollgate_forecast::{Behaviour, ClassId, Context, Expert, Forecast, Job, Summary};
+use tollgate_model::distribution::LEVELS;
+
+use super::args::JobArgs;
+use super::classes::{judged, when};
+use super::state::State;
+use super::words::{Key, Level, percent, said};
+use crate::args::Format;
+use crate::exit::Failure;
+use crate::voice::counted;
+
+/// The answer.
+#[derive(Serialize)]
+struct Explained {
+    /// The rule of its class in words; none if no job like it has ended.
+    class: Option<String>,
+    jobs_of_class: u64,
+    jobs_of_site: u64,
+    /// How well its class is known.
+    known_from: String,
+    behaviour: &'static str,
+    mode: u32,
+    mode_since: Option<String>,
+    point_s: f64,
+    quantiles_s: BTreeMap<String, f64>,
+    estimate_s: Option<f64>,
+    /// The probability that the job takes at most as long as its user says.
+    within_estimate: Option<f64>,
+    leader: Option<&'static str>,
+    leader_votes: Option<f64>,
+    opinions_s: BTreeMap<&'static str, f64>,
+    /// The factor by which half of the recent forecasts of the class were off.
+    usual_factor: Option<f64>,
+    promises: BTreeMap<String, u64>,
+    kept: BTreeMap<String, f64>,
+}
+
+pub(super) fn answer(
+    state: &State,
+    args: &JobArgs,
+    levels: &[Level],
+    format: Format,
+) -> Result<(), Failure> {
+    let values: Vec<Option<String>> = state
+        .naming
+        .keys()
+        .iter()
+        .map(|key| value(*key, args))
+        .collect();
+    let class = state.naming.classes.find(&values);
+    // A number that no class has stands for one that is not known.
+    let class = ClassId(class.unwrap_or(u32::MAX));
+    let number = |name: &Option<String>, all: &super::naming::Numbered<String>| {
+        name.as_ref().map(|name| all.find(name).unwrap_or(u32::MAX))
+    };
+    let naming = &state.naming;
+    let job = Job {
+        class,
+        procs: args.procs.get(),
+        request: args.estimate,
+        context: Context {
+            executable: number(&args.executable, &naming.executables),
+            queue: number(&args.queue, &naming.queues),
+            account: number(&args.account, &naming.accounts),
+        },
+    };
+    let forecast = state.runtime.forecast(&job);
+    let summaries = state.runtime.summaries(class);
+    let summary = summaries
+        .iter()
+        .map(|(summary, _)| summary)
+        .find(|summary| summary.part == forecast.part());
+    let explained = explained(state, class, &job, &forecast, summary, levels);
+    let mut out = BufWriter::new(io::stdout().lock());
+    match format {
+        Format::Table => {
+            out.write_all(text(state, args, &explained, summary, levels, &values).as_bytes())?
+        }
+        Format::Json => {
+            serde_json::to_writer_pretty(&mut out, &explained).map_err(io::Error::from)?;
+            writeln!(out)?;
+        }
+        Format::Csv => crate::csv_rows::write(&mut out, &[explained])?,
+    }
+    Ok(out.flush()?)
+}
+
+/// What a job has of a key.
+fn value(key: Key, args: &JobArgs) -> Option<String> {
+    match key {
+        Key::User => args.user.clone(),
+        Key::Group => args.group.clone(),
+        Key::Account => args.account.clone(),
+        Key::Executable => args.executable.clone(),
+        Key::Queue => args.queue.clone(),
+        Key::Procs => Some(args.procs.to_string()),
+        Key::Estimate => args.estimate.map(|estimate| estimate.to_string()),
+    }
+}
+
+fn explained(
+    state: &State,
+    class: ClassId,
+    job: &Job,
+    forecast: &Forecast,
+    summary: Option<&Summary>,
+    levels: &[Level],
+) -> Explained {
+    let distribution = forecast.distribution();
+    let opinions = Expert::ALL.into_iter();
+    let opinions =
+        opinions.filter_map(|expert| Some((expert.key(), forecast.opinion(expert)?.as_secs_f64())));
+    let all = levels
+        .iter()
+        .map(|level| (level.to_string(), level.probability()));
+    let usual = LEVELS
+        .iter()
+        .map(|level| (level.as_f64().to_string(), *level));
+    let promised = |level: &Level| Some((level.to_string(), judged(summary?, *level)?));
+    let judged: Vec<(String, (u64, u64))> = levels.iter().filter_map(promised).collect();
+    Explained {
+        class: summary.map(|summary| state.naming.rule(class, summary.split, summary.part)),
+        jobs_of_class: summary.map_or(0, |summary| summary.jobs),
+        jobs_of_site: state.jobs,
+        known_from: forecast.stage().to_string(),
+        behaviour: summary
+            .map_or(Behaviour::Unknown, |summary| summary.behaviour)
+            .word(),
+        mode: summary.map_or(0, |summary| summary.mode),
+        mode_since: summary.map(|summary| when(state, summary.since)),
+        point_s: forecast.point().as_secs_f64(),
+        quantiles_s: usual
+            .chain(all)
+            .map(|(name, level)| (name, distribution.quantile(level).as_secs_f64()))
+            .collect(),
+        estimate_s: job.request.map(|estimate| estimate.as_secs_f64()),
+        within_estimate: job
+            .request
+            .map(|estimate| distribution.probability_within(estimate).as_f64()),
+        leader: forecast.leader().map(Expert::key),
+        leader_votes: summary.map(|summary| summary.votes),
+        opinions_s: opinions.collect(),
+        usual_factor: summary.map(|summary| summary.usual_factor),
+        promises: judged
+            .iter()
+            .map(|(level, (due, _))| (level.clone(), *due))
+            .collect(),
+        kept: judged
+            .iter()
+            .filter(|(_, (due, _))| *due > 0)
+            .map(|(level, (due, kept))| (level.clone(), *kept as f64 / *due as f64))
+            .collect(),
+    }
+}
+
+fn text(
+    state: &State,
+    args: &JobArgs,
+    explained: &Explained,
+    summary: Option<&Summary>,
+    levels: &[Level],
+    values: &[Option<String>],
+) -> String {
+    let secs = |secs: f64| said(tollgate_model::Span::from_secs_f64(secs));
+    let procs = counted(args.procs.get() as usize, "processor");
+    let estimate = args.estimate.map_or_else(
+        || "no estimate".to_owned(),
+        |estimate| format!("an estimate of {}", said(estimate)),
+    );
+    let mut lines = vec![format!("The job asks for {procs}, with {estimate}.")];
+    match (&explained.class, summary) {
+        (Some(class), Some(summary)) => lines.push(format!(
+            "It belongs to the class `{class}` of {}, in its mode since {} ({}).",
+            counted(summary.jobs as usize, "job"),
+            when(state, summary.since),
+            match summary.mode {
+                0 => "the first".to_owned(),
+                earlier => format!("after {}", counted(earlier as usize, "other")),
+            }
+        )),
+        _ => lines.push(format!(
+            "No job with {} has ended yet: the answer comes from the whole site, {}.",
+            unknown(state, values),
+            counted(state.jobs as usize, "job")
+        )),
+    }
+    lines.push(String::new());
+    lines.push(format!(
+        "It will take {}, by the median of all methods' votes.",
+        secs(explained.point_s)
+    ));
+    for level in levels {
+        let bound = explained.quantiles_s[&level.to_string()];
+        lines.push(format!(
+            "With probability {level} it takes at most {}.",
+            secs(bound)
+        ));
+    }
+    let between = [0.05, 0.95].map(|level: f64| explained.quantiles_s[&level.to_string()]);
+    lines.push(format!(
+        "In 9 of 10 cases it takes between {} and {}.",
+        secs(between[0]),
+        secs(between[1])
+    ));
+    if let Some(within) = explained.within_estimate {
+        lines.push(format!(
+            "It keeps within its estimate with probability {within:.2}."
+        ));
+    }
+    lines.push(String::new());
+    lines.push(format!("Forecast from {}.", explained.known_from));
+    if let (Some(leader), Some(votes)) = (explained.leader, explained.leader_votes) {
+        lines.push(format!(
+            "The method `{leader}` leads with {} of the votes and says {}.",
+            percent(votes),
+            explained
+                .opinions_s
+                .get(leader)
+                .map_or_else(|| "nothing of this job".to_owned(), |s| secs(*s))
+        ));
+    }
+    let mut opinions: Vec<(&str, f64)> =
+        explained.opinions_s.iter().map(|(k, s)| (*k, *s)).collect();
+    opinions.sort_by(|a, b| a.1.total_cmp(&b.1));
+    if let (Some(least), Some(most)) = (opinions.first(), opinions.last()) {
+        lines.push(format!(
+            "{} say between {} (`{}`) and {} (`{}`).",
+            counted(opinions.len(), "method"),
+            secs(least.1),
+            least.0,
+            secs(most.1),
+            most.0
+        ));
+    }
+    if let Some(summary) = summary {
+        lines.push(sure(summary));
+        for (level, kept) in &explained.kept {
+            lines.push(format!(
+                "Of {} that were quoted at {level} in this class, {} were kept.",
+                counted(explained.promises[level] as usize, "promise"),
+                percent(*kept)
+            ));
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
+fn sure(summary: &Summary) -> String {
+    let off = match summary.behaviour {
+        Behaviour::Unknown => return "The class is too young to say how sure that is.".to_owned(),
+        Behaviour::Constant => "by less than 1 %".to_owned(),
+        Behaviour::Steady | Behaviour::Varied | Behaviour::Erratic | Behaviour::Unpredictable => {
+            format!("by more than a factor of {:.2}", summary.usual_factor)
+        }
+    };
+    let word = summary.behaviour.word();
+    match summary.behaviour {
+        Behaviour::Unpredictable => format!(
+            "The class is {word}: half of its recent forecasts were off {off}. Trust the bounds, not the middle."
+        ),
+        Behaviour::Unknown
+        | Behaviour::Constant
+        | Behaviour::Steady
+        | Behaviour::Varied
+        | Behaviour::Erratic => {
+            format!("The class is {word}: half of its recent forecasts were off {off}.")
+        }
+    }
+}
+
+/// What the class would have been.
+fn unknown(state: &State, values: &[Option<String>]) -> String {
+    let keys = state.naming.keys().iter().zip(values);
+    let words: Vec<String> = keys
+        .map(|(key, value)| match value {
+            Some(value) => format!("{key} `{value}`"),
+            None => format!("no {key} given"),
+        })
+        .collect();
+    words.join(" and ")
+}

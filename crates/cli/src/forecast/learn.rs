@@ -1,0 +1,105 @@
+//! From records to a state.
+
+use tollgate_forecast::{Course, Forecaster, Record, Setting};
+use tollgate_model::Span;
+
+use super::args::Args;
+use super::records::{self, Entry, Jobs};
+use super::state::{State, StateError, cpu_job, memory_job};
+use super::words::Key;
+use crate::exit::Failure;
+use crate::progress::{Counted, Progress};
+use crate::voice::{Voice, counted};
+
+/// What is known after the records, and after the state that is to be gone on with.
+pub(super) fn state(args: &Args, voice: Voice) -> Result<State, Failure> {
+    let known = match &args.state {
+        Some(file) => State::load(file)?,
+        None => None,
+    };
+    if args.records.is_empty() && known.is_none() {
+        return Err(Failure::NoRecords);
+    }
+    let mut state = match known {
+        Some(state) => checked(state, args)?,
+        None => State::new(&args.by.by),
+    };
+    if let (Some(file), true) = (&args.state, state.jobs > 0) {
+        let jobs = counted(state.jobs as usize, "job");
+        voice.note(format_args!("{}: {jobs} learned before", file.display()));
+    }
+    let jobs = records::read(&args.records, &mut state.naming, state.until, voice)?;
+    let fresh = !jobs.entries.is_empty();
+    learn(&mut state, &jobs);
+    if let (Some(file), true) = (&args.state, fresh) {
+        state.save(file)?;
+    }
+    Ok(state)
+}
+
+/// The state, unless its classes are others than are asked for.
+fn checked(state: State, args: &Args) -> Result<State, StateError> {
+    if args.by.by.is_empty() || args.by.by == state.naming.by {
+        return Ok(state);
+    }
+    let words = |keys: &[Key]| {
+        let words: Vec<String> = keys.iter().map(Key::to_string).collect();
+        words.join(",")
+    };
+    let file = args.state.as_ref();
+    Err(StateError::Keys {
+        file: file.map_or_else(String::new, |file| file.display().to_string()),
+        found: words(state.naming.keys()),
+        asked: words(&args.by.by),
+    })
+}
+
+/// Learns all jobs, in the order in which a forecaster would have heard of them.
+fn learn(state: &mut State, jobs: &Jobs) {
+    let progress = Progress::on_terminal(jobs.entries.len() as u64);
+    let entries = Counted::new(jobs.entries.iter(), progress.as_ref());
+    let mut runtime = course(&mut state.runtime);
+    let mut cpu_time = course(&mut state.cpu_time).of_resource();
+    let mut memory = course(&mut state.memory).of_resource();
+    for entry in entries {
+        let record = entry.record;
+        submit(&mut runtime, &record);
+        state.until = state.until.max(Some(record.finish));
+        if let Some(used) = entry.cpu_time {
+            submit(&mut cpu_time, &used_by(entry, cpu_job(entry), used));
+        }
+        if let Some(used) = entry.memory {
+            let used = Span::from_secs_f64(used);
+            submit(&mut memory, &used_by(entry, memory_job(entry), used));
+        }
+    }
+    if let Some(progress) = &progress {
+        progress.clear();
+    }
+    state.jobs += jobs.entries.len() as u64;
+    if !jobs.entries.is_empty() {
+        state.dated = jobs.dated;
+    }
+    state.runtime = runtime.finish(|_| ());
+    state.cpu_time = cpu_time.finish(|_| ());
+    state.memory = memory.finish(|_| ());
+}
+
+fn course(forecaster: &mut Forecaster) -> Course {
+    Course::new(std::mem::take(forecaster), Setting::Causal)
+}
+
+/// Forecasts and queues a job; one that used nothing teaches nothing.
+fn submit(course: &mut Course, record: &Record) {
+    let _ = course.submit(record, |_| ());
+}
+
+/// A job whose use of a resource stands where its run time would. It becomes known when the job
+/// ends, and so do its promises.
+fn used_by(entry: &Entry, job: tollgate_forecast::Job, used: Span) -> Record {
+    Record {
+        job,
+        runtime: used,
+        ..entry.record
+    }
+}

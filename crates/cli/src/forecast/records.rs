@@ -1,0 +1,299 @@
+//! Records of jobs on their way to a forecaster.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use tollgate_forecast::{ClassId, Context, Job, Record};
+use tollgate_model::{Instant, Span};
+use tollgate_workload::labels::Labels;
+use tollgate_workload::{
+    Columns, Diagnostics, Finding, Metadata, ReadOptions, Trace, TraceJob, open,
+};
+
+use super::naming::{Naming, Numbered};
+use super::words::Key;
+use crate::exit::Failure;
+use crate::voice::{Voice, counted};
+
+/// A job that ran, and what else it used.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry {
+    pub(super) record: Record,
+    /// Processor time of all processors together.
+    pub(super) cpu_time: Option<Span>,
+    /// The most memory that it had, in mebibytes.
+    pub(super) memory: Option<f64>,
+    /// The memory that it asked for, in mebibytes.
+    pub(super) memory_request: Option<f64>,
+}
+
+/// The jobs of some files.
+#[derive(Default)]
+pub(super) struct Jobs {
+    /// In order of submission; ties in the order in which they were read.
+    pub(super) entries: Vec<Entry>,
+    pub(super) sources: Vec<String>,
+    /// Whether instants are those of a calendar.
+    pub(super) dated: bool,
+    tally: Tally,
+}
+
+/// What is worth saying about the records.
+#[derive(Default)]
+struct Tally {
+    never_ran: usize,
+    duplicates: usize,
+    late: usize,
+    no_wait: usize,
+    no_class: usize,
+}
+
+/// Instants later than this, in seconds, are taken as those of a calendar: 3 March 1973.
+const CALENDAR: i64 = 100_000_000;
+
+/// Reads the jobs of all files, numbers their names in `naming`, and leaves out what had ended
+/// by `until`: it was learned before.
+///
+/// # Errors
+/// If a file cannot be read, or no job of any of them ever ran.
+pub(super) fn read(
+    files: &[PathBuf],
+    naming: &mut Naming,
+    until: Option<Instant>,
+    voice: Voice,
+) -> Result<Jobs, Failure> {
+    let mut jobs = Jobs {
+        dated: true,
+        ..Jobs::default()
+    };
+    let mut all = 0;
+    for file in files {
+        let trace = open_all(file)?;
+        for finding in found(&trace).to_string().lines() {
+            voice.note(format_args!("{}: {finding}", trace.source));
+        }
+        all += trace.jobs.len();
+        jobs.take(&trace, naming, until);
+        jobs.sources.push(trace.source);
+    }
+    let sources = jobs.sources.join(", ");
+    if jobs.tally.never_ran == all && !files.is_empty() {
+        return Err(Failure::NothingToLearn {
+            file: sources,
+            jobs: all,
+        });
+    }
+    jobs.entries.sort_by_key(|entry| entry.record.submit);
+    if !files.is_empty() {
+        jobs.say(&sources, naming, voice);
+    }
+    Ok(jobs)
+}
+
+/// What was wrong with the records, but that estimates are missing: none is made up here.
+fn found(trace: &Trace) -> Diagnostics {
+    let mut found = trace.diagnostics.clone();
+    found.forget(Finding::RunTimeAsEstimate);
+    found
+}
+
+fn open_all(file: &Path) -> Result<Trace, Failure> {
+    let options = ReadOptions {
+        columns: Columns::All,
+    };
+    Ok(open(file, options)?)
+}
+
+impl Jobs {
+    fn take(&mut self, trace: &Trace, naming: &mut Naming, until: Option<Instant>) {
+        let nameless = Metadata::default();
+        let names = trace.metadata.as_ref().unwrap_or(&nameless);
+        let origin = trace
+            .unix_start
+            .unwrap_or(Instant::ZERO)
+            .since(Instant::ZERO);
+        let first = trace
+            .jobs
+            .first()
+            .map_or(Instant::ZERO, |job| job.submit + origin);
+        self.dated &= first >= Instant::from_secs(CALENDAR);
+        // The tasks of an array share their number and may well share the rest.
+        let arrays = trace.diagnostics.count(Finding::SharedNumber) > 0;
+        let mut known = HashSet::new();
+        let mut columns = Columnwise::new(names);
+        self.entries.reserve(trace.jobs.len());
+        for (row, job) in trace.jobs.iter().enumerate() {
+            if job.runtime <= Span::ZERO {
+                self.tally.never_ran += 1;
+                continue;
+            }
+            let class = columns.class(row, job, naming);
+            let wait = names.usage.get(row).and_then(|usage| usage.wait);
+            let submit = job.submit + origin;
+            let finish = submit + wait.unwrap_or(Span::ZERO) + job.runtime;
+            if until.is_some_and(|until| finish <= until) {
+                self.tally.late += 1;
+                continue;
+            }
+            if !arrays && !known.insert((job.number, submit, finish, job.procs, class)) {
+                self.tally.duplicates += 1;
+                continue;
+            }
+            self.tally.no_wait += usize::from(wait.is_none());
+            let missing = naming.class(class).iter().any(Option::is_none);
+            self.tally.no_class += usize::from(missing);
+            let request = columns.estimate(row, job);
+            let record = Record {
+                job: Job {
+                    class,
+                    procs: job.procs,
+                    request,
+                    context: columns.context(row, naming),
+                },
+                submit,
+                finish,
+                runtime: job.runtime,
+            };
+            self.entries.push(columns.entry(row, record));
+        }
+    }
+
+    fn say(&self, sources: &str, naming: &Naming, voice: Voice) {
+        let jobs = self.entries.len();
+        let Tally {
+            never_ran,
+            duplicates,
+            late,
+            no_wait,
+            no_class,
+        } = self.tally;
+        let left_out = match never_ran {
+            0 => String::new(),
+            never_ran => format!("; {never_ran} that never ran are left out"),
+        };
+        voice.note(format_args!(
+            "{} from {sources}{left_out}",
+            counted(jobs, "job")
+        ));
+        if duplicates > 0 {
+            voice.note(format_args!(
+                "{} left out: the same job number, times, processors and class as another one",
+                counted(duplicates, "record")
+            ));
+        }
+        if late > 0 {
+            voice.note(format_args!(
+                "{} left out: they ended by the end of the last one that the state has learned",
+                counted(late, "record")
+            ));
+        }
+        if no_wait > 0 {
+            voice.note(format_args!(
+                "the wait of {} is not known: taken to have started at submission",
+                counted(no_wait, "job")
+            ));
+        }
+        if no_class > 0 {
+            let keys: Vec<String> = naming.keys().iter().map(Key::to_string).collect();
+            voice.note(format_args!(
+                "{} of unknown {}: taken as a class of their own",
+                counted(no_class, "job"),
+                keys.join(" or ")
+            ));
+        }
+    }
+}
+
+/// The columns of a trace, with the numbers that its labels have here.
+struct Columnwise<'a> {
+    names: &'a Metadata,
+    numbers: [Vec<Option<u32>>; 3],
+    /// The classes of jobs by user alone, by the label of the user.
+    users: Vec<Option<ClassId>>,
+}
+
+impl<'a> Columnwise<'a> {
+    fn new(names: &'a Metadata) -> Self {
+        Self {
+            names,
+            numbers: Default::default(),
+            users: Vec::new(),
+        }
+    }
+
+    fn class(&mut self, row: usize, job: &TraceJob, naming: &mut Naming) -> ClassId {
+        let names = self.names;
+        let user = names
+            .user
+            .label(row)
+            .filter(|_| naming.keys() == [Key::User]);
+        if let Some(label) = user {
+            if self.users.len() <= label.index() {
+                self.users.resize(label.index() + 1, None);
+            }
+            if let Some(class) = self.users[label.index()] {
+                return class;
+            }
+        }
+        let text = |labels: &Labels| labels.get(row).map(str::to_owned);
+        let values = naming.keys().iter().map(|key| match key {
+            Key::User => text(&names.user),
+            Key::Group => text(&names.group),
+            Key::Account => text(&names.account),
+            Key::Executable => text(&names.executable),
+            Key::Queue => text(&names.queue),
+            Key::Procs => Some(job.procs.to_string()),
+            Key::Estimate => self.estimate(row, job).map(|estimate| estimate.to_string()),
+        });
+        let values = values.collect();
+        let class = ClassId(naming.classes.number(values));
+        if let Some(label) = user {
+            self.users[label.index()] = Some(class);
+        }
+        class
+    }
+
+    fn context(&mut self, row: usize, naming: &mut Naming) -> Context {
+        let names = self.names;
+        let [executables, queues, accounts] = &mut self.numbers;
+        Context {
+            executable: number(&names.executable, row, executables, &mut naming.executables),
+            queue: number(&names.queue, row, queues, &mut naming.queues),
+            account: number(&names.account, row, accounts, &mut naming.accounts),
+        }
+    }
+
+    /// How long its user said that it would run, if they did.
+    fn estimate(&self, row: usize, job: &TraceJob) -> Option<Span> {
+        let known = self.names.estimated.get(row).copied().unwrap_or(false);
+        known.then_some(job.estimate)
+    }
+
+    fn entry(&self, row: usize, record: Record) -> Entry {
+        const MEBI: f64 = 1_048_576.0;
+        let usage = self.names.usage.get(row).copied().unwrap_or_default();
+        Entry {
+            record,
+            cpu_time: usage.cpu_time,
+            memory: usage.peak_memory.map(|bytes| bytes.as_u64() as f64 / MEBI),
+            memory_request: usage
+                .requested_memory
+                .map(|bytes| bytes.as_u64() as f64 / MEBI),
+        }
+    }
+}
+
+/// The number that the name in `row` has in `all`, looked up once a label.
+fn number(
+    labels: &Labels,
+    row: usize,
+    numbers: &mut Vec<Option<u32>>,
+    all: &mut Numbered<String>,
+) -> Option<u32> {
+    let label = labels.label(row)?;
+    if numbers.len() <= label.index() {
+        numbers.resize(label.index() + 1, None);
+    }
+    let number = &mut numbers[label.index()];
+    Some(*number.get_or_insert_with(|| all.number(labels.name(label).to_owned())))
+}

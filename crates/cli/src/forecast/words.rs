@@ -1,0 +1,194 @@
+//! Spans, levels and keys as people type and read them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+use tollgate_model::{Probability, Span};
+
+/// What the jobs of a class may have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Key {
+    /// Who handed them in.
+    User,
+    /// Their group.
+    Group,
+    /// What they are charged to.
+    Account,
+    /// What they run.
+    #[value(alias = "exe")]
+    Executable,
+    /// The queue that they were handed to.
+    Queue,
+    /// The processors that they ask for.
+    Procs,
+    /// How long their users say that they will run.
+    Estimate,
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::User => "user",
+            Self::Group => "group",
+            Self::Account => "account",
+            Self::Executable => "executable",
+            Self::Queue => "queue",
+            Self::Procs => "procs",
+            Self::Estimate => "estimate",
+        })
+    }
+}
+
+/// A probability between 0 and 1, neither of them included.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Level(f64);
+
+impl Level {
+    pub(super) const NINE_IN_TEN: Self = Self(0.9);
+    pub(super) const NINETEEN_IN_TWENTY: Self = Self(0.95);
+
+    pub(super) fn probability(self) -> Probability {
+        Probability::new(self.0).expect("between 0 and 1")
+    }
+}
+
+impl FromStr for Level {
+    type Err = &'static str;
+
+    fn from_str(word: &str) -> Result<Self, Self::Err> {
+        let level = word.trim().parse().ok();
+        level
+            .filter(|level| *level > 0.0 && *level < 1.0)
+            .map(Self)
+            .ok_or("expected a probability above 0 and below 1, such as 0.95")
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+const EXPECTED: &str =
+    "expected a time above zero, such as 90 (seconds), 30m, 2h, 1d, 12:30:00 or 1-12:00:00";
+
+/// Reads a span: seconds, a number with a unit, or `[days-]hours:minutes[:seconds]`.
+pub(super) fn span(word: &str) -> Result<Span, &'static str> {
+    let word = word.trim();
+    let secs = clock(word).or_else(|| measured(word)).ok_or(EXPECTED)?;
+    let span = Span::from_secs_f64(secs);
+    if secs.is_finite() && span > Span::ZERO && span < Span::MAX {
+        Ok(span)
+    } else {
+        Err(EXPECTED)
+    }
+}
+
+/// A number with a unit, or without one for seconds.
+fn measured(word: &str) -> Option<f64> {
+    let digits = word.find(|c: char| c != '.' && !c.is_ascii_digit());
+    let (number, unit) = word.split_at(digits.unwrap_or(word.len()));
+    let secs = match unit.trim() {
+        "" | "s" | "sec" | "second" | "seconds" => 1.0,
+        "m" | "min" | "minute" | "minutes" => 60.0,
+        "h" | "hour" | "hours" => 3_600.0,
+        "d" | "day" | "days" => 86_400.0,
+        _ => return None,
+    };
+    number.parse::<f64>().ok().map(|number| number * secs)
+}
+
+fn clock(word: &str) -> Option<f64> {
+    let (days, time) = match word.split_once('-') {
+        Some((days, time)) => (days.parse::<u32>().ok()?, time),
+        None => (0, word),
+    };
+    let parts: Vec<u32> = time
+        .split(':')
+        .map(|part| part.parse().ok())
+        .collect::<Option<_>>()?;
+    let [hours, minutes, seconds] = match parts[..] {
+        [hours, minutes] => [hours, minutes, 0],
+        [hours, minutes, seconds] => [hours, minutes, seconds],
+        _ => return None,
+    };
+    let time = 3_600.0 * f64::from(hours) + 60.0 * f64::from(minutes) + f64::from(seconds);
+    Some(86_400.0 * f64::from(days) + time)
+}
+
+/// A span in the unit that makes it a number of one to three digits.
+pub(super) fn said(span: Span) -> String {
+    let secs = span.as_secs_f64();
+    match secs {
+        ..120.0 => format!("{secs:.0} s"),
+        ..7_200.0 => format!("{:.1} min", secs / 60.0),
+        ..172_800.0 => format!("{:.1} h", secs / 3_600.0),
+        ..31_557_600.0 => format!("{:.1} d", secs / 86_400.0),
+        _ => format!("{:.1} years", secs / 31_557_600.0),
+    }
+}
+
+/// An amount of memory in the unit that makes it a number of one to four digits.
+pub(super) fn said_bytes(bytes: f64) -> String {
+    const MEBI: f64 = 1_048_576.0;
+    match bytes / MEBI {
+        mebi @ ..2_048.0 => format!("{mebi:.0} MiB"),
+        mebi @ ..2_097_152.0 => format!("{:.1} GiB", mebi / 1_024.0),
+        mebi => format!("{:.1} TiB", mebi / 1_048_576.0),
+    }
+}
+
+/// A fraction in percent, with one decimal.
+pub(super) fn percent(fraction: f64) -> String {
+    format!("{:.1} %", 100.0 * fraction)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_as_people_type_them() {
+        for (word, secs) in [
+            ("90", 90),
+            ("1.5h", 5_400),
+            ("30 min", 1_800),
+            ("2d", 172_800),
+            ("12:30", 45_000),
+            ("1-12:00:00", 129_600),
+        ] {
+            assert_eq!(span(word), Ok(Span::from_secs(secs)), "{word}");
+        }
+        for word in [
+            "",
+            "-1",
+            "0",
+            "two hours",
+            "1:2:3:4",
+            "inf",
+            "NaN",
+            "1e400",
+            "2h30",
+        ] {
+            assert_eq!(span(word), Err(EXPECTED), "{word}");
+        }
+    }
+
+    #[test]
+    fn times_are_said_with_few_digits() {
+        let said = [5, 300, 86_400, 864_000].map(|secs| said(Span::from_secs(secs)));
+        assert_eq!(said, ["5 s", "5.0 min", "24.0 h", "10.0 d"]);
+    }
+
+    #[test]
+    fn a_level_lies_between_0_and_1() {
+        assert!("0.9".parse::<Level>().is_ok());
+        for word in ["0", "1", "95", "NaN", "most"] {
+            assert!(word.parse::<Level>().is_err(), "{word}");
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! `tollgate demo`.
+
+use std::path::{Path, PathBuf};
+use std::{env, fs, io, process, thread};
+
+use rustix::process::{Signal, getpid, kill_process};
+use tollgate_service::api::types::{Answer, Decision, Job, JobRequest};
+use tollgate_service::{Client, Config, Folder, folder};
+
+use super::serve::run_in;
+use crate::exit::Failure;
+use crate::voice::{self, Voice};
+
+/// Serve in a folder of its own, with sample jobs: some are promised their deadline, some are not.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The data folder of the service [default: a new one, which is removed in the end]
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// End as soon as the sample jobs have
+    #[arg(long)]
+    once: bool,
+}
+
+/// What the sample jobs show: name, command, processors, estimate and deadline in seconds.
+const SAMPLES: &[(&str, &str, u32, f64, Option<f64>)] = &[
+    (
+        "report",
+        "echo the figures of the day; sleep 2",
+        1,
+        3.0,
+        Some(60.0),
+    ),
+    ("render", "sleep 3; echo rendered", 1, 4.0, Some(30.0)),
+    ("backup", "sleep 1; echo saved", 1, 2.0, None),
+    // It says that it takes longer than it is given.
+    ("forecast", "sleep 20", 1, 20.0, Some(5.0)),
+    // More processors than any machine has.
+    ("simulate", "sleep 5", 1_000_000, 5.0, Some(600.0)),
+    ("broken", "echo this one fails; exit 3", 1, 1.0, Some(60.0)),
+];
+
+/// `tollgate demo`.
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let (path, is_ours) = match &args.data {
+        Some(path) => (path.clone(), false),
+        None => (
+            env::temp_dir().join(format!("tollgate-demo-{}", process::id())),
+            true,
+        ),
+    };
+    let folder = Folder::lock(&path)?;
+    let data = folder.path().to_owned();
+    let once = args.once;
+    let done = run_in(&folder, &Config::default(), || {
+        thread::spawn(move || {
+            if let Err(failure) = play(&data, once) {
+                voice::error(&failure, None);
+            }
+            if once {
+                // The service is this very process; it knows this as the wish to stop.
+                let _ = kill_process(getpid(), Signal::TERM);
+            }
+        });
+    });
+    drop(folder);
+    if is_ours {
+        remove(&path)?;
+    }
+    done
+}
+
+fn remove(path: &Path) -> Result<(), Failure> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Failure::Write {
+            file: path.display().to_string(),
+            error,
+        }),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// Hands the sample jobs in and says what they are told; with `to_end` waits for them.
+fn play(data: &Path, to_end: bool) -> Result<(), Failure> {
+    let mut client = Client::connect(&folder::socket(data))?;
+    let mut let_in = Vec::new();
+    for &(name, script, procs, estimate_s, deadline_s) in SAMPLES {
+        let request = JobRequest {
+            command: ["/bin/sh", "-c", script].map(str::to_owned).to_vec(),
+            name: Some(name.to_owned()),
+            procs,
+            estimate_s: Some(estimate_s),
+            deadline_s,
+            dir: data.display().to_string(),
+            output: Some("demo-%j.out".to_owned()),
+            umask: 0o022,
+            ..JobRequest::default()
+        };
+        let answer: Answer = client.post("/v1/jobs", &request)?;
+        Voice::Notes.note(format_args!("{name}: {}", words(&answer)));
+        if answer.decision != Decision::Rejected {
+            let_in.extend(answer.id);
+        }
+    }
+    if to_end {
+        for id in let_in {
+            let job: Job = client.get(&format!("/v1/jobs/{id}/wait"))?;
+            let status = job.status.as_deref().unwrap_or("");
+            Voice::Notes.note(format_args!("{}: {} {status}", job.name, job.state));
+        }
+        return Ok(());
+    }
+    let data = data.display();
+    Voice::Notes.note(format_args!(
+        "in another terminal: `tollgate jobs --all --data {data}`; Ctrl-C ends this"
+    ));
+    Ok(())
+}
+
+fn words(answer: &Answer) -> String {
+    let id = answer
+        .id
+        .map_or_else(String::new, |id| format!("job {id} "));
+    let sure = answer
+        .expected
+        .as_ref()
+        .and_then(|expected| expected.probability);
+    match (answer.decision, sure, answer.reasons.first()) {
+        (Decision::Accepted, Some(sure), _) => {
+            format!("{id}accepted, its deadline is kept with probability {sure:.2}")
+        }
+        (Decision::Accepted, None, _) => format!("{id}accepted, without a promise"),
+        (Decision::Queued, _, _) => format!("{id}queued"),
+        (Decision::Rejected, _, Some(reason)) => format!("{id}rejected: {}", reason.text),
+        (Decision::Rejected, _, None) => format!("{id}rejected"),
+    }
+}

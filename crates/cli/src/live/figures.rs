@@ -1,0 +1,127 @@
+//! `tollgate nodes`, `calibration`, and the objectives in `tollgate status`.
+
+use std::io::{self, Write};
+
+use comfy_table::Table;
+use serde::Serialize;
+use tollgate_service::api::types::{Calibration, Nodes, Objectives, Status};
+
+use super::address::Address;
+use super::list::STYLE;
+use super::print;
+use crate::args::Format;
+use crate::exit::Failure;
+
+/// Where and how to answer.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    address: Address,
+    /// How the answer is written
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+/// How the service stands, with how well it has done so far.
+#[derive(Debug, Serialize)]
+pub(super) struct Standing {
+    #[serde(flatten)]
+    pub(super) status: Status,
+    pub(super) objectives: Objectives,
+}
+
+/// `tollgate nodes`.
+pub(crate) fn nodes(args: &Args) -> Result<(), Failure> {
+    let nodes: Nodes = args.address.connect()?.get("/v1/nodes")?;
+    let mut out = io::stdout().lock();
+    match args.format {
+        Format::Json => print::json(&mut out, &nodes)?,
+        Format::Csv => return Err(Failure::NoCsv),
+        Format::Table => {
+            let mut table = table(&["node", "state", "tasks"]);
+            for node in &nodes.nodes {
+                let cells = [
+                    node.id.to_string(),
+                    node.state.clone(),
+                    node.tasks.to_string(),
+                ];
+                table.add_row(cells);
+            }
+            write_lines(&mut out, &table)?;
+            writeln!(out)?;
+            for words in &nodes.enforced {
+                writeln!(out, "{words}")?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// `tollgate calibration`.
+pub(crate) fn calibration(args: &Args) -> Result<(), Failure> {
+    let calibration: Calibration = args.address.connect()?.get("/v1/calibration")?;
+    let mut out = io::stdout().lock();
+    match args.format {
+        Format::Json => print::json(&mut out, &calibration)?,
+        Format::Csv => return Err(Failure::NoCsv),
+        Format::Table if calibration.bins.is_empty() => {
+            writeln!(out, "no job that was promised a deadline is over yet")?;
+        }
+        Format::Table => {
+            let mut table = table(&["probability", "promises", "promised %", "kept %"]);
+            for bin in &calibration.bins {
+                table.add_row([
+                    format!("{:.1} - {:.1}", bin.from, bin.to),
+                    bin.promises.to_string(),
+                    format!("{:.1}", 100.0 * bin.promised),
+                    format!("{:.1}", 100.0 * bin.kept_part),
+                ]);
+            }
+            write_lines(&mut out, &table)?;
+        }
+    }
+    Ok(())
+}
+
+/// The objectives in a line; nothing as long as no job is over.
+pub(super) fn write_objectives(out: &mut impl Write, objectives: &Objectives) -> io::Result<()> {
+    let Objectives {
+        submitted,
+        accepted,
+        fulfilled,
+        ..
+    } = objectives;
+    if *submitted == 0 {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "  so far  {submitted} jobs over, {accepted} of them let in, {fulfilled} of them fulfilled"
+    )?;
+    let pct = |name: &str, value: Option<f64>| value.map(|pct| format!("{name} {pct:.1} %"));
+    let wait = objectives
+        .wait_s
+        .map(|secs| format!("wait {}", print::span(secs)));
+    let parts = [
+        wait,
+        pct("SLA", objectives.sla_pct),
+        pct("reliability", objectives.reliability_pct),
+        pct("profitability", objectives.profitability_pct),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    writeln!(out, "          {}", parts.join(", "))
+}
+
+fn table(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_style(STYLE);
+    table.set_header(header.iter().copied());
+    table
+}
+
+fn write_lines(out: &mut impl Write, table: &Table) -> io::Result<()> {
+    for line in table.lines() {
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,129 @@
+//! `tollgate generate`: what a system needs to know about the program.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{CommandFactory, Subcommand};
+use clap_complete::Shell;
+
+use super::address::Address;
+use crate::args::Cli;
+use crate::exit::Failure;
+
+/// Write man pages, completions for a shell, or a unit for systemd.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Write a man page for every command into a folder.
+    Man {
+        /// The folder; it is made if it is not there
+        #[arg(long, short, value_name = "DIR")]
+        out: PathBuf,
+    },
+    /// Print completions for a shell.
+    Completions {
+        /// Which shell
+        shell: Shell,
+    },
+    /// Print a unit that keeps the service running; jobs go on while it restarts.
+    Systemd {
+        #[command(flatten)]
+        address: Address,
+    },
+}
+
+/// `tollgate generate`.
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    match &args.what {
+        What::Man { out } => man(out).map_err(|error| Failure::Write {
+            file: out.display().to_string(),
+            error,
+        }),
+        What::Completions { shell } => {
+            let mut text = Vec::new();
+            clap_complete::generate(*shell, &mut Cli::command(), "tollgate", &mut text);
+            Ok(io::stdout().lock().write_all(&text)?)
+        }
+        What::Systemd { address } => {
+            let program = std::env::current_exe().map_err(|error| Failure::Read {
+                file: "the program itself".to_owned(),
+                error,
+            })?;
+            let data = std::path::absolute(address.folder()?);
+            let data = data.map_err(|error| Failure::flag("data", error.to_string()))?;
+            let unit = unit(&quoted(&program)?, &quoted(&data)?);
+            Ok(io::stdout().lock().write_all(unit.as_bytes())?)
+        }
+    }
+}
+
+fn man(out: &Path) -> io::Result<()> {
+    fs::create_dir_all(out)?;
+    clap_mangen::generate_to(Cli::command(), out)
+}
+
+fn unit(program: &str, data: &str) -> String {
+    format!(
+        "[Unit]
+Description=Tollgate: decides which jobs to promise to finish, and runs them
+
+[Service]
+Type=exec
+ExecStart={program} serve --data {data}
+# Only the service is ended: jobs go on, and the next service finds them again.
+KillMode=process
+# The service makes control groups for jobs below its own.
+Delegate=yes
+Restart=on-failure
+RestartSec=1
+
+[Install]
+WantedBy=default.target
+"
+    )
+}
+
+/// A path as a unit says it: `%` and `$` mean something there.
+fn quoted(path: &Path) -> Result<String, Failure> {
+    let text = path
+        .to_str()
+        .filter(|text| !text.contains(char::is_control));
+    let text = text.ok_or_else(|| {
+        let expected = "expected a name in UTF-8 without control characters";
+        Failure::flag("data", format!("{expected}, got `{}`", path.display()))
+    })?;
+    let mut quoted = String::from("\"");
+    for letter in text.chars() {
+        match letter {
+            '%' | '$' => quoted.extend([letter, letter]),
+            '"' | '\\' => quoted.extend(['\\', letter]),
+            plain => quoted.push(plain),
+        }
+    }
+    quoted.push('"');
+    Ok(quoted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_means_something_in_a_unit_is_escaped() {
+        let quoted = |path| quoted(Path::new(path));
+        assert_eq!(quoted("/srv/a b").unwrap(), r#""/srv/a b""#);
+        assert_eq!(quoted(r#"/50%/$x/"\"#).unwrap(), r#""/50%%/$$x/\"\\""#);
+        assert!(quoted("/a\nExecStart=evil").is_err());
+    }
+
+    #[test]
+    fn the_unit_lets_jobs_go_on() {
+        insta::assert_snapshot!(unit("\"/usr/bin/tollgate\"", "\"/srv/tollgate\""));
+    }
+}

@@ -1,0 +1,190 @@
+//! Scripts: what they say of themselves in `#TOLLGATE` lines.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+
+use clap::Parser;
+
+use super::job::JobArgs;
+use crate::exit::Failure;
+
+/// The longest script that is copied, in bytes: it fits into a request.
+const LONGEST: u64 = 700_000;
+/// What a line that speaks to tollgate begins with.
+const MARK: &str = "#TOLLGATE";
+
+/// A script as it is when it is handed in.
+#[derive(Debug)]
+pub(super) struct Script {
+    file: String,
+    /// What is in it.
+    pub(super) text: String,
+}
+
+/// The words of one line.
+#[derive(Debug, Parser)]
+#[command(no_binary_name = true, disable_help_flag = true)]
+struct Line {
+    #[command(flatten)]
+    job: JobArgs,
+}
+
+impl Script {
+    /// The script that a command begins with: a file named with its path that begins with `#!`.
+    ///
+    /// # Errors
+    /// If there is one, and it cannot be copied.
+    pub(super) fn named_by(command: &[String]) -> Result<Option<Self>, Failure> {
+        let Some(name) = command.first().filter(|name| name.contains('/')) else {
+            return Ok(None);
+        };
+        // What is no file here may be one where the job runs, and the engine says if it is not.
+        let Ok(mut file) = File::open(name) else {
+            return Ok(None);
+        };
+        let failed = |error| Failure::Read {
+            file: name.clone(),
+            error,
+        };
+        let mut mark = [0; 2];
+        match file.read_exact(&mut mark) {
+            Ok(()) if mark == *b"#!" => {}
+            Ok(()) => return Ok(None),
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(None),
+            Err(error) if error.kind() == ErrorKind::IsADirectory => return Ok(None),
+            Err(error) => return Err(failed(error)),
+        }
+        let mut bytes = mark.to_vec();
+        file.take(LONGEST).read_to_end(&mut bytes).map_err(failed)?;
+        let text = String::from_utf8(bytes).ok();
+        let text = text.filter(|text| text.len() as u64 <= LONGEST);
+        let text = text.ok_or_else(|| Failure::NotCopied { file: name.clone() })?;
+        let file = name.clone();
+        Ok(Some(Self { file, text }))
+    }
+
+    /// What it says of itself: the `#TOLLGATE` lines before its first command. Of two that say
+    /// the same thing, the later one counts.
+    ///
+    /// # Errors
+    /// The first line that is not understood.
+    pub(super) fn wishes(&self) -> Result<JobArgs, Failure> {
+        let head = self.text.lines().zip(1_usize..);
+        let head = head.take_while(|(line, _)| line.trim().is_empty() || line.starts_with('#'));
+        let mut wishes = JobArgs::default();
+        for (line, number) in head {
+            let Some(rest) = line.strip_prefix(MARK) else {
+                continue;
+            };
+            let wrong = |message: String| Failure::ScriptLine {
+                file: self.file.clone(),
+                line: number,
+                message,
+            };
+            let words = words(rest).ok_or_else(|| wrong("a quote is not closed".to_owned()))?;
+            let read = Line::try_parse_from(words).map_err(|error| wrong(first_line(&error)))?;
+            if let Some(word) = read.job.command.first() {
+                return Err(wrong(format!("expected options, got `{word}`")));
+            }
+            wishes = read.job.over(wishes);
+        }
+        Ok(wishes)
+    }
+}
+
+/// What the parser says, without the word before it and the usage behind it.
+fn first_line(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let line = text.lines().next().unwrap_or_default();
+    line.strip_prefix("error: ").unwrap_or(line).to_owned()
+}
+
+/// Splits a line as a shell does: at blanks, but for what is quoted; `#` begins a remark. None if a
+/// quote is not closed.
+fn words(line: &str) -> Option<Vec<String>> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut letters = line.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '#' if word.is_none() => break,
+            '\'' | '"' => {
+                let word = word.get_or_insert_default();
+                loop {
+                    match letters.next()? {
+                        end if end == letter => break,
+                        '\\' if letter == '"' => word.push(letters.next()?),
+                        inside => word.push(inside),
+                    }
+                }
+            }
+            '\\' => word.get_or_insert_default().push(letters.next()?),
+            blank if blank.is_whitespace() => words.extend(word.take()),
+            plain => word.get_or_insert_default().push(plain),
+        }
+    }
+    words.extend(word);
+    Some(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn script(text: &str) -> Script {
+        Script {
+            file: "job.sh".to_owned(),
+            text: text.to_owned(),
+        }
+    }
+
+    #[test]
+    fn lines_before_the_first_command_count_and_later_ones_win() {
+        let wishes = script(
+            "#!/bin/sh\n# a remark\n#TOLLGATE --procs 4 --deadline 'tomorrow 9am' # by then\n\n\
+             #TOLLGATE -n 2 --env A=1\necho\n#TOLLGATE --procs 8\n",
+        )
+        .wishes()
+        .unwrap();
+        assert_eq!(wishes.procs, Some(2));
+        assert_eq!(wishes.deadline.as_deref(), Some("tomorrow 9am"));
+        assert_eq!(wishes.env, ["A=1"]);
+    }
+
+    #[test]
+    fn what_is_typed_goes_over_what_the_script_says() {
+        let typed = JobArgs {
+            procs: Some(1),
+            ..JobArgs::default()
+        };
+        let wishes = script("#!/bin/sh\n#TOLLGATE --procs 4 --budget 3\n").wishes();
+        let job = typed.over(wishes.unwrap());
+        assert_eq!((job.procs, job.budget), (Some(1), Some(3.0)));
+    }
+
+    #[test]
+    fn a_line_that_is_not_understood_is_named() {
+        for (line, expected) in [
+            (
+                "--prox 4",
+                "job.sh:2: #TOLLGATE: unexpected argument '--prox' found",
+            ),
+            ("--name 'x", "job.sh:2: #TOLLGATE: a quote is not closed"),
+            ("echo", "job.sh:2: #TOLLGATE: expected options, got `echo`"),
+        ] {
+            let read = script(&format!("#!/bin/sh\n#TOLLGATE {line}\n")).wishes();
+            assert_eq!(read.unwrap_err().to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn words_are_split_as_a_shell_does() {
+        let split = |line| words(line).unwrap();
+        assert_eq!(
+            split(r#" a  b\ c "d e" f'g'h # i"#),
+            ["a", "b c", "d e", "fgh"]
+        );
+        assert_eq!(split("''"), [""]);
+        assert_eq!(words("\\"), None);
+    }
+}

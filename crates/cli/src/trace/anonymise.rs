@@ -1,0 +1,119 @@
+//! `tollgate trace anonymise`: records that can be given away.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tollgate_workload::anonymise::{Anonymiser, Key};
+
+use super::input::{Clock, each_batch, say_findings};
+use super::output;
+use crate::args::whole;
+use crate::exit::Failure;
+use crate::voice::{Voice, counted};
+
+/// A file with fewer bytes is no key.
+const LEAST_BYTES: usize = 16;
+
+/// Write the jobs of one or more records with a token for every name
+///
+/// Users, groups, accounts, executables and queues get tokens, and so does every cell of the
+/// columns that tollgate does not know, hosts among them. The same name gives the same token.
+/// Numbers and times stay; comments are left out.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The records, of any format that is read; `-` is standard input. The jobs of several are
+    /// put one after the other
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// A file of at least 16 secret bytes: the same key gives the same tokens in every run
+    /// [default: a key that is drawn for this run, and then gone]
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
+
+    /// A number as the key, where tokens shall be repeatable and need not be secret
+    #[arg(
+        long, value_name = "N", conflicts_with = "key",
+        value_parser = whole::<u64>, allow_negative_numbers = true,
+    )]
+    seed: Option<u64>,
+
+    /// Leave these columns as they are: user, group, account, executable, queue, or one that
+    /// tollgate does not know
+    #[arg(long, value_name = "COLUMN,..", value_delimiter = ',')]
+    keep: Vec<String>,
+
+    #[command(flatten)]
+    output: output::Destination,
+
+    /// Say nothing about the input, only what goes wrong
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+pub(super) fn run(args: &Args) -> Result<(), Failure> {
+    let voice = Voice::unless(args.quiet);
+    let target = args.output.target()?;
+    let mut anonymiser = Anonymiser::new(key(args, voice)?, kept(&args.keep));
+    let mut output = target.open()?;
+    let mut clock = Clock::default();
+    for path in &args.files {
+        let mut jobs = 0;
+        let header = each_batch(path, |batch| {
+            clock.agree(batch)?;
+            jobs += batch.jobs.len();
+            output.write(&anonymiser.anonymous(batch))
+        })?;
+        say_findings(&header, voice);
+        voice.note(format_args!(
+            "{} from {}",
+            counted(jobs, "job"),
+            header.source
+        ));
+    }
+    output.finish(voice)
+}
+
+fn kept(columns: &[String]) -> BTreeSet<String> {
+    columns
+        .iter()
+        .map(|column| column.trim().to_owned())
+        .collect()
+}
+
+fn key(args: &Args, voice: Voice) -> Result<Key, Failure> {
+    match (&args.key, args.seed) {
+        (Some(path), _) => key_in(path),
+        (None, Some(seed)) => {
+            voice.note("whoever knows the seed can try names out: give `--key` where that matters");
+            Ok(Key::new(u128::from(seed)))
+        }
+        (None, None) => {
+            voice.note("the key was drawn for this run: the next gives other tokens");
+            drawn()
+        }
+    }
+}
+
+fn key_in(path: &Path) -> Result<Key, Failure> {
+    let file = path.display().to_string();
+    let bytes = match fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) => return Err(Failure::Key { file, error }),
+    };
+    if bytes.len() < LEAST_BYTES {
+        return Err(Failure::ShortKey {
+            file,
+            bytes: bytes.len(),
+            least: LEAST_BYTES,
+        });
+    }
+    Ok(Key::of_bytes(&bytes))
+}
+
+fn drawn() -> Result<Key, Failure> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|error| Failure::NoRandomness(error.to_string()))?;
+    Ok(Key::new(u128::from_le_bytes(bytes)))
+}

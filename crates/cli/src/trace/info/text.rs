@@ -1,0 +1,254 @@
+//! The answer for people.
+
+use std::io::{self, Write};
+
+use tollgate_model::Span;
+use tollgate_workload::Status;
+use tollgate_workload::summary::Quantiles;
+use tollgate_workload::survey::{NameCounts, Survey};
+
+use super::{Record, plot, words};
+use crate::voice::counted;
+
+/// Columns of the label before each line.
+const LABEL: usize = 16;
+
+/// Writes everything that there is to say about a record.
+pub(super) fn write(out: &mut impl Write, record: &Record) -> io::Result<()> {
+    writeln!(out, "{}", record.header.source)?;
+    for (label, text) in facts(record) {
+        writeln!(out, "  {label:<LABEL$}{text}")?;
+    }
+    writeln!(out)?;
+    distributions(out, &record.survey)?;
+    let oddities = oddities(record);
+    if !oddities.is_empty() {
+        writeln!(out, "\nodd")?;
+        for oddity in oddities {
+            writeln!(out, "  {oddity}")?;
+        }
+    }
+    if !record.survey.runtimes.bins.is_empty() {
+        writeln!(out, "\nrun times of the jobs that ran")?;
+        write!(out, "{}", plot::histogram(&record.survey.runtimes))?;
+    }
+    let zone = match record.zone.name() {
+        Some(zone) => zone.to_owned(),
+        None => "by the clock of the record, which does not say when it began".to_owned(),
+    };
+    writeln!(out, "\nsubmissions by day and hour ({zone})")?;
+    write!(
+        out,
+        "{}",
+        plot::week(&record.survey.arrivals, record.zone.name().is_some())
+    )
+}
+
+/// Lines of a label and what there is to say; those that do not apply are left out.
+fn facts(record: &Record) -> Vec<(&'static str, String)> {
+    let survey = &record.survey;
+    let format = record.header.format.map(|format| format.to_string());
+    let names = [
+        ("users", &survey.users),
+        ("groups", &survey.groups),
+        ("accounts", &survey.accounts),
+        ("executables", &survey.executables),
+        ("queues", &survey.queues),
+    ];
+    let mut facts = vec![
+        ("format", format),
+        ("submitted", submitted(record)),
+        ("jobs", Some(jobs(survey))),
+        ("machine", Some(machine(survey))),
+    ];
+    facts.extend(names.map(|(label, counts)| (label, shared_out(counts, survey))));
+    facts.push(("sizes", Some(sizes(survey))));
+    facts.push(("estimates", Some(estimates(survey))));
+    facts.push(("ended", ended(survey)));
+    facts
+        .into_iter()
+        .filter_map(|(label, text)| Some((label, text?)))
+        .collect()
+}
+
+fn submitted(record: &Record) -> Option<String> {
+    let (first, last) = record.survey.submitted?;
+    let span = words::span(last.since(first).as_secs_f64());
+    let dates = record
+        .zone
+        .timestamp(first)
+        .zip(record.zone.timestamp(last));
+    let between = match dates {
+        Some((first, last)) => format!("{first} to {last}"),
+        None => format!("second {first} to {last} of the record's own clock"),
+    };
+    let gap = record.survey.longest_gap.map_or_else(String::new, |gap| {
+        format!(", longest gap {}", words::span(gap.as_secs_f64()))
+    });
+    Some(format!("{between}, {span}{gap}"))
+}
+
+fn jobs(survey: &Survey) -> String {
+    let summary = &survey.summary;
+    let between = summary.mean_interarrival.map_or_else(String::new, |mean| {
+        format!(", one every {} on average", words::span(mean.as_secs_f64()))
+    });
+    let never = match summary.never_ran {
+        0 => String::new(),
+        never => format!(", {never} of them never ran"),
+    };
+    format!("{}{never}{between}", summary.jobs)
+}
+
+fn machine(survey: &Survey) -> String {
+    let summary = &survey.summary;
+    let load = summary.utilisation.map_or_else(String::new, |load| {
+        format!(", offered load {}", words::percent(load))
+    });
+    let processors = counted(summary.nodes as usize, "processor");
+    format!("{processors} ({}){load}", survey.nodes_from)
+}
+
+/// None if no job has a name.
+fn shared_out(counts: &NameCounts, survey: &Survey) -> Option<String> {
+    let (top, top_10) = (counts.share_of_top(1)?, counts.share_of_top(10)?);
+    let most = if counts.names() > 10 {
+        format!(
+            ", the most active has {} of the jobs, the ten most active {}",
+            words::percent(top),
+            words::percent(top_10)
+        )
+    } else if counts.names() > 1 {
+        format!(", the most active has {} of the jobs", words::percent(top))
+    } else {
+        String::new()
+    };
+    let without = match survey.summary.jobs as u64 - counts.known() {
+        0 => String::new(),
+        without => format!("; {} without one", counted(without as usize, "job")),
+    };
+    Some(format!("{}{most}{without}", counts.names()))
+}
+
+fn sizes(survey: &Survey) -> String {
+    let share = |jobs: u64| words::percent(jobs as f64 / survey.summary.jobs.max(1) as f64);
+    format!(
+        "{} on one processor, {} on 2, 4, 8, ..",
+        share(survey.serial),
+        share(survey.powers_of_two)
+    )
+}
+
+fn estimates(survey: &Survey) -> String {
+    let counts = &survey.estimates;
+    if counts.known == 0 {
+        return "none".to_owned();
+    }
+    let share = |jobs: u64, of: u64| words::percent(jobs as f64 / of.max(1) as f64);
+    let of_ran = |jobs: u64| share(jobs, counts.known_of_ran);
+    format!(
+        "{} of the jobs have one; of those that ran {} too long, {} exact, {} too short",
+        share(counts.known, survey.summary.jobs as u64),
+        of_ran(counts.over),
+        of_ran(counts.exact),
+        of_ran(counts.under)
+    )
+}
+
+/// None if no record says how its job ended.
+fn ended(survey: &Survey) -> Option<String> {
+    let jobs = survey.summary.jobs.max(1) as f64;
+    let known = Status::ALL.into_iter().filter_map(|status| {
+        let count = *survey.statuses.get(&status)?;
+        let word = status.word().replace('_', " ");
+        Some((
+            status,
+            format!("{word} {}", words::percent(count as f64 / jobs)),
+        ))
+    });
+    let known: Vec<(Status, String)> = known.collect();
+    let says_anything = known.iter().any(|(status, _)| *status != Status::Unknown);
+    let texts: Vec<String> = known.into_iter().map(|(_, text)| text).collect();
+    says_anything.then(|| texts.join(", "))
+}
+
+fn distributions(out: &mut impl Write, survey: &Survey) -> io::Result<()> {
+    let span = words::span as fn(f64) -> String;
+    let rows = [
+        ("run time", survey.summary.runtimes_s, span),
+        ("processors", survey.summary.procs, words::number),
+        (
+            "estimate / run time, too long",
+            survey.over_ratios,
+            words::number,
+        ),
+        (
+            "run time / estimate, too short",
+            survey.under_ratios,
+            words::number,
+        ),
+        ("wait", survey.waits_s, span),
+        ("processor time used", survey.cpu_shares, words::percent),
+        ("peak memory", survey.peak_memory, words::bytes),
+        ("requested memory", survey.requested_memory, words::bytes),
+    ];
+    let heading = [
+        "least", "10 %", "25 %", "median", "75 %", "90 %", "99 %", "most",
+    ];
+    write_row(out, "", heading.map(str::to_owned))?;
+    for (label, quantiles, text) in rows {
+        if let Some(quantiles) = quantiles {
+            write_row(out, label, values(quantiles).map(text))?;
+        }
+    }
+    Ok(())
+}
+
+fn values(quantiles: Quantiles) -> [f64; 8] {
+    let Quantiles {
+        min,
+        p10,
+        p25,
+        median,
+        p75,
+        p90,
+        p99,
+        max,
+    } = quantiles;
+    [min, p10, p25, median, p75, p90, p99, max]
+}
+
+fn write_row(out: &mut impl Write, label: &str, cells: [String; 8]) -> io::Result<()> {
+    write!(out, "  {label:<30}")?;
+    for cell in cells {
+        write!(out, " {cell:>9}")?;
+    }
+    writeln!(out)
+}
+
+/// What was found while the record was read, and what no single line shows.
+fn oddities(record: &Record) -> Vec<String> {
+    let survey = &record.survey;
+    let mut oddities: Vec<String> = record
+        .header
+        .diagnostics
+        .to_string()
+        .lines()
+        .map(str::to_owned)
+        .collect();
+    let jobs = |count: u64| counted(count as usize, "job");
+    if survey.too_wide > 0 {
+        let wide = jobs(survey.too_wide);
+        oddities.push(format!("{wide} on more processors than the machine has"));
+    }
+    if survey.shared_numbers > 0 {
+        let shared = jobs(survey.shared_numbers);
+        oddities.push(format!("{shared} with the number of a job before them"));
+    }
+    let week = Span::from_secs(7 * 86_400);
+    if let Some(gap) = survey.longest_gap.filter(|&gap| gap > week) {
+        let gap = words::span(gap.as_secs_f64());
+        oddities.push(format!("{gap} without a submission"));
+    }
+    oddities
+}

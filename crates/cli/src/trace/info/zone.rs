@@ -1,0 +1,132 @@
+//! The clock by which the users of a machine live.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use tollgate_model::{Instant, Span};
+use tollgate_workload::Trace;
+
+use crate::voice::Voice;
+
+/// From the 1st of January 1970, a Thursday, back to a Monday.
+const THURSDAY_S: i64 = 3 * 86_400;
+
+const MICROS_PER_SECOND: i64 = 1_000_000;
+
+/// What the instants of a record are in the lives of people.
+#[derive(Clone, Debug)]
+pub(super) struct Zone {
+    name: String,
+    zone: TimeZone,
+    /// When the clock of the record began; none if it does not say.
+    origin: Option<Instant>,
+}
+
+impl Zone {
+    /// The zone that somebody asks for.
+    pub(super) fn parse(name: &str) -> Result<Self, &'static str> {
+        let zone = TimeZone::get(name)
+            .map_err(|_| "expected a time zone that this machine knows, such as Europe/Berlin")?;
+        Ok(Self {
+            name: name.to_owned(),
+            zone,
+            origin: None,
+        })
+    }
+
+    /// That of a record: the one that was asked for, the one that its header names, else UTC.
+    pub(super) fn of(header: &Trace, asked: Option<&Self>, voice: Voice) -> Self {
+        let named = asked.cloned().or_else(|| {
+            let name = header
+                .comments
+                .iter()
+                .find_map(|comment| zone_of(comment))?;
+            let zone = Self::parse(name).ok();
+            if zone.is_none() {
+                voice.note(format_args!(
+                    "{}: this machine does not know the time zone {name}: UTC",
+                    header.source
+                ));
+            }
+            zone
+        });
+        Self {
+            origin: header.unix_start,
+            ..named.unwrap_or_else(Self::utc)
+        }
+    }
+
+    fn utc() -> Self {
+        Self {
+            name: "UTC".to_owned(),
+            zone: TimeZone::UTC,
+            origin: None,
+        }
+    }
+
+    /// The name of the zone; none if the record does not say when its clock began.
+    pub(super) fn name(&self) -> Option<&str> {
+        self.origin.map(|_| self.name.as_str())
+    }
+
+    /// The instant in UTC, if it is known and in one of the years that have four digits.
+    pub(super) fn timestamp(&self, at: Instant) -> Option<Timestamp> {
+        let since_epoch = at.since(Instant::ZERO) + self.origin?.since(Instant::ZERO);
+        Timestamp::from_second(whole_seconds(since_epoch)).ok()
+    }
+
+    /// Seconds since a Monday at midnight; by the record's own clock if nobody knows when that
+    /// began.
+    pub(super) fn since_monday_s(&self, at: Instant) -> i64 {
+        match self.timestamp(at) {
+            Some(at) => {
+                let offset_s = i64::from(self.zone.to_offset(at).seconds());
+                at.as_second() + offset_s + THURSDAY_S
+            }
+            None => whole_seconds(at.since(Instant::ZERO)),
+        }
+    }
+}
+
+fn whole_seconds(span: Span) -> i64 {
+    span.as_micros().div_euclid(MICROS_PER_SECOND)
+}
+
+/// What the header directive `TimeZoneString` says.
+fn zone_of(comment: &str) -> Option<&str> {
+    let (name, value) = comment.split_once(':')?;
+    (name.trim() == "TimeZoneString").then(|| value.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(comment: &str, unix_start: Option<i64>) -> Zone {
+        let mut header = Trace::empty("here");
+        header.comments = vec![comment.to_owned()];
+        header.unix_start = unix_start.map(Instant::from_secs);
+        Zone::of(&header, None, Voice::Errors)
+    }
+
+    #[test]
+    fn weeks_begin_on_monday_where_the_clock_is_known() {
+        // Thursday, 1st of January 1970, one in the morning.
+        let known = of(" TimeZoneString: UTC", Some(3_000));
+        assert_eq!(
+            known.since_monday_s(Instant::from_secs(600)),
+            3 * 86_400 + 3_600
+        );
+        assert_eq!(known.name(), Some("UTC"));
+        let at = known.timestamp(Instant::from_secs(600)).unwrap();
+        assert_eq!(at.to_string(), "1970-01-01T01:00:00Z");
+    }
+
+    #[test]
+    fn a_clock_of_unknown_origin_is_taken_as_it_is() {
+        let own = of(" TimeZoneString: Nowhere/Else", None);
+        assert_eq!(own.since_monday_s(Instant::from_secs(600)), 600);
+        assert_eq!((own.name(), own.timestamp(Instant::ZERO)), (None, None));
+        assert_eq!(zone_of(" TimeZoneString: US/Pacific"), Some("US/Pacific"));
+        assert_eq!(zone_of(" TimeZone: -28800"), None);
+    }
+}

@@ -1,0 +1,54 @@
+//! Records, read a batch at a time.
+
+use std::path::Path;
+
+use tollgate_model::Instant;
+use tollgate_workload::batches::{Stopped, open_in_batches};
+use tollgate_workload::{Columns, ReadOptions, Trace};
+
+use crate::exit::Failure;
+use crate::voice::Voice;
+
+/// Everything that is known of each job.
+const OPTIONS: ReadOptions = ReadOptions {
+    columns: Columns::All,
+};
+
+/// Calls `visit` with the jobs at `path`, a batch at a time; what is returned is the header of
+/// the record, and what was found in it.
+pub(super) fn each_batch(
+    path: &Path,
+    visit: impl FnMut(&Trace) -> Result<(), Failure>,
+) -> Result<Trace, Failure> {
+    open_in_batches(path, OPTIONS, visit).map_err(|stopped| match stopped {
+        Stopped::Input(error) => Failure::Input(error),
+        Stopped::Visitor(failure) => failure,
+    })
+}
+
+/// Says what was skipped, repaired or defaulted.
+pub(super) fn say_findings(header: &Trace, voice: Voice) {
+    for line in header.diagnostics.to_string().lines() {
+        voice.note(format_args!("{}: {line}", header.source));
+    }
+}
+
+/// The origin of the clock of the first record, on which those of the others must be.
+#[derive(Default)]
+pub(super) struct Clock(Option<(String, Option<Instant>)>);
+
+impl Clock {
+    /// Jobs of `batch` go where those of earlier records went.
+    pub(super) fn agree(&mut self, batch: &Trace) -> Result<(), Failure> {
+        let (first, origin) = self
+            .0
+            .get_or_insert_with(|| (batch.source.clone(), batch.unix_start));
+        if *origin == batch.unix_start {
+            return Ok(());
+        }
+        Err(Failure::TwoClocks {
+            first: first.clone(),
+            other: batch.source.clone(),
+        })
+    }
+}

@@ -1,0 +1,112 @@
+//! Standard output, or a file that appears only when it is whole.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Stdout, Write, stdout};
+use std::path::{Path, PathBuf};
+use std::process;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+/// Where bytes go.
+pub(super) struct Place {
+    /// None once it is finished.
+    bytes: Option<Bytes>,
+    whole: Option<Move>,
+}
+
+enum Bytes {
+    StandardOutput(BufWriter<Stdout>),
+    Plain(BufWriter<File>),
+    Gzip(Box<GzEncoder<BufWriter<File>>>),
+}
+
+/// What is written beside its place takes it when it is whole: the input may be the same file,
+/// and half an answer would look like a whole one.
+struct Move {
+    from: PathBuf,
+    to: PathBuf,
+}
+
+impl Place {
+    pub(super) fn standard_output() -> Self {
+        Self {
+            bytes: Some(Bytes::StandardOutput(BufWriter::new(stdout()))),
+            whole: None,
+        }
+    }
+
+    /// The file at `path`, compressed if its name ends in `.gz`. A device or a pipe is written
+    /// directly.
+    pub(super) fn file(path: &Path) -> io::Result<Self> {
+        let is_special = fs::metadata(path).is_ok_and(|known| !known.is_file());
+        let whole = (!is_special).then(|| Move::to(path));
+        let target = whole.as_ref().map_or(path, |whole| &whole.from);
+        let file = BufWriter::new(File::create(target)?);
+        let bytes = if path.extension().is_some_and(|ending| ending == "gz") {
+            Bytes::Gzip(Box::new(GzEncoder::new(file, Compression::default())))
+        } else {
+            Bytes::Plain(file)
+        };
+        Ok(Self {
+            bytes: Some(bytes),
+            whole,
+        })
+    }
+
+    /// Everything is written.
+    pub(super) fn finish(mut self) -> io::Result<()> {
+        match self.bytes.take() {
+            Some(Bytes::StandardOutput(mut out)) => out.flush()?,
+            Some(Bytes::Plain(mut file)) => file.flush()?,
+            Some(Bytes::Gzip(encoder)) => encoder.finish()?.flush()?,
+            None => {}
+        }
+        if let Some(whole) = &self.whole {
+            fs::rename(&whole.from, &whole.to)?;
+        }
+        self.whole = None;
+        Ok(())
+    }
+}
+
+impl Move {
+    fn to(path: &Path) -> Self {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        Self {
+            from: path.with_file_name(format!(".{name}.{}.partial", process::id())),
+            to: path.to_owned(),
+        }
+    }
+}
+
+/// What was not finished is taken away again.
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Some(whole) = &self.whole {
+            // Nobody is left to be told: the failure that led here was.
+            let _ = fs::remove_file(&whole.from);
+        }
+    }
+}
+
+impl Write for Place {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.open()?.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.open()?.flush()
+    }
+}
+
+impl Place {
+    fn open(&mut self) -> io::Result<&mut dyn Write> {
+        match &mut self.bytes {
+            Some(Bytes::StandardOutput(out)) => Ok(out),
+            Some(Bytes::Plain(file)) => Ok(file),
+            Some(Bytes::Gzip(encoder)) => Ok(encoder.as_mut()),
+            None => Err(io::Error::other("is finished")),
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! `tollgate trace synth`: jobs that nobody handed in.
+
+use tollgate_workload::{Columns, Generator};
+
+use super::output;
+use crate::args::{count, whole};
+use crate::exit::Failure;
+use crate::voice::{Voice, counted};
+
+/// More jobs than this do not fit into memory at once.
+const MOST_JOBS: usize = 10_000_000;
+
+/// Write generated jobs, like those of the last 5000 records of SDSC SP2
+///
+/// The workload that `tollgate replay` runs where it is given none. The same numbers give the same
+/// jobs on every machine.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// How many jobs, at most 10 million
+    #[arg(
+        long, value_name = "N", default_value_t = Generator::default().jobs,
+        value_parser = jobs, allow_negative_numbers = true,
+    )]
+    jobs: usize,
+
+    /// What the draws depend on
+    #[arg(
+        long, value_name = "N", default_value_t = Generator::default().seed,
+        value_parser = whole::<u64>, allow_negative_numbers = true,
+    )]
+    seed: u64,
+
+    #[command(flatten)]
+    output: output::Destination,
+
+    /// Say nothing, only what goes wrong
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+pub(super) fn run(args: &Args) -> Result<(), Failure> {
+    let voice = Voice::unless(args.quiet);
+    let target = args.output.target()?;
+    let generator = Generator {
+        jobs: args.jobs,
+        seed: args.seed,
+        columns: Columns::All,
+    };
+    let mut output = target.open()?;
+    output.write(&generator.trace())?;
+    output.finish(voice)?;
+    voice.note(format_args!(
+        "{} generated, seed {}",
+        counted(args.jobs, "job"),
+        args.seed
+    ));
+    Ok(())
+}
+
+fn jobs(word: &str) -> Result<usize, String> {
+    count::<std::num::NonZeroUsize>(word)
+        .map(std::num::NonZeroUsize::get)
+        .ok()
+        .filter(|&jobs| jobs <= MOST_JOBS)
+        .ok_or_else(|| format!("expected a whole number, 1 to {MOST_JOBS}"))
+}

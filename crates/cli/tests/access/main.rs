@@ -1,0 +1,200 @@
+//! A service for many users: each runs jobs as themselves, sees their own, and cannot tell those of
+//! others from what is not there.
+
+mod site;
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::process::Command;
+
+use site::{ONE, OTHER, ROOT, Site, set_mode};
+
+const ALL: &str = "users = \"all\"\n";
+
+#[test]
+fn jobs_run_as_who_hands_them_in_with_their_groups_and_nothing_else() {
+    if !Site::is_root() {
+        return;
+    }
+    let site = Site::new(ALL);
+    for (user, id) in [(ONE, "1"), (OTHER, "2")] {
+        let script = "id -u; id -G; grep NoNewPrivs /proc/self/status; ls /proc/self/fd | wc -l";
+        site.says(
+            user,
+            &["submit", "--output", "out", "--", "sh", "-c", script],
+        );
+        site.says(user, &["wait", id]);
+        let output = site.says(user, &["logs", id]);
+        let command = format!("id -G $(id -un {user})");
+        let groups = Command::new("sh").args(["-c", &command]).output();
+        let groups = groups.expect("id is there").stdout;
+        let groups = String::from_utf8(groups).expect("numbers");
+        // Standard input, output and error, and the folder that is listed.
+        let expected = format!("{user}\n{}\nNoNewPrivs:\t1\n4\n", groups.trim());
+        assert_eq!(output, expected);
+        let metadata = fs::metadata(site.home(user).join("out")).expect("its output");
+        assert_eq!(metadata.uid(), user);
+    }
+}
+
+#[test]
+fn jobs_of_others_are_like_jobs_that_are_not_there() {
+    if !Site::is_root() {
+        return;
+    }
+    let site = Site::new(ALL);
+    let submit = [
+        "submit", "--output", "none", "--env", "KEY=hush", "--", "sleep", "60",
+    ];
+    site.says(ONE, &submit);
+    for verb in ["explain", "wait", "logs", "cancel", "hold", "release"] {
+        let theirs = site.fails(OTHER, &[verb, "1"]);
+        let nobodys = site.fails(OTHER, &[verb, "999"]);
+        assert_eq!(theirs, nobodys, "{verb}");
+    }
+    let listed = site.says(OTHER, &["jobs", "--all", "--format", "json"]);
+    assert!(!listed.contains("sleep"), "{listed}");
+    assert!(!site.says(OTHER, &["ledger"]).contains(" 1 "));
+    assert!(site.says(ONE, &["jobs"]).contains("sleep"));
+    assert!(site.says(ROOT, &["jobs"]).contains("sleep"));
+    site.says(ONE, &["cancel", "1"]);
+}
+
+#[test]
+fn why_a_job_waits_is_said_in_numbers_of_jobs_and_not_which() {
+    if !Site::is_root() {
+        return;
+    }
+    let site = Site::new("users = \"all\"\npolicy = \"fcfs\"\n");
+    let nodes = site.says(ROOT, &["status", "--format", "json"]);
+    let nodes = nodes.split("\"nodes\": ").nth(1).expect("it is there");
+    let nodes = nodes.split(',').next().expect("a number");
+    let secret = "very-secret-name";
+    let words = ["submit", "--procs", nodes, "--output", "none", "--name"];
+    site.says(ONE, &[&words[..], &[secret, "--", "sleep", "60"]].concat());
+    site.says(OTHER, &[&words[..], &["mine", "--", "true"]].concat());
+    let explained = site.says(OTHER, &["explain", "2", "--format", "json"]);
+    assert!(explained.contains("0 are idle"), "{explained}");
+    assert!(!explained.contains(secret), "{explained}");
+    site.says(ONE, &["cancel", "1"]);
+    site.says(OTHER, &["wait", "2"]);
+}
+
+#[test]
+fn root_hands_in_jobs_only_where_that_is_allowed() {
+    if !Site::is_root() {
+        return;
+    }
+    let words = ["submit", "--output", "none", "--", "true"];
+    let (_, complaint) = Site::new(ALL).fails(ROOT, &words);
+    insta::assert_snapshot!(complaint);
+    let generous = Site::new("users = \"all\"\nroot_jobs = true\n");
+    generous.says(ROOT, &words);
+    generous.says(ROOT, &["wait", "1"]);
+}
+
+#[test]
+fn a_user_without_an_account_hands_in_nothing() {
+    if !Site::is_root() {
+        return;
+    }
+    let site = Site::new(ALL);
+    let (_, complaint) = site.fails(3_999_999_999, &["submit", "--output", "none", "--", "true"]);
+    insta::assert_snapshot!(complaint);
+}
+
+#[test]
+fn an_output_that_leads_to_a_secret_is_not_written() {
+    if !Site::is_root() {
+        return;
+    }
+    let site = Site::new(ALL);
+    let secret = site.data().join("secret");
+    fs::write(&secret, "hush").expect("it is ours");
+    set_mode(&secret, 0o600);
+    // Somewhere that the user may go, so that only the file itself is closed.
+    let open = site.home(ROOT);
+    fs::write(&open, "hush").expect("it is ours");
+    set_mode(&open, 0o600);
+    for (id, target) in [("1", &secret), ("2", &open)] {
+        let link = site.home(ONE).join(id);
+        symlink(target, &link).expect("a link");
+        site.says(ONE, &["submit", "--output", id, "--", "echo", "taken"]);
+        assert_eq!(site.run(ONE, &["wait", id]).status.code(), Some(127));
+        assert_eq!(fs::read_to_string(target).expect("it is there"), "hush");
+        site.fails(ONE, &["logs", id]);
+    }
+    // By its full name no more than by a link.
+    let name = open.to_string_lossy();
+    site.says(ONE, &["submit", "--output", &name, "--", "echo", "taken"]);
+    assert_eq!(site.run(ONE, &["wait", "3"]).status.code(), Some(127));
+    assert_eq!(fs::read_to_string(&open).expect("it is there"), "hush");
+}
+
+#[test]
+fn others_reach_the_socket_and_nothing_else_in_the_folder() {
+    if !Site::is_root() {
+        return;
+    }
+    let site = Site::new(ALL);
+    let mode = |path: &std::path::Path| {
+        let metadata = fs::symlink_metadata(path).expect("it is there");
+        metadata.mode() & 0o777
+    };
+    assert_eq!(mode(&site.data()), 0o711);
+    let mut seen = Vec::new();
+    for entry in fs::read_dir(site.data()).expect("it is ours") {
+        let path = entry.expect("an entry").path();
+        let open = mode(&path) & 0o077;
+        let name = path
+            .file_name()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned();
+        assert_eq!(open, if name == "socket" { 0o066 } else { 0 }, "{name}");
+        seen.push(name);
+    }
+    assert!(seen.contains(&"tollgate.db".to_owned()), "{seen:?}");
+}
+
+#[test]
+fn a_service_of_one_user_answers_nobody_else() {
+    if !Site::is_root() {
+        return;
+    }
+    let site = Site::new("");
+    let (_, complaint) = site.fails(ONE, &["status"]);
+    assert!(complaint.contains("Permission denied"), "{complaint}");
+    // Even where somebody has opened the way.
+    set_mode(&site.data(), 0o755);
+    let (_, complaint) = site.fails(ONE, &["status"]);
+    assert!(complaint.contains("Permission denied"), "{complaint}");
+    set_mode(&site.data().join("socket"), 0o666);
+    let (_, complaint) = site.fails(ONE, &["submit", "--output", "none", "--", "true"]);
+    insta::assert_snapshot!(complaint);
+}
+
+#[test]
+fn a_folder_that_others_cannot_reach_is_no_place_to_serve_all() {
+    if !Site::is_root() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().join("data");
+    let config = folder.path().join("config.toml");
+    fs::write(&config, ALL).expect("settings");
+    for mode in [0o700, 0o777] {
+        set_mode(folder.path(), mode);
+        let output = Command::new(env!("CARGO_BIN_EXE_tollgate"))
+            .args(["serve", "--data"])
+            .arg(&data)
+            .arg("--config")
+            .arg(&config)
+            .output()
+            .expect("it runs");
+        assert!(!output.status.success());
+        let complaint = String::from_utf8(output.stderr).expect("text");
+        let complaint = complaint.replace(&*folder.path().to_string_lossy(), "[folder]");
+        insta::assert_snapshot!(format!("{mode:o}"), complaint);
+    }
+}

@@ -1,0 +1,222 @@
+//! A service in a folder, killed and started again, and its users.
+
+use std::fs::{self, OpenOptions};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tollgate_service::Client;
+use tollgate_service::api::types::{Answer, Decision, JobRequest, Status};
+
+/// How long is waited for what must happen; it takes far less if all is well.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// Prices, so that there is something to be charged; and nothing is refused.
+const CONFIG: &str = "policy = \"libra\"\nmarket = \"commodity\"\nconfidence = 0.0\n";
+
+pub(crate) struct Site {
+    folder: tempfile::TempDir,
+    service: Option<Child>,
+    ended: Option<ExitStatus>,
+}
+
+impl Site {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let site = Self {
+            folder,
+            service: None,
+            ended: None,
+        };
+        fs::create_dir(site.data()).expect("a folder");
+        fs::write(site.data().join("config.toml"), CONFIG).expect("settings");
+        site
+    }
+
+    pub(crate) fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    /// Where jobs leave a line each.
+    pub(crate) fn witness(&self) -> PathBuf {
+        self.folder.path().join("witness")
+    }
+
+    /// Starts the service, and waits until it answers or is gone.
+    pub(crate) fn start(&mut self, environment: &[(&str, &str)]) {
+        let log = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(self.folder.path().join("log"))
+            .expect("a log");
+        let child = Command::new(env!("CARGO_BIN_EXE_tollgate"))
+            .args(["serve", "--data"])
+            .arg(self.data())
+            .envs(environment.iter().copied())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .expect("the service starts");
+        self.service = Some(child);
+        self.ended = None;
+        let began = Instant::now();
+        while !self.died() && status(&self.data()).is_none() {
+            let log = || fs::read_to_string(self.folder.path().join("log"));
+            assert!(
+                began.elapsed() < PATIENCE,
+                "it does not answer: {:?}",
+                log()
+            );
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Kills the service with SIGKILL.
+    pub(crate) fn kill(&mut self) {
+        if let Some(mut service) = self.service.take() {
+            let _ = service.kill();
+            let _ = service.wait();
+        }
+    }
+
+    /// Asks the service to stop, and waits for it.
+    pub(crate) fn terminate(&mut self) {
+        if let Some(mut service) = self.service.take() {
+            if let Some(pid) = Pid::from_raw(service.id() as i32) {
+                let _ = kill_process(pid, Signal::TERM);
+            }
+            self.ended = service.wait().ok();
+        }
+    }
+
+    /// Whether the service was killed.
+    pub(crate) fn died(&mut self) -> bool {
+        if let Some(service) = &mut self.service {
+            self.ended = service.try_wait().expect("it is our child");
+        }
+        self.ended.is_some_and(|status| status.code().is_none())
+    }
+
+    /// Kills the process that runs the jobs; false if there is none.
+    pub(crate) fn kill_runner(&self) -> bool {
+        let runner = self.folder.path().join("data").join("runner");
+        let runner = runner.to_string_lossy().into_owned();
+        let processes = fs::read_dir("/proc").expect("there is /proc");
+        let pids = processes
+            .flatten()
+            .filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        let is_ours = |pid: &i32| {
+            let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            let words = String::from_utf8_lossy(&words);
+            words.contains("__runner") && words.contains(&runner)
+        };
+        pids.filter(is_ours).fold(false, |_, pid| {
+            let pid = Pid::from_raw(pid);
+            pid.is_some_and(|pid| kill_process(pid, Signal::KILL).is_ok())
+        })
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        connect(&self.data()).expect("the service answers")
+    }
+
+    /// Waits until nothing waits or runs.
+    pub(crate) fn settle(&self) {
+        let began = Instant::now();
+        loop {
+            let status = status(&self.data()).expect("the service answers");
+            if status.queued + status.held + status.running == 0 {
+                return;
+            }
+            assert!(began.elapsed() < PATIENCE, "jobs never end: {status:?}");
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        self.kill();
+        self.kill_runner();
+    }
+}
+
+fn connect(data: &Path) -> Option<Client> {
+    Client::connect(&tollgate_service::folder::socket(data)).ok()
+}
+
+fn status(data: &Path) -> Option<Status> {
+    connect(data)?.get("/v1/status").ok()
+}
+
+/// Somebody who hands in jobs.
+pub(crate) struct User {
+    data: PathBuf,
+    witness: PathBuf,
+}
+
+impl User {
+    pub(crate) fn new(site: &Site) -> Self {
+        Self {
+            data: site.data(),
+            witness: site.witness(),
+        }
+    }
+
+    /// Hands in some jobs; the numbers of those that were let in. Gives up once nobody answers.
+    pub(crate) fn hand_in(&self, n: usize) -> Vec<u64> {
+        let Some(mut client) = connect(&self.data) else {
+            return Vec::new();
+        };
+        let jobs = (0..n).map_while(|n| self.submit(&mut client, n));
+        jobs.collect()
+    }
+
+    /// Hands in jobs one after the other, whether the service is there or not.
+    pub(crate) fn hand_in_until(&self, stop: &AtomicBool) -> Vec<u64> {
+        let mut told = Vec::new();
+        let mut client = None;
+        while !stop.load(Ordering::Relaxed) {
+            let Some(connected) = client.as_mut() else {
+                client = connect(&self.data);
+                thread::sleep(Duration::from_millis(2));
+                continue;
+            };
+            match self.submit(connected, told.len()) {
+                Some(job) => told.push(job),
+                None => client = None,
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        told
+    }
+
+    /// The number of the job, if the answer came.
+    fn submit(&self, client: &mut Client, n: usize) -> Option<u64> {
+        // Some take long enough to be caught running.
+        let nap = if n.is_multiple_of(4) {
+            "sleep 0.2; "
+        } else {
+            ""
+        };
+        let witness = self.witness.display();
+        let script = format!("{nap}echo \"$TOLLGATE_JOB $TOLLGATE_TRY\" >> {witness}");
+        let request = JobRequest {
+            command: ["/bin/sh", "-c", &script].map(str::to_owned).to_vec(),
+            procs: 1,
+            estimate_s: Some(1.0),
+            deadline_s: Some(100_000.0),
+            budget: Some(1_000.0),
+            dir: "/".to_owned(),
+            umask: 0o022,
+            requeue: n.is_multiple_of(2),
+            ..JobRequest::default()
+        };
+        let answer: Answer = client.post("/v1/jobs", &request).ok()?;
+        assert_eq!(answer.decision, Decision::Accepted, "{answer:?}");
+        answer.id
+    }
+}

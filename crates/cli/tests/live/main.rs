@@ -1,0 +1,21 @@
+//! What users of a running service see, with the real program.
+//!
+//! | module | behaviour |
+//! |---|---|
+//! | [`site`] | a service in a folder of its own, and its users |
+//! | [`documents`] | the commands that the documents show work |
+//! | [`scripts`] | scripts that are handed in |
+//! | [`jobs`] | jobs that are held, cancelled, waited for |
+//! | [`answers`] | what each command prints, as JSON |
+//! | [`nobody`] | no service is there |
+//! | [`generate`] | `tollgate generate` |
+//! | [`demo`] | `tollgate demo` |
+
+mod answers;
+mod demo;
+mod documents;
+mod generate;
+mod jobs;
+mod nobody;
+mod scripts;
+mod site;

@@ -1,0 +1,35 @@
+//! No service is there.
+
+use std::process::Command;
+
+#[test]
+fn the_message_says_how_to_start_one() {
+    let folder = tempfile::tempdir().unwrap();
+    for words in [
+        &["status"][..],
+        &["jobs"],
+        &["nodes"],
+        &["calibration"],
+        &["ledger"],
+        &["explain", "1"],
+        &["wait", "1"],
+        &["cancel", "1"],
+        &["submit", "true"],
+        &["quote"],
+    ] {
+        let ran = Command::new(env!("CARGO_BIN_EXE_tollgate"))
+            .args(words)
+            .env("TOLLGATE_DATA", folder.path())
+            .output()
+            .unwrap();
+        assert_eq!(ran.status.code(), Some(1), "{words:?}");
+        let said = String::from_utf8(ran.stderr).unwrap();
+        let socket = folder.path().join("socket");
+        let expected = format!(
+            "error: {}: no service answers here\nhint: start one with `tollgate serve`, or name \
+             its folder with `--data`\n",
+            socket.display()
+        );
+        assert_eq!(said, expected, "{words:?}");
+    }
+}

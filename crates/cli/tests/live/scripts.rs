@@ -1,0 +1,64 @@
+//! Scripts that are handed in.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use crate::site::Site;
+
+fn write(site: &Site, text: &str) {
+    let file = site.folder().join("job.sh");
+    fs::write(&file, text).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn a_script_is_copied_and_says_what_it_wants() {
+    let site = Site::start("");
+    write(
+        &site,
+        "#!/bin/sh\n#TOLLGATE --estimate 2s --deadline +1h --name 'two words'\n\
+         #TOLLGATE --output said.txt --env WORD=hello\necho $WORD $1\n",
+    );
+    let held = site
+        .tollgate(&["quote", "--hold", "60s", "--quiet", "./job.sh"])
+        .answer();
+    let held = held.trim();
+    site.tollgate(&["submit", "--quote", held, "./job.sh", "world"])
+        .answer();
+    // What becomes of the file now is no matter to the job.
+    fs::remove_file(site.folder().join("job.sh")).unwrap();
+    site.tollgate(&["wait", held]).answer();
+    assert_eq!(site.tollgate(&["logs", held]).answer(), "hello world\n");
+    let jobs = site.tollgate(&["jobs", "--all", "--format", "json"]).json();
+    let job = &jobs["jobs"][0];
+    assert_eq!(job["name"], "two words");
+    assert_eq!(job["estimate_s"], 2.0);
+    assert!(job["deadline_at"].is_string());
+}
+
+#[test]
+fn what_is_typed_goes_over_what_the_script_says() {
+    let site = Site::start("");
+    write(&site, "#!/bin/sh\n#TOLLGATE -n 1000000 -e 2s\necho\n");
+    let answer = site
+        .tollgate(&["submit", "--format", "json", "-n", "1", "./job.sh"])
+        .json();
+    assert_eq!(answer["decision"], "accepted");
+    assert_eq!(answer["estimate_s"], 2.0);
+    assert_eq!(site.tollgate(&["submit", "./job.sh"]).code, Some(3));
+}
+
+#[test]
+fn a_line_that_is_not_understood_hands_nothing_in() {
+    let site = Site::start("");
+    write(&site, "#!/bin/sh\n\n#TOLLGATE --estimate soon\necho\n");
+    let ran = site.tollgate(&["submit", "./job.sh"]);
+    assert_eq!(ran.code, Some(2));
+    assert_eq!(
+        ran.stderr,
+        "error: ./job.sh:3: #TOLLGATE: invalid value 'soon' for '--estimate <SPAN>': expected a span \
+         as in 90s, 20m, 1h30m or 1-12:00:00, got `soon`\n\
+         hint: `tollgate submit --help` lists the options\n"
+    );
+    assert_eq!(site.tollgate(&["jobs", "--all", "--quiet"]).answer(), "");
+}

@@ -1,0 +1,145 @@
+//! A service in a folder of its own, and its users.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// How long is waited for what must happen; it takes far less if all is well.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What a command left behind.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    pub(crate) code: Option<i32>,
+}
+
+impl Ran {
+    /// The answer of a command that must have gone well.
+    #[track_caller]
+    pub(crate) fn answer(self) -> String {
+        assert_eq!(self.code, Some(0), "{self:?}");
+        self.stdout
+    }
+
+    /// The same as JSON.
+    #[track_caller]
+    pub(crate) fn json(self) -> serde_json::Value {
+        serde_json::from_str(&self.answer()).expect("JSON")
+    }
+}
+
+/// A service that ends with the test.
+pub(crate) struct Site {
+    folder: tempfile::TempDir,
+    service: Child,
+}
+
+impl Site {
+    /// Starts a service with these settings, and waits until it answers.
+    pub(crate) fn start(config: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let data = folder.path().join("data");
+        fs::create_dir(&data).expect("a folder");
+        fs::write(data.join("config.toml"), config).expect("settings");
+        let log = File::create(folder.path().join("log")).expect("a log");
+        let service = Command::new(env!("CARGO_BIN_EXE_tollgate"))
+            .arg("serve")
+            .env("TOLLGATE_DATA", &data)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .expect("the service starts");
+        let site = Self { folder, service };
+        site.until("it answers", || site.tollgate(&["status"]).code == Some(0));
+        site
+    }
+
+    /// Where users work.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Runs the program with these words, as a user of the service.
+    pub(crate) fn tollgate(&self, words: &[&str]) -> Ran {
+        self.run(Command::new(env!("CARGO_BIN_EXE_tollgate")).args(words))
+    }
+
+    /// Runs a line of a shell that knows the program and the service.
+    pub(crate) fn shell(&self, line: &str) -> Ran {
+        self.run(Command::new("/bin/sh").args(["-c", line]))
+    }
+
+    fn run(&self, command: &mut Command) -> Ran {
+        let program = PathBuf::from(env!("CARGO_BIN_EXE_tollgate"));
+        let place = program.parent().expect("a folder").display().to_string();
+        let path = std::env::var("PATH").unwrap_or_default();
+        let output = command
+            .current_dir(self.folder())
+            .env("TOLLGATE_DATA", self.folder().join("data"))
+            .env("PATH", format!("{place}:{path}"))
+            .env("TZ", "UTC")
+            .stdin(Stdio::null())
+            .output()
+            .expect("the program runs");
+        Ran {
+            stdout: String::from_utf8(output.stdout).expect("text"),
+            stderr: String::from_utf8(output.stderr).expect("text"),
+            code: output.status.code(),
+        }
+    }
+
+    /// Waits until something is so.
+    #[track_caller]
+    pub(crate) fn until(&self, what: &str, is_so: impl Fn() -> bool) {
+        let began = Instant::now();
+        while !is_so() {
+            let log = fs::read_to_string(self.folder().join("log"));
+            assert!(began.elapsed() < PATIENCE, "{what}: {log:?}");
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        if let Some(pid) = Pid::from_raw(self.service.id() as i32) {
+            let _ = kill_process(pid, Signal::TERM);
+        }
+        let _ = self.service.wait();
+    }
+}
+
+/// JSON with what differs from run to run replaced by its kind.
+pub(crate) fn redacted(mut json: serde_json::Value) -> serde_json::Value {
+    redact("", &mut json);
+    json
+}
+
+fn redact(key: &str, value: &mut serde_json::Value) {
+    use serde_json::Value;
+    let varies = [
+        "pid",
+        "version",
+        "user_id",
+        "dir",
+        "output",
+        "day",
+        "probability",
+    ];
+    match value {
+        Value::Object(fields) => fields
+            .iter_mut()
+            .for_each(|(key, value)| redact(key, value)),
+        Value::Array(items) => items.iter_mut().for_each(|item| redact(key, item)),
+        _ if key.ends_with("_at") => *value = Value::from("[instant]"),
+        _ if varies.contains(&key) => *value = Value::from(format!("[{key}]")),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}

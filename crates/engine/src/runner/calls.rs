@@ -1,0 +1,204 @@
+//! What the service can ask of the runner.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::time::Instant;
+
+use rustix::process::Signal;
+
+use super::journal::Entry;
+use super::keeper::Keeper;
+use super::task::{State, Task};
+use super::timers::Due;
+use super::{clock, fault, log, nice, slot};
+use crate::capacity::Shares;
+use crate::wire::{Answer, Ask, Call, Word};
+use crate::{AttemptKey, Event, KillReason, Launch};
+
+/// From this size on the journal is rewritten if that makes it a quarter or less.
+const LARGE_JOURNAL: u64 = 4 << 20;
+
+impl Keeper {
+    pub(super) fn answer(&mut self, call: Call) {
+        let answer = match call.ask {
+            Ask::Capacity => Answer::Capacity(self.machine.capacity.clone()),
+            Ask::Start(launches) => self.take_on(launches),
+            Ask::SetShares(shares) => {
+                self.set_shares(&shares);
+                Answer::Done
+            }
+            Ask::Kill(attempts, why) => {
+                for attempt in attempts {
+                    self.ask_to_end(attempt, why);
+                }
+                Answer::Done
+            }
+            Ask::Acknowledge(attempts) => {
+                self.forget(&attempts);
+                Answer::Done
+            }
+            Ask::Running => {
+                Answer::Running(self.tasks.values().filter_map(Task::running).collect())
+            }
+        };
+        self.client.say(&Word::Answer {
+            id: call.id,
+            answer,
+        });
+    }
+
+    /// Takes on attempts that it does not know: on the disk first.
+    fn take_on(&mut self, launches: Vec<Launch>) -> Answer {
+        let mut new: BTreeMap<AttemptKey, Launch> = BTreeMap::new();
+        let mut order = Vec::new();
+        for launch in launches {
+            let attempt = launch.attempt;
+            if !self.tasks.contains_key(&attempt) && new.insert(attempt, launch).is_none() {
+                order.push(attempt);
+            }
+        }
+        fault::point("asked");
+        // What is revoked below has to be revoked before it can be taken on again.
+        self.write_down();
+        if !self.unwritten.is_empty() {
+            return Answer::Full("what has ended cannot be recorded".to_owned());
+        }
+        let entries: Vec<Entry> = new.values().cloned().map(Entry::Taken).collect();
+        if let Err(error) = self.record(&entries) {
+            // Some may be in the journal all the same, and are not to be started by the next runner.
+            let revoked = order
+                .into_iter()
+                .map(|attempt| (Entry::Acknowledged(attempt), None));
+            self.unwritten.extend(revoked);
+            return Answer::Full(error.to_string());
+        }
+        fault::point("taken");
+        for (attempt, launch) in new {
+            self.tasks.insert(attempt, Task::new(launch));
+        }
+        self.waiting.extend(order);
+        Answer::Done
+    }
+
+    fn record(&mut self, entries: &[Entry]) -> io::Result<()> {
+        if entries.is_empty() {
+            return Ok(());
+        }
+        let open = self.open() + entries.len();
+        self.journal.reserve(entries, open)?;
+        self.journal.append(entries)?;
+        self.journal.sync()
+    }
+
+    fn forget(&mut self, attempts: &[AttemptKey]) {
+        for attempt in attempts {
+            if self.tasks.get(attempt).is_some_and(Task::is_over) {
+                self.tasks.remove(attempt);
+                self.unwritten.push((Entry::Acknowledged(*attempt), None));
+            }
+        }
+        self.write_down();
+        fault::point("forgotten");
+        for attempt in attempts
+            .iter()
+            .filter(|attempt| !self.tasks.contains_key(attempt))
+        {
+            let _ = std::fs::remove_file(self.folder.started(*attempt));
+        }
+        self.shorten_journal();
+    }
+
+    fn shorten_journal(&mut self) {
+        if self.journal.bytes() < LARGE_JOURNAL || !self.unwritten.is_empty() {
+            return;
+        }
+        let mut entries = vec![Entry::Boot(self.machine.boot.clone())];
+        entries.extend(self.tasks.values().flat_map(Task::entries));
+        let bytes: usize = entries
+            .iter()
+            .map(|entry| crate::wire::line(entry).len())
+            .sum();
+        if bytes as u64 <= self.journal.bytes() / 4
+            && let Err(error) = self.journal.rewrite(&entries)
+        {
+            log::say(format_args!("the journal cannot be shortened: {error}"));
+        }
+    }
+
+    fn set_shares(&mut self, shares: &[(AttemptKey, f64)]) {
+        for (attempt, share) in shares {
+            let Some(task) = self.tasks.get_mut(attempt) else {
+                continue;
+            };
+            task.launch.share = *share;
+            let nodes = task.launch.nodes.len();
+            if let Some(process) = task.process()
+                && let Err(error) = process.group.set_share(*share, nodes)
+            {
+                log::say(format_args!(
+                    "attempt {attempt}: its share cannot be set: {error}"
+                ));
+            }
+        }
+        self.renice();
+    }
+
+    /// Where shares are approached by nice levels: sets them all, since each depends on the highest.
+    pub(super) fn renice(&self) {
+        if self.machine.capacity.shares != Shares::Nice {
+            return;
+        }
+        let most = self.highest_share();
+        for task in self
+            .placed
+            .iter()
+            .filter_map(|attempt| self.tasks.get(attempt))
+        {
+            if let Some(process) = task.process() {
+                nice::set(process.live.pid(), nice::level(task.launch.share, most));
+            }
+        }
+    }
+
+    pub(super) fn highest_share(&self) -> f64 {
+        let placed = self
+            .placed
+            .iter()
+            .filter_map(|attempt| self.tasks.get(attempt));
+        placed.map(|task| task.launch.share).fold(0.0, f64::max)
+    }
+
+    pub(super) fn ask_to_end(&mut self, attempt: AttemptKey, why: KillReason) {
+        let Some(task) = self.tasks.get_mut(&attempt) else {
+            return;
+        };
+        let waits = matches!(task.state, State::Waits);
+        if task.is_over() || task.killed.is_some() {
+            return;
+        }
+        task.killed = Some(why);
+        if waits {
+            self.waiting.retain(|other| *other != attempt);
+            let reason = "it was killed before it started".to_owned();
+            self.over(
+                attempt,
+                Event::Ended(slot::never_ran("start", reason, clock::now())),
+            );
+        } else {
+            self.signal_end(attempt);
+        }
+    }
+
+    /// Asks the processes of an attempt to end. One that is still being started is asked when it is.
+    pub(super) fn signal_end(&mut self, attempt: AttemptKey) {
+        let process = self.tasks.get(&attempt).and_then(Task::process);
+        if let Some(process) = process {
+            let until = Instant::now() + self.settings.grace();
+            process.live.give_time(until);
+            process.live.signal(Signal::TERM);
+            // Who is stopped cannot end.
+            process.live.signal(Signal::CONT);
+            self.timers.set(until, attempt, Due::Force);
+        }
+    }
+}

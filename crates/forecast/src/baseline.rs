@@ -1,0 +1,189 @@
+//! What the field would forecast: methods that ours are measured against.
+//!
+//! None of them is an expert: the two that search for a model cost a hundred times what all
+//! experts together do (Lazarevic et al. 2005 want speed before spot accuracy).
+
+mod auto_arima;
+mod auto_ets;
+mod kpss;
+
+use std::collections::BTreeMap;
+
+pub use auto_arima::AutoArima;
+pub use auto_ets::{AutoEts, Ets, Form, States};
+pub use kpss::kpss;
+use tollgate_model::Span;
+
+use crate::record::{ClassId, Job, ln_secs, span_of};
+
+/// How many baselines there are.
+pub const N_BASELINES: usize = 4;
+
+/// A method of the field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Baseline {
+    /// The mean of the last two run times, in seconds (Tsafrir et al. 2007).
+    Tsafrir,
+    /// What the user says; where they say nothing, the last run time.
+    Estimate,
+    /// Exponential smoothing of ln run time, the model chosen by AICc.
+    AutoEts,
+    /// ARIMA of ln run time, the model chosen by a unit root test and AICc.
+    AutoArima,
+}
+
+impl Baseline {
+    /// Every baseline, in the order in which outputs list them.
+    pub const ALL: [Self; N_BASELINES] = [
+        Self::Tsafrir,
+        Self::Estimate,
+        Self::AutoEts,
+        Self::AutoArima,
+    ];
+
+    /// The key of the baseline in CSV and JSON.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::Tsafrir => "tsafrir",
+            Self::Estimate => "user_estimate",
+            Self::AutoEts => "auto_ets",
+            Self::AutoArima => "auto_arima",
+        }
+    }
+}
+
+/// The longest past that a model is chosen on.
+const PAST: usize = 100;
+/// After how many jobs a model is chosen again. In between it only takes in what came.
+const CHOOSE_EVERY: usize = 20;
+
+/// What the baselines know of each class of a site.
+#[derive(Clone, Debug, Default)]
+pub struct Baselines {
+    models: bool,
+    classes: BTreeMap<ClassId, Past>,
+}
+
+/// The logarithms of the last run times of a class, and the models chosen on them.
+#[derive(Clone, Debug, Default)]
+struct Past {
+    runs: Vec<f64>,
+    ets: Option<AutoEts>,
+    arima: Option<AutoArima>,
+    age: usize,
+}
+
+impl Baselines {
+    /// Baselines that know nothing yet; without `models` those that search for one stay silent.
+    pub fn new(models: bool) -> Self {
+        Self {
+            models,
+            ..Self::default()
+        }
+    }
+
+    /// What each baseline says of `job`, in the order of [`Baseline::ALL`]; none where it has
+    /// nothing to go by.
+    pub fn forecast(&self, job: &Job) -> [Option<Span>; N_BASELINES] {
+        let known = self.classes.get(&job.class);
+        let estimate = job.request.filter(|request| *request > Span::ZERO);
+        Baseline::ALL.map(|baseline| match baseline {
+            Baseline::Estimate => estimate.or_else(|| known?.last().map(span_of)),
+            Baseline::Tsafrir => known?.mean_of_two(),
+            Baseline::AutoEts if self.models => known?.by_ets().map(span_of),
+            Baseline::AutoArima if self.models => known?.by_arima().map(span_of),
+            Baseline::AutoEts | Baseline::AutoArima => None,
+        })
+    }
+
+    /// Takes in how long a job ran; one that never did changes nothing.
+    pub fn learn(&mut self, job: &Job, runtime: Span) {
+        if let Some(ln_run) = ln_secs(runtime) {
+            let past = self.classes.entry(job.class).or_default();
+            past.learn(ln_run, self.models);
+        }
+    }
+}
+
+impl Past {
+    fn learn(&mut self, ln_run: f64, models: bool) {
+        if self.runs.len() == PAST {
+            self.runs.remove(0);
+        }
+        self.runs.push(ln_run);
+        if let Some(ets) = &mut self.ets {
+            ets.learn(ln_run);
+        }
+        if !models {
+            return;
+        }
+        self.age += 1;
+        let first = self.ets.is_none() || self.arima.is_none();
+        if self.age >= CHOOSE_EVERY || (first && self.age >= CHOOSE_EVERY / 2) {
+            self.ets = AutoEts::choose(&self.runs);
+            self.arima = AutoArima::choose(&self.runs);
+            self.age = 0;
+        }
+    }
+
+    fn last(&self) -> Option<f64> {
+        self.runs.last().copied()
+    }
+
+    fn mean_of_two(&self) -> Option<Span> {
+        let recent = &self.runs[self.runs.len().saturating_sub(2)..];
+        let secs: f64 = recent.iter().map(|ln| ln.exp()).sum();
+        (!recent.is_empty()).then(|| Span::from_secs_f64(secs / recent.len() as f64))
+    }
+
+    fn by_ets(&self) -> Option<f64> {
+        let model = self.ets.as_ref();
+        model.map_or_else(|| self.last(), |model| Some(model.forecast()))
+    }
+
+    fn by_arima(&self) -> Option<f64> {
+        let ahead = self
+            .arima
+            .as_ref()
+            .and_then(|model| model.forecast(&self.runs));
+        ahead.or_else(|| self.last())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Context;
+
+    fn job(request: Option<Span>) -> Job {
+        Job {
+            class: ClassId(1),
+            procs: 1,
+            request,
+            context: Context::default(),
+        }
+    }
+
+    #[test]
+    fn baselines_are_what_they_are_called() {
+        let mut baselines = Baselines::new(true);
+        assert_eq!(baselines.forecast(&job(None)), [None; N_BASELINES]);
+        for secs in [100, 300, 200] {
+            baselines.learn(&job(None), Span::from_secs(secs));
+        }
+        let said = baselines.forecast(&job(Some(Span::from_secs(900))));
+        let secs = said.map(|span| span.unwrap().as_secs_f64().round());
+        assert_eq!(secs, [250.0, 900.0, 200.0, 200.0]);
+    }
+
+    #[test]
+    fn a_constant_class_is_forecast_as_it_is() {
+        let mut baselines = Baselines::new(true);
+        for _ in 0..100 {
+            baselines.learn(&job(None), Span::from_secs(500));
+        }
+        for span in baselines.forecast(&job(None)) {
+            assert!((span.unwrap().as_secs_f64() - 500.0).abs() < 0.1);
+        }
+    }
+}

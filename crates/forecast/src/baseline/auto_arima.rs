@@ -1,0 +1,84 @@
+//! An ARIMA model of orders that the series chooses.
+
+use super::kpss::kpss;
+use crate::expert::{Arma, FEWEST_POINTS, Order};
+
+/// The most past values, and past shocks, that are looked at.
+const MOST: usize = 2;
+/// A series with a statistic above this is differenced (5 %; Kwiatkowski et al. 1992, table 1).
+const CRITICAL: f64 = 0.463;
+
+/// After Hyndman & Khandakar (2008): differenced once if a KPSS test rejects that it is stationary,
+/// then the orders p, q <= 2 with the least AICc. Unlike there all nine are tried, and fitted
+/// by [`Arma::fit`] instead of maximum likelihood: that cannot be done for every job of a site.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AutoArima {
+    differenced: bool,
+    mean: f64,
+    /// None for orders 0 and 0.
+    model: Option<Arma>,
+}
+
+impl AutoArima {
+    /// The model of `values`; none for fewer than [`FEWEST_POINTS`] + 1.
+    pub fn choose(values: &[f64]) -> Option<Self> {
+        if values.len() <= FEWEST_POINTS {
+            return None;
+        }
+        let differenced = kpss(values) > CRITICAL;
+        let series = if differenced {
+            differences(values)
+        } else {
+            values.to_vec()
+        };
+        let mean = series.iter().sum::<f64>() / series.len() as f64;
+        let flat = (criterion(series.iter().map(|value| value - mean), 0), None);
+        let orders = (0..=MOST).flat_map(|ar| (0..=MOST).map(move |ma| Order { ar, ma }));
+        let fitted = orders.filter_map(|order| {
+            let model = Arma::fit(&series, order)?;
+            let shocks = model.shocks(&series);
+            Some((
+                criterion(shocks.into_iter(), order.ar + order.ma),
+                Some(model),
+            ))
+        });
+        let best = fitted.fold(flat, |best, next| if next.0 < best.0 { next } else { best });
+        Some(Self {
+            differenced,
+            mean,
+            model: best.1,
+        })
+    }
+
+    /// One step ahead of `values`; none for too few of them.
+    pub fn forecast(&self, values: &[f64]) -> Option<f64> {
+        match (&self.model, self.differenced) {
+            (None, false) => Some(self.mean),
+            (None, true) => Some(values.last()? + self.mean),
+            (Some(model), false) => model.forecast(values),
+            (Some(model), true) => model.forecast_integrated(values),
+        }
+    }
+}
+
+/// Akaike's criterion, corrected for small samples (Hurvich & Tsai 1989), of a model with a mean, a
+/// variance and `n_coefficients` that leaves these shocks.
+fn criterion(shocks: impl Iterator<Item = f64>, n_coefficients: usize) -> f64 {
+    let (n, squares) = shocks.fold((0.0, 0.0), |(n, sum), shock| (n + 1.0, sum + shock * shock));
+    corrected_aic(n, squares, n_coefficients + 2)
+}
+
+/// AICc of a Gaussian model with `n_parameters` that leaves this sum of squares over `n` values.
+pub(super) fn corrected_aic(n: f64, squares: f64, n_parameters: usize) -> f64 {
+    let k = n_parameters as f64;
+    if n <= k + 1.0 || !squares.is_finite() {
+        return f64::INFINITY;
+    }
+    // A series that a model explains whole is not explained better by another one.
+    let variance = (squares / n).max(f64::MIN_POSITIVE);
+    n * ((2.0 * std::f64::consts::PI * variance).ln() + 1.0) + 2.0 * k * n / (n - k - 1.0)
+}
+
+fn differences(values: &[f64]) -> Vec<f64> {
+    values.windows(2).map(|pair| pair[1] - pair[0]).collect()
+}

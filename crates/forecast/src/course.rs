@@ -1,0 +1,166 @@
+//! A forecaster over a record: it hears of everything when a real one would.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use tollgate_model::Instant;
+
+use crate::class::Event;
+use crate::forecaster::{Forecast, Forecaster, Promise, Unusable};
+use crate::record::{Record, ln_secs};
+
+/// When a forecaster hears of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Setting {
+    /// Before the next one is handed in, as if each ended at once. It flatters everybody.
+    OneStep,
+    /// When it has ended, and of each promise when it falls due: what a real forecaster knows.
+    Causal,
+}
+
+/// A forecaster on its way through a record, job by job in order of submission.
+#[derive(Clone, Debug)]
+pub struct Course {
+    forecaster: Forecaster,
+    setting: Setting,
+    timed: bool,
+    running: BinaryHeap<Reverse<(Instant, u64)>>,
+    said: BTreeMap<u64, (Record, Forecast)>,
+    due: BinaryHeap<Reverse<(Instant, u64, Promise, bool)>>,
+    submitted: u64,
+}
+
+/// What was learned from a job that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Learned {
+    /// Which one: how many were handed in before it.
+    pub nth: u64,
+    /// What it told about the mode of its class.
+    pub event: Event,
+    /// The job.
+    pub record: Record,
+}
+
+impl Course {
+    /// Sets out with what `forecaster` knows.
+    pub fn new(forecaster: Forecaster, setting: Setting) -> Self {
+        Self {
+            forecaster,
+            setting,
+            timed: true,
+            running: BinaryHeap::new(),
+            said: BTreeMap::new(),
+            due: BinaryHeap::new(),
+            submitted: 0,
+        }
+    }
+
+    /// The same course for a resource other than time, which stands where the run time would:
+    /// what was promised of it is judged when the job ends.
+    #[must_use]
+    pub fn of_resource(mut self) -> Self {
+        self.timed = false;
+        self
+    }
+
+    /// What is said of a job when it is handed in, after everything that happened before was
+    /// learned; `heard` is told of each job that has ended, in order of their ends (ties in order
+    /// of submission).
+    ///
+    /// # Errors
+    /// [`Unusable`] if it never ran: it is not forecast then.
+    pub fn submit(
+        &mut self,
+        record: &Record,
+        mut heard: impl FnMut(Learned),
+    ) -> Result<Forecast, Unusable> {
+        if ln_secs(record.runtime).is_none() {
+            return Err(Unusable::NeverRan(record.runtime));
+        }
+        self.advance(record.submit, &mut heard);
+        let said = self.forecaster.forecast(&record.job);
+        self.take(record, &said, &mut heard);
+        Ok(said)
+    }
+
+    /// Takes in a job that ran and was forecast just now.
+    pub(crate) fn take(
+        &mut self,
+        record: &Record,
+        said: &Forecast,
+        heard: &mut impl FnMut(Learned),
+    ) {
+        let nth = self.submitted;
+        self.submitted += 1;
+        match self.setting {
+            Setting::OneStep => {
+                let event = self.forecaster.learn(record, said);
+                heard(Learned {
+                    nth,
+                    event: event.expect("only jobs that ran are forecast"),
+                    record: *record,
+                });
+            }
+            Setting::Causal => {
+                self.running.push(Reverse((record.finish, nth)));
+                self.promise(record, said, nth);
+                self.said.insert(nth, (*record, said.clone()));
+            }
+        }
+    }
+
+    /// Notes when each promise falls due, and whether it will turn out to have been kept.
+    fn promise(&mut self, record: &Record, said: &Forecast, nth: u64) {
+        let start = record.finish - record.runtime;
+        for (level_idx, bound) in said.distribution().quantiles().iter().enumerate() {
+            let promise = said.promise(record.job.class, level_idx);
+            let kept = record.runtime <= *bound;
+            let due = if self.timed {
+                start + *bound
+            } else {
+                record.finish
+            };
+            self.due.push(Reverse((due, nth, promise, kept)));
+        }
+    }
+
+    /// Learns what happened up to `now`: at an instant first who ended, then what fell due.
+    pub(crate) fn advance(&mut self, now: Instant, heard: &mut impl FnMut(Learned)) {
+        loop {
+            let end = self.running.peek().map(|Reverse((at, _))| *at);
+            let due = self.due.peek().map(|Reverse((at, ..))| *at);
+            let next = end.into_iter().chain(due).min();
+            if next.is_none_or(|next| next > now) {
+                return;
+            }
+            if end == next {
+                self.end(heard);
+            } else if let Some(Reverse((_, _, promise, kept))) = self.due.pop() {
+                self.forecaster.judge(&promise, kept);
+            }
+        }
+    }
+
+    fn end(&mut self, heard: &mut impl FnMut(Learned)) {
+        let Some(Reverse((_, nth))) = self.running.pop() else {
+            return;
+        };
+        let Some((record, said)) = self.said.remove(&nth) else {
+            return;
+        };
+        let learned = self.forecaster.learn_run(&record, &said);
+        let event = learned.expect("only jobs that ran are forecast");
+        heard(Learned { nth, event, record });
+    }
+
+    /// The forecaster as it is now.
+    pub const fn forecaster(&self) -> &Forecaster {
+        &self.forecaster
+    }
+
+    /// Learns the rest, and gives the forecaster.
+    pub fn finish(mut self, mut heard: impl FnMut(Learned)) -> Forecaster {
+        self.advance(Instant::MAX, &mut heard);
+        self.forecaster
+    }
+}

@@ -1,0 +1,165 @@
+//! The methods that are compared: each expert alone, and what the field would do.
+
+use std::collections::BTreeMap;
+
+use tollgate_model::Span;
+use tollgate_model::distribution::N_LEVELS;
+
+use crate::baseline::{Baseline, N_BASELINES};
+use crate::expert::{Expert, N_EXPERTS};
+use crate::record::{ClassId, span_of};
+
+/// How many methods there are.
+pub const N_METHODS: usize = N_EXPERTS + N_BASELINES;
+
+/// A method that forecasts alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Method {
+    /// One of ours.
+    Expert(Expert),
+    /// One of the field.
+    Baseline(Baseline),
+}
+
+impl Method {
+    /// Every method, in the order in which outputs list them.
+    pub fn all() -> [Self; N_METHODS] {
+        std::array::from_fn(|place| match place.checked_sub(N_EXPERTS) {
+            None => Self::Expert(Expert::ALL[place]),
+            Some(baseline) => Self::Baseline(Baseline::ALL[baseline]),
+        })
+    }
+
+    /// Its place in [`Self::all`].
+    pub const fn place(self) -> usize {
+        match self {
+            Self::Expert(expert) => expert as usize,
+            Self::Baseline(baseline) => N_EXPERTS + baseline as usize,
+        }
+    }
+
+    /// Its key in CSV and JSON.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::Expert(expert) => expert.key(),
+            Self::Baseline(baseline) => baseline.key(),
+        }
+    }
+}
+
+/// The standard normal quantiles at the levels of a distribution.
+const NORMAL: [f64; N_LEVELS] = [
+    -1.644_853_627,
+    -1.281_551_566,
+    -0.841_621_234,
+    -0.524_400_513,
+    -0.253_347_103,
+    0.0,
+    0.253_347_103,
+    0.524_400_513,
+    0.841_621_234,
+    1.281_551_566,
+    1.644_853_627,
+    2.326_347_874,
+];
+/// How fast old errors are forgotten: about the last hundred count.
+const FORGET: f64 = 0.01;
+/// The fewest errors of a class that tell how large they are.
+const FEWEST: u32 = 10;
+
+/// How large the errors in ln time of each method have been.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct NormalErrors {
+    site: Spread,
+    classes: BTreeMap<ClassId, Spread>,
+}
+
+/// Means and mean squares, the recent ones counting more.
+#[derive(Clone, Debug)]
+struct Spread {
+    jobs: u32,
+    means: [f64; N_METHODS],
+    squares: [f64; N_METHODS],
+}
+
+impl Default for Spread {
+    fn default() -> Self {
+        Self {
+            jobs: 0,
+            means: [0.0; N_METHODS],
+            squares: [0.0; N_METHODS],
+        }
+    }
+}
+
+impl NormalErrors {
+    /// What `method` promises at each level of a job of `class` of which it says `point`, a
+    /// logarithm of seconds.
+    pub(crate) fn bounds(&self, class: ClassId, method: Method, point: f64) -> [Span; N_LEVELS] {
+        if method == Method::Baseline(Baseline::Estimate) {
+            return [span_of(point); N_LEVELS];
+        }
+        let own = self.classes.get(&class);
+        let known = own.filter(|own| own.jobs >= FEWEST).unwrap_or(&self.site);
+        let (mean, deviation) = known.of(method.place());
+        NORMAL.map(|z| span_of(point + mean + z * deviation))
+    }
+
+    /// Takes in how far off each method was.
+    pub(crate) fn learn(&mut self, class: ClassId, points: &[f64; N_METHODS], ln_run: f64) {
+        for spread in [&mut self.site, self.classes.entry(class).or_default()] {
+            spread.learn(points, ln_run);
+        }
+    }
+}
+
+impl Spread {
+    fn of(&self, place: usize) -> (f64, f64) {
+        let variance = self.squares[place] - self.means[place] * self.means[place];
+        (self.means[place], variance.max(0.0).sqrt())
+    }
+
+    fn learn(&mut self, points: &[f64; N_METHODS], ln_run: f64) {
+        self.jobs = self.jobs.saturating_add(1);
+        let part = FORGET.max(1.0 / f64::from(self.jobs));
+        for (place, point) in points.iter().enumerate() {
+            let error = ln_run - point;
+            self.means[place] += part * (error - self.means[place]);
+            self.squares[place] += part * (error * error - self.squares[place]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_method_stands_at_its_place() {
+        for (place, method) in Method::all().into_iter().enumerate() {
+            assert_eq!(method.place(), place);
+        }
+        let mut keys = Method::all().map(Method::key).to_vec();
+        keys.sort_unstable();
+        keys.dedup();
+        assert_eq!(keys.len(), N_METHODS);
+    }
+
+    #[test]
+    fn errors_of_a_class_give_its_bounds_once_there_are_ten() {
+        let mut errors = NormalErrors::default();
+        let last = Method::Expert(Expert::Last);
+        for job in 0..10 {
+            let ln_run = if job % 2 == 0 { 5.0 } else { 7.0 };
+            errors.learn(ClassId(1), &[6.0; N_METHODS], ln_run);
+        }
+        // Mean zero, deviation one.
+        let bounds = errors.bounds(ClassId(1), last, 6.0);
+        let ln_bound = bounds[10].as_secs_f64().ln();
+        assert!((ln_bound - 7.644_853_627).abs() < 1e-6, "{ln_bound}");
+        assert_eq!(errors.bounds(ClassId(2), last, 6.0), bounds);
+        let estimate = Method::Baseline(Baseline::Estimate);
+        let promised = errors.bounds(ClassId(1), estimate, 6.0);
+        assert_eq!(promised, [span_of(6.0); N_LEVELS]);
+    }
+}

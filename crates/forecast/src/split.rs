@@ -1,0 +1,210 @@
+//! Whether a class is better told apart by something finer.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::expert::median_of_last;
+use crate::record::Context;
+
+/// What a class may be split by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Aspect {
+    /// What its jobs run.
+    Executable,
+    /// Where they are handed in.
+    Queue,
+    /// What they are charged to.
+    Account,
+}
+
+/// How many aspects there are.
+const N_ASPECTS: usize = 3;
+
+impl Aspect {
+    /// Every aspect; of two that pay as much the first is taken.
+    pub const ALL: [Self; N_ASPECTS] = [Self::Executable, Self::Queue, Self::Account];
+
+    /// What a job has of it, as the caller numbers it.
+    pub const fn of(self, context: &Context) -> Option<u32> {
+        match self {
+            Self::Executable => context.executable,
+            Self::Queue => context.queue,
+            Self::Account => context.account,
+        }
+    }
+}
+
+/// In a word.
+impl fmt::Display for Aspect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Executable => "executable",
+            Self::Queue => "queue",
+            Self::Account => "account",
+        })
+    }
+}
+
+/// How many values of an aspect are watched; of more the one not seen for longest is forgotten.
+const MOST_VALUES: usize = 24;
+/// How many run times of each are remembered.
+const REMEMBERED: usize = 5;
+/// The fewest run times of a value that it is forecast by.
+const FEWEST_KNOWN: usize = 3;
+/// The fewest jobs of a value that make it a part of its own: fewer starve.
+const FEWEST_OF_PART: u32 = 30;
+/// The fewest comparisons before a class is split.
+const FEWEST_COMPARED: u32 = 60;
+/// How fast old errors are forgotten: about the last fifty count.
+const FORGET: f64 = 0.02;
+/// A split pays if it leaves less than this part of the error,
+const PAYS: f64 = 0.75;
+/// and is undone once it leaves more than this: in between nothing changes to and fro.
+const IN_VAIN: f64 = 0.95;
+
+/// Compares, on every job of a class, the median of the last five of the class with that of the last
+/// five of each value of each aspect.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Splitter {
+    whole: Vec<f64>,
+    watches: [Watch; N_ASPECTS],
+    split: Option<Aspect>,
+    learned: u64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Watch {
+    values: BTreeMap<u32, Seen>,
+    compared: u32,
+    fine: f64,
+    coarse: f64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Seen {
+    runs: Vec<f64>,
+    jobs: u32,
+    last: u64,
+}
+
+impl Splitter {
+    /// What the class is split by at present.
+    pub(crate) fn split(&self) -> Option<Aspect> {
+        self.split
+    }
+
+    /// Whether enough jobs with this value of the present split were seen.
+    pub(crate) fn is_part(&self, value: u32) -> bool {
+        let watched = self.split.map(|aspect| &self.watches[aspect as usize]);
+        let seen = watched.and_then(|watch| watch.values.get(&value));
+        seen.is_some_and(|seen| seen.jobs >= FEWEST_OF_PART)
+    }
+
+    /// Takes in a job; whether the split has changed.
+    pub(crate) fn learn(&mut self, context: &Context, ln_run: f64) -> bool {
+        self.learned += 1;
+        let coarse = median_of_last(&self.whole, REMEMBERED);
+        for (watch, aspect) in self.watches.iter_mut().zip(Aspect::ALL) {
+            if let Some(value) = aspect.of(context) {
+                watch.learn(value, self.learned, coarse, ln_run);
+            }
+        }
+        remember(&mut self.whole, ln_run);
+        let before = self.split;
+        self.split = match before {
+            Some(aspect) if self.watches[aspect as usize].ratio() > IN_VAIN => None,
+            Some(aspect) => Some(aspect),
+            None => self.best(),
+        };
+        self.split != before
+    }
+
+    fn best(&self) -> Option<Aspect> {
+        let paying = Aspect::ALL.into_iter().filter(|aspect| {
+            let watch = &self.watches[*aspect as usize];
+            watch.compared >= FEWEST_COMPARED && watch.ratio() < PAYS
+        });
+        paying.min_by(|a, b| {
+            let ratio = |aspect: &Aspect| self.watches[*aspect as usize].ratio();
+            ratio(a).total_cmp(&ratio(b))
+        })
+    }
+}
+
+impl Watch {
+    /// The part of the error that a split leaves.
+    fn ratio(&self) -> f64 {
+        if self.coarse > 0.0 {
+            self.fine / self.coarse
+        } else {
+            1.0
+        }
+    }
+
+    fn learn(&mut self, value: u32, now: u64, coarse: Option<f64>, ln_run: f64) {
+        if !self.values.contains_key(&value) && self.values.len() == MOST_VALUES {
+            let oldest = self.values.iter().min_by_key(|(_, seen)| seen.last);
+            if let Some(oldest) = oldest.map(|(value, _)| *value) {
+                self.values.remove(&oldest);
+            }
+        }
+        let seen = self.values.entry(value).or_default();
+        let known = seen.runs.len() >= FEWEST_KNOWN;
+        let fine = known
+            .then(|| median_of_last(&seen.runs, REMEMBERED))
+            .flatten();
+        if let Some((fine, coarse)) = fine.zip(coarse) {
+            self.compared = self.compared.saturating_add(1);
+            self.fine += FORGET * ((fine - ln_run).abs() - self.fine);
+            self.coarse += FORGET * ((coarse - ln_run).abs() - self.coarse);
+        }
+        remember(&mut seen.runs, ln_run);
+        seen.jobs = seen.jobs.saturating_add(1);
+        seen.last = now;
+    }
+}
+
+fn remember(runs: &mut Vec<f64>, ln_run: f64) {
+    if runs.len() == REMEMBERED {
+        runs.remove(0);
+    }
+    runs.push(ln_run);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn context(executable: u32) -> Context {
+        Context {
+            executable: Some(executable),
+            ..Context::default()
+        }
+    }
+
+    #[test]
+    fn executables_that_differ_split_and_those_that_grow_alike_merge() {
+        let mut splitter = Splitter::default();
+        for job in 0..200_u32 {
+            splitter.learn(&context(job % 2), 3.0 + 3.0 * f64::from(job % 2));
+        }
+        assert_eq!(splitter.split(), Some(Aspect::Executable));
+        assert!(splitter.is_part(0) && !splitter.is_part(7));
+        for job in 0..300_u32 {
+            // Both take longer for ten jobs, then shorter for ten: what came last tells, whosever.
+            splitter.learn(&context(job % 2), f64::from(2 + job / 10 % 2 * 7));
+        }
+        assert_eq!(splitter.split(), None);
+    }
+
+    #[test]
+    fn what_is_new_each_time_splits_nothing() {
+        let mut splitter = Splitter::default();
+        for job in 0..500_u32 {
+            assert!(!splitter.learn(&context(job), f64::from(job % 5)));
+        }
+        assert!(splitter.watches[0].values.len() <= MOST_VALUES);
+    }
+}

@@ -1,0 +1,175 @@
+//! Time-shared admission by the tail of predictive distributions.
+//!
+//! Two things make promises hold although run times are guesses. **Who runs**: on each node the
+//! task that is due first runs alone. No other order of one node's tasks keeps a set of deadlines
+//! that this one breaks (Dertouzos 1974), and it needs no run times at all, so a wrong guess costs
+//! nobody his share. **Who gets in**: a node takes a job if all that is promised there is kept
+//! although every task needs as much as it needs with probability 1 - bound, given how long it has
+//! run already. Where tasks are long together, as when the jobs of a user change all at once, the
+//! probability that any promise on the node breaks is then at most the bound.
+//!
+//! A task past its deadline has no promise left to keep: it runs when nobody else wants the node.
+
+pub(crate) mod belief;
+mod demand;
+mod settings;
+
+use tollgate_model::{Credits, Distribution, Instant, JobId, JobSpec, Market, NodeId, Reason};
+
+use crate::cx::{Cx, Violation};
+use crate::evicted::{self, Evicted};
+use crate::fit::take_first;
+use crate::policy::{Policy, Scratch, Verdict};
+use crate::price;
+use crate::state::View;
+use belief::Belief;
+use demand::Demand;
+
+pub(crate) use settings::PARAMETERS;
+pub use settings::{Deadlines, Settings};
+
+/// The policy.
+#[derive(Clone, Debug)]
+pub struct Tail {
+    settings: Settings,
+    market: Market,
+    /// By node: what is promised there.
+    demands: Vec<Demand>,
+    evicted: Evicted,
+}
+
+impl Tail {
+    /// The policy with these settings in this market.
+    pub fn new(settings: Settings, market: Market) -> Self {
+        Self {
+            settings,
+            market,
+            demands: Vec::new(),
+            evicted: Evicted::default(),
+        }
+    }
+
+    /// The price of a job that is let in on `scratch.nodes`: those with the least work promised
+    /// of all that suit, ties by lowest index. A wide job needs room on many nodes at once, so
+    /// work is spread evenly.
+    fn admit(
+        &self,
+        view: View<'_>,
+        spec: &JobSpec,
+        forecast: Option<&Distribution>,
+        scratch: &mut Scratch,
+    ) -> Result<Credits, Reason> {
+        if spec.procs > view.n_nodes() {
+            return Err(Reason::TooWide);
+        }
+        let price = price::with_incentive(self.market, spec);
+        price::within_budget(self.market, spec, price)?;
+        let belief = Belief::of(spec, forecast);
+        let due = spec.due().unwrap_or(Instant::MAX);
+        let need_s = belief.need_s(0.0, spec.sla.deadline, &self.settings);
+        let Scratch { nodes, fills, .. } = scratch;
+        nodes.clear();
+        fills.clear();
+        for (id, demand) in (0..).map(NodeId).zip(&self.demands) {
+            if view.is_up(id)
+                && let Some(load_s) = demand.with(due, need_s, view.now)
+            {
+                // Loads that differ by less than a millisecond are the same.
+                fills.push(((load_s * 1e3 + 0.5) as i64, id));
+            }
+        }
+        let wanted = spec.procs as usize;
+        if fills.len() < wanted {
+            return Err(Reason::Risk);
+        }
+        take_first(fills, wanted, nodes, |_| true);
+        Ok(price)
+    }
+
+    fn demand(&self, view: View<'_>, node: NodeId) -> Demand {
+        Demand::of(view, view.node(node), &self.settings)
+    }
+}
+
+impl Policy for Tail {
+    fn probe(
+        &self,
+        view: View<'_>,
+        spec: &JobSpec,
+        forecast: Option<&Distribution>,
+        scratch: &mut Scratch,
+    ) -> Verdict {
+        match self.admit(view, spec, forecast, scratch) {
+            Ok(price) => Verdict::Run { price },
+            Err(reason) => Verdict::Reject(reason),
+        }
+    }
+
+    fn queued(&mut self, view: View<'_>, job: JobId) {
+        self.evicted.insert(view, job);
+    }
+
+    fn withdrawn(&mut self, view: View<'_>, job: JobId) {
+        self.evicted.remove(view, job);
+    }
+
+    fn ended(&mut self, _: View<'_>, _: JobId) {}
+
+    fn resized(&mut self, view: View<'_>) {
+        let nodes = view.n_nodes() as usize;
+        self.demands.resize_with(nodes, Demand::default);
+    }
+
+    /// Gives the node to the task that is due first, until a deadline passes or that task
+    /// outlives a quantile of its distribution.
+    fn refresh(&mut self, cx: &mut Cx<'_>, id: NodeId) {
+        let view = cx.view();
+        let first = demand::first(view.node(id), view.now).map(|task| {
+            let work_s = view.node(id).work_at(task, view.now);
+            let belief = Belief::of(&view.job(task.job).spec, view.forecast(task.job));
+            (task.job, belief.mark_s(work_s, &self.settings))
+        });
+        cx.set_shares(
+            id,
+            |task| f64::from(first.is_some_and(|(job, _)| job == task.job)),
+            |_| first.map_or(f64::INFINITY, |(_, mark_s)| mark_s),
+        );
+        let view = cx.view();
+        self.demands[id.index()].set(view, view.node(id), &self.settings);
+    }
+
+    fn pass(&mut self, cx: &mut Cx<'_>) {
+        let mut scratch = Scratch::default();
+        for job in self.evicted.all() {
+            let rest = evicted::what_is_left(&cx.job(job).spec, cx.now());
+            let forecast = cx.forecast(job);
+            let Ok(price) = self.admit(cx.view(), &rest, forecast, &mut scratch) else {
+                continue;
+            };
+            self.evicted.remove(cx.view(), job);
+            cx.start_shared(job, &scratch.nodes, price);
+            for &node in &scratch.nodes {
+                self.refresh(cx, node);
+            }
+        }
+    }
+
+    fn rebuild(&mut self, view: View<'_>) {
+        self.evicted = Evicted::of(view);
+        let nodes = (0..view.n_nodes()).map(NodeId);
+        self.demands = nodes.map(|node| self.demand(view, node)).collect();
+    }
+
+    fn check(&self, view: View<'_>) -> Result<(), Violation> {
+        for id in (0..view.n_nodes()).map(NodeId) {
+            let (kept, derived) = (&self.demands[id.index()], self.demand(view, id));
+            if *kept != derived {
+                let (id, now) = (id.0, view.now);
+                return Err(Violation(format!(
+                    "at {now} what node {id} has promised is {derived:?}, the index says {kept:?}"
+                )));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,126 @@
+//! How long a job is believed to run.
+
+use tollgate_model::distribution::N_LEVELS;
+use tollgate_model::{Distribution, JobSpec, Probability, Span};
+
+use super::settings::{Deadlines, Settings};
+use crate::state::TOLERANCE_S;
+
+/// Which part of its estimate a job takes, at the levels of a [`Distribution`]: rounded means of
+/// the quantiles of KTH SP2 and SDSC Blue Horizon, where estimates are limits that are enforced.
+const PARTS: [f64; N_LEVELS] = [
+    0.004, 0.01, 0.04, 0.09, 0.17, 0.27, 0.44, 0.62, 0.81, 1.0, 1.01, 1.2,
+];
+
+/// The distribution of a job's run time.
+#[derive(Clone, Debug)]
+pub(crate) struct Belief(Distribution);
+
+impl Belief {
+    /// At each level the larger of what was forecast and what estimates are generally worth: one
+    /// who errs upward keeps out a job that would have fitted, one who errs downward breaks
+    /// promises. Without a forecast it is the estimate alone.
+    pub(crate) fn of(spec: &JobSpec, forecast: Option<&Distribution>) -> Self {
+        let estimate_s = spec.estimate.as_secs_f64();
+        let assumed = Distribution::new(PARTS.map(|part| Span::from_secs_f64(part * estimate_s)));
+        Self(forecast.map_or(assumed, |forecast| assumed.larger_of(forecast)))
+    }
+
+    /// How long the job runs at most with the probability `level`.
+    pub(crate) fn quantile(&self, level: Probability) -> Span {
+        self.0.quantile(level)
+    }
+
+    /// Seconds of work that suffice for a task that has done `work_s` of them, with the
+    /// probability that is asked for. Where deadlines are trusted, given that they suffice within
+    /// `deadline`, the span from its start to when it is due: whoever needs longer is late whatever
+    /// is done, and until then costs the others no more than that.
+    pub(super) fn need_s(&self, work_s: f64, deadline: Option<Span>, settings: &Settings) -> f64 {
+        let gone = if work_s > 0.0 {
+            let survived = Span::from_secs_f64(work_s + TOLERANCE_S);
+            self.0.probability_within(survived).as_f64()
+        } else {
+            0.0
+        };
+        let most = match settings.deadlines {
+            Deadlines::Trusted => deadline,
+            Deadlines::Tested => None,
+        };
+        let possible = most.map_or(1.0, |most| self.0.probability_within(most).as_f64());
+        let quantile = Probability::new(gone + (possible - gone) * settings.level());
+        let need = match (quantile.filter(|_| possible > gone), most) {
+            (Some(quantile), _) => self.0.quantile(quantile),
+            (None, most) => most.unwrap_or(Span::MAX),
+        };
+        need.as_secs_f64()
+    }
+
+    /// The seconds of work at which a task that has done `work_s` of them outlives its next
+    /// quantile, and beyond the last one what it was believed to need.
+    pub(super) fn mark_s(&self, work_s: f64, settings: &Settings) -> f64 {
+        let quantiles = self.0.quantiles().iter().map(|known| known.as_secs_f64());
+        let mut ahead = quantiles.filter(|&known| known > work_s + 2.0 * TOLERANCE_S);
+        let next = ahead.next();
+        next.unwrap_or_else(|| self.need_s(work_s, None, settings))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tollgate_model::{Instant, Sla};
+
+    const SETTINGS: Settings = Settings::DEFAULT;
+
+    fn spec(estimate: i64) -> JobSpec {
+        JobSpec {
+            submit: Instant::ZERO,
+            estimate: Span::from_secs(estimate),
+            procs: 1,
+            sla: Sla::default(),
+        }
+    }
+
+    #[test]
+    fn an_estimate_alone_is_nearly_all_that_is_needed() {
+        let belief = Belief::of(&spec(1000), None);
+        assert_eq!(belief.need_s(0.0, None, &SETTINGS), 1200.0);
+        let deadline = Some(Span::from_secs(900));
+        let need_s = belief.need_s(0.0, deadline, &SETTINGS);
+        assert!((880.0..900.0).contains(&need_s), "{need_s}");
+        let tested = Settings {
+            deadlines: Deadlines::Tested,
+            ..SETTINGS
+        };
+        assert_eq!(belief.need_s(0.0, deadline, &tested), 1200.0);
+        // Whoever has outlived what was possible may need all there is.
+        assert_eq!(belief.need_s(1500.0, deadline, &SETTINGS), 900.0);
+    }
+
+    #[test]
+    fn the_larger_of_estimate_and_forecast_counts() {
+        let forecast = Distribution::new([Span::from_secs(100); N_LEVELS]);
+        let (short, long) = (spec(10), spec(1000));
+        let need = |spec| Belief::of(spec, Some(&forecast)).need_s(0.0, None, &SETTINGS);
+        assert_eq!((need(&short), need(&long)), (100.0, 1200.0));
+    }
+
+    #[test]
+    fn whoever_outlives_what_was_believed_needs_more_and_is_watched_on() {
+        let belief = Belief::of(&spec(1000), None);
+        let mut work_s = 0.0;
+        let mut marks = 0;
+        while work_s < 10_000.0 {
+            let (need_s, mark_s) = (
+                belief.need_s(work_s, None, &SETTINGS),
+                belief.mark_s(work_s, &SETTINGS),
+            );
+            assert!(
+                need_s > work_s && mark_s > work_s,
+                "{work_s} {need_s} {mark_s}"
+            );
+            (work_s, marks) = (mark_s, marks + 1);
+        }
+        assert!((15..40).contains(&marks), "{marks}");
+    }
+}

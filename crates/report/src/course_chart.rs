@@ -1,0 +1,168 @@
+//! A series of jobs as it was forecast: what was said, what came, and where the mode changed.
+
+use crate::axis::{Axis, Extent};
+use crate::frame::{Frame, Surroundings};
+use crate::legend::draw_mark;
+use crate::line_chart::polyline;
+use crate::look::Look;
+use crate::svg::{Px, Svg};
+
+/// Forecasts over what came, one job after the other, as in Figures 5 and 6 of Lazarevic et al.
+/// (2005): points are run times, the line is the forecast, the band reaches from it to the bound,
+/// diamonds are alarms, and an upright line is drawn where a new mode took over.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CourseChart {
+    /// What is shown, in words.
+    pub title: String,
+    /// The jobs in order of submission.
+    pub steps: Vec<CourseStep>,
+}
+
+/// One job of a series. Times that are not positive are left out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CourseStep {
+    /// How long it ran, in seconds.
+    pub actual_s: f64,
+    /// How long it was forecast to run, in seconds.
+    pub forecast_s: f64,
+    /// The bound that was quoted, in seconds.
+    pub bound_s: f64,
+    /// What it told about the mode.
+    pub sign: Sign,
+}
+
+/// What a job told about the mode of its series.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Sign {
+    /// Nothing.
+    Usual,
+    /// It was odd.
+    Alarm,
+    /// With it a new mode took over.
+    NewMode,
+}
+
+/// Run times, forecasts, alarms, new modes, in this order of looks.
+const ACTUAL: Look = Look(7);
+const FORECAST: Look = Look(0);
+const ALARM: Look = Look(3);
+const MODE: Look = Look(1);
+
+impl CourseChart {
+    /// The chart as an SVG document, with a logarithmic axis of time.
+    pub fn to_svg(&self) -> String {
+        let x = Axis {
+            label: "job of the series, the last ones".to_owned(),
+            unit: None,
+            extent: Extent::Fitted,
+        };
+        let y = Axis {
+            label: "run time, as a power of ten".to_owned(),
+            unit: Some("s".to_owned()),
+            extent: Extent::Fitted,
+        };
+        let around = Surroundings {
+            title: &self.title,
+            x: &x,
+            y: &y,
+            names: vec![
+                ("run time", ACTUAL),
+                ("forecast, up to its 0.90 bound", FORECAST),
+                ("alarm", ALARM),
+                ("new mode", MODE),
+            ],
+        };
+        let corners = (1..).zip(&self.steps).flat_map(|(nth, step)| {
+            let times = [step.actual_s, step.forecast_s, step.bound_s];
+            times.map(|secs| (f64::from(nth), log(secs)))
+        });
+        let (mut svg, frame) = Frame::begin(&around, corners);
+        self.draw_modes(&mut svg, &frame);
+        self.draw_forecasts(&mut svg, &frame);
+        self.draw_jobs(&mut svg, &frame);
+        svg.finish()
+    }
+
+    fn places(&self, frame: &Frame, secs: impl Fn(&CourseStep) -> f64) -> Vec<(f64, f64)> {
+        let places = (1..).zip(&self.steps);
+        places
+            .filter_map(|(nth, step)| frame.place((f64::from(nth), log(secs(step)))))
+            .collect()
+    }
+
+    fn draw_modes(&self, svg: &mut Svg, frame: &Frame) {
+        let (low, high) = frame.y.ends();
+        let new = (1..)
+            .zip(&self.steps)
+            .filter(|(_, step)| step.sign == Sign::NewMode);
+        let lines: String = new
+            .filter_map(|(nth, _)| {
+                let from = frame.place((f64::from(nth), low))?;
+                let to = frame.place((f64::from(nth), high))?;
+                Some(format!("M{} {}V{}", Px(from.0), Px(from.1), Px(to.1)))
+            })
+            .collect();
+        if !lines.is_empty() {
+            svg.open(MODE.group());
+            let dashes = MODE.dashes();
+            svg.path(
+                format!("stroke=\"currentColor\" stroke-width=\"1.5\"{dashes}"),
+                &lines,
+                None,
+            );
+            svg.close();
+        }
+    }
+
+    fn draw_forecasts(&self, svg: &mut Svg, frame: &Frame) {
+        let forecast = self.places(frame, |step| step.forecast_s);
+        let bound = self.places(frame, |step| step.bound_s);
+        if forecast.is_empty() {
+            return;
+        }
+        let band = polyline(forecast.iter().copied().chain(bound.into_iter().rev())) + "z";
+        svg.open(FORECAST.group());
+        svg.path("fill=\"currentColor\" fill-opacity=\"0.16\"", &band, None);
+        let line = polyline(forecast.into_iter());
+        svg.path(
+            "fill=\"none\" stroke=\"currentColor\" stroke-width=\"1.2\"",
+            &line,
+            None,
+        );
+        svg.close();
+    }
+
+    fn draw_jobs(&self, svg: &mut Svg, frame: &Frame) {
+        let dots: String = self
+            .places(frame, |step| step.actual_s)
+            .into_iter()
+            .map(|(x, y)| format!("M{} {}h0", Px(x), Px(y)))
+            .collect();
+        svg.open(ACTUAL.group());
+        svg.path(
+            "fill=\"none\" stroke=\"currentColor\" stroke-width=\"3\" stroke-linecap=\"round\"",
+            &dots,
+            None,
+        );
+        svg.close();
+        svg.open(ALARM.group());
+        for (nth, step) in (1..).zip(&self.steps) {
+            if step.sign == Sign::Alarm
+                && let Some(place) = frame.place((f64::from(nth), log(step.actual_s)))
+            {
+                let words = format!("alarm at job {nth}: {:.0} s", step.actual_s);
+                draw_mark(svg, ALARM, place, 0, Some(&words));
+            }
+        }
+        svg.close();
+    }
+}
+
+/// The decimal logarithm; not finite, and so not drawn, for a time that is not positive.
+fn log(secs: f64) -> f64 {
+    if secs > 0.0 {
+        secs.log10()
+    } else {
+        f64::INFINITY
+    }
+}

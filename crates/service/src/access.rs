@@ -1,0 +1,150 @@
+//! Whom the service lets do what, and how much of it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::accounts::{self, NoAccount};
+
+/// Whom the service is for.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Users {
+    /// Its own user.
+    #[default]
+    Own,
+    /// Every user of the system; jobs run as whoever hands them in. Needs root.
+    All,
+}
+
+/// How much one user may have of the service.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Connections of a user at a time. At least 1.
+    pub connections: u32,
+    /// Jobs of a user that are not over. At least 1.
+    pub jobs: u32,
+    /// Bytes of a request. At least 1.
+    pub body_bytes: usize,
+    /// Seconds that a client may take for the head of a request, and for its body. Above 0, at
+    /// most an hour.
+    pub request_s: f64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 64,
+            jobs: 100_000,
+            body_bytes: 1 << 20,
+            request_s: 5.0,
+        }
+    }
+}
+
+/// Whom the service lets do what.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Access {
+    /// Whom it is for.
+    pub users: Users,
+    /// Whether root may hand in jobs where everybody may.
+    pub root_jobs: bool,
+    /// How much one user may have of it.
+    pub limits: Limits,
+}
+
+/// Who is at the other end of a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// A user id of the system.
+    pub user: u32,
+    /// Whether it may see and change everybody's jobs.
+    pub operator: bool,
+    /// Why it may not hand in jobs, if it may not.
+    pub barred: Option<Barred>,
+}
+
+/// Why a user may not hand in jobs.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Barred {
+    /// The service is not for them.
+    #[error("only the service's own user may hand in jobs here")]
+    NotTheirs,
+    /// They would run as root.
+    #[error("jobs of root are not run here")]
+    Root,
+    /// Jobs could not run as this user.
+    #[error(transparent)]
+    NoAccount(#[from] NoAccount),
+}
+
+impl Barred {
+    /// What to do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::NotTheirs => "start a service of your own with `tollgate serve`",
+            Self::Root => "hand it in as another user, or set `root_jobs = true`",
+            Self::NoAccount(_) => "`getent passwd` shows the users of the system",
+        }
+    }
+}
+
+impl Access {
+    /// Whom a connection of `user` is let be. May wait for the system's name service.
+    pub fn admit(&self, user: u32) -> Peer {
+        let own = rustix::process::geteuid().as_raw();
+        let barred = match self.users {
+            Users::Own => (user != own).then_some(Barred::NotTheirs),
+            Users::All if user == 0 => (!self.root_jobs).then_some(Barred::Root),
+            Users::All => accounts::any(user).err().map(Barred::NoAccount),
+        };
+        Peer {
+            user,
+            operator: user == own || user == 0,
+            barred,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A number that no system gives to anybody.
+    const NOBODY: u32 = u32::MAX - 7;
+
+    #[test]
+    fn an_own_service_takes_jobs_of_its_user_only() {
+        let access = Access::default();
+        let own = rustix::process::geteuid().as_raw();
+        assert_eq!(access.admit(own).barred, None);
+        let other = access.admit(NOBODY);
+        assert_eq!(other.barred, Some(Barred::NotTheirs));
+        assert!(!other.operator);
+    }
+
+    #[test]
+    fn a_service_for_all_takes_no_jobs_of_root_unless_told_to() {
+        let access = Access {
+            users: Users::All,
+            ..Access::default()
+        };
+        assert_eq!(access.admit(0).barred, Some(Barred::Root));
+        let generous = Access {
+            root_jobs: true,
+            ..access
+        };
+        assert_eq!(generous.admit(0).barred, None);
+    }
+
+    #[test]
+    fn a_user_whom_the_system_does_not_know_hands_in_nothing() {
+        let access = Access {
+            users: Users::All,
+            ..Access::default()
+        };
+        let barred = access.admit(NOBODY).barred;
+        assert_eq!(barred, Some(Barred::NoAccount(NoAccount::Unknown(NOBODY))));
+    }
+}

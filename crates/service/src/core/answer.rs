@@ -1,0 +1,230 @@
+//! What a job is told when it is handed in.
+
+use tollgate_forecast::{ClassId, Forecast};
+use tollgate_gate::Verdict;
+use tollgate_model::{Distribution, Instant, JobSpec, Reason, Sla, Span};
+
+use super::Core;
+use super::command::Submission;
+use super::expected::{self, Basis};
+use super::outcome::{Answer, Floor, Refusal, Standing};
+use super::rules;
+
+/// A job about to be decided on, with all that is known of it.
+#[derive(Clone)]
+pub(super) struct Candidate {
+    pub(super) submission: Submission,
+    pub(super) spec: JobSpec,
+    pub(super) distribution: Distribution,
+    basis: Basis,
+}
+
+impl Core {
+    /// What a job would be told at `at`: by the policy's probe, then by how sure it is; and where
+    /// that is a refusal, what would be let in instead.
+    pub(super) fn answer(&mut self, at: Instant, submission: &Submission) -> Answer {
+        let forecast = self.forecast(submission);
+        let mut answer = self.answer_alone(at, submission, &forecast);
+        if let Standing::Rejected(refusals) = &answer.standing
+            && !refusals.contains(&Refusal::Malformed)
+        {
+            answer.offers = self.offers(at, submission, &forecast);
+        }
+        answer
+    }
+
+    /// The same without offers.
+    pub(super) fn answer_alone(
+        &mut self,
+        at: Instant,
+        submission: &Submission,
+        forecast: &Forecast,
+    ) -> Answer {
+        let (estimate, source) = self.rules.estimate(submission, forecast);
+        let spec = rules::spec(submission, estimate, at);
+        let candidate = Candidate::new(submission, spec, forecast);
+        let standing = self.standing(at, &candidate);
+        let mut answer = Answer {
+            standing,
+            spec: candidate.spec,
+            source,
+            basis: candidate.basis,
+            prospect: None,
+            offers: Vec::new(),
+            held_until: None,
+        };
+        let accepted = match answer.standing {
+            Standing::Rejected(_) => return answer,
+            Standing::Accepted { .. } => true,
+            Standing::Queued => false,
+        };
+        answer.prospect = self.prospect(at, &candidate);
+        let probability = answer.prospect.and_then(|prospect| prospect.probability);
+        // Where nobody can look ahead, it is no surer than to be that fast with its nodes to itself.
+        let probability = probability.or_else(|| candidate.best_case());
+        if let (Some(floor), Some(probability)) = (self.floor(submission, accepted), probability)
+            && probability.as_f64() < floor.least()
+        {
+            let refusal = Refusal::Confidence { probability, floor };
+            answer.standing = Standing::Rejected(vec![refusal]);
+        }
+        if accepted && let Some(hold) = submission.hold {
+            answer.held_until = Some(at + hold);
+        }
+        answer
+    }
+
+    /// How sure a job must be to keep its deadline: what its user asks for, and where it would be
+    /// a promise what the site does, whichever is more.
+    pub(super) fn floor(&self, submission: &Submission, promised: bool) -> Option<Floor> {
+        let site = promised.then_some(Floor::Site(self.rules.confidence));
+        let user = submission.confidence.map(Floor::User);
+        match (user, site) {
+            (Some(user), Some(site)) if site.least() > user.least() => Some(site),
+            (Some(user), _) => Some(user),
+            (None, site) => site,
+        }
+    }
+
+    /// What is forecast of a job.
+    pub(super) fn forecast(&self, submission: &Submission) -> Forecast {
+        let key = (submission.user, submission.name.clone());
+        // A class that nobody knows is forecast from the whole site.
+        let unknown = ClassId(u32::MAX);
+        let class = self.classes.get(&key).copied().unwrap_or(unknown);
+        self.forecaster.forecast(&rules::asked(class, submission))
+    }
+
+    /// What the policy says, with every reason that it has.
+    fn standing(&mut self, at: Instant, candidate: &Candidate) -> Standing {
+        let Candidate {
+            submission, spec, ..
+        } = candidate;
+        if submission.procs == 0 || spec.estimate <= Span::ZERO {
+            return Standing::Rejected(vec![Refusal::Malformed]);
+        }
+        if submission.hold.is_some() && self.jobs.holds_of(submission.user) >= super::MOST_HOLDS {
+            return Standing::Rejected(vec![Refusal::Holds]);
+        }
+        let asked = self.rules.for_policy(&candidate.reserved());
+        let forecast = candidate.reserved_for();
+        match self
+            .gate
+            .quote(at, &asked, Some(&forecast), &mut self.scratch)
+        {
+            Verdict::Reject(reason) => {
+                Standing::Rejected(self.reasons(at, candidate, &asked, reason))
+            }
+            Verdict::Queue => Standing::Queued,
+            Verdict::Promise { price } | Verdict::Run { price } => Standing::Accepted {
+                price: self.rules.for_user(spec.procs, price),
+            },
+        }
+    }
+
+    /// A policy says the first thing that is wrong. With that out of the way it is asked again, so
+    /// that a user need not find out one by one.
+    fn reasons(
+        &mut self,
+        at: Instant,
+        candidate: &Candidate,
+        asked: &JobSpec,
+        first: Reason,
+    ) -> Vec<Refusal> {
+        let mut reasons = vec![first];
+        let forecast = candidate.reserved_for();
+        let mut spec = *asked;
+        let mut unsure = None;
+        while let Some(relaxed) = reasons.last().and_then(|&reason| without(reason, &spec)) {
+            spec = relaxed;
+            match self
+                .gate
+                .quote(at, &spec, Some(&forecast), &mut self.scratch)
+            {
+                Verdict::Reject(reason) if !reasons.contains(&reason) => reasons.push(reason),
+                Verdict::Promise { .. } | Verdict::Run { .. } if spec.sla.deadline.is_some() => {
+                    unsure = self.unsure(at, candidate);
+                    break;
+                }
+                Verdict::Reject(_)
+                | Verdict::Queue
+                | Verdict::Promise { .. }
+                | Verdict::Run { .. } => break,
+            }
+        }
+        let reasons = reasons.into_iter().map(Refusal::Policy);
+        reasons.chain(unsure).collect()
+    }
+
+    /// Whether a job that is kept out for its budget would be too little sure as well.
+    fn unsure(&self, at: Instant, candidate: &Candidate) -> Option<Refusal> {
+        let mut richer = candidate.clone();
+        richer.submission.budget = None;
+        richer.spec.sla.budget = None;
+        let floor = self.floor(&candidate.submission, true)?;
+        let probability = self.prospect(at, &richer)?.probability?;
+        (probability.as_f64() < floor.least()).then_some(Refusal::Confidence { probability, floor })
+    }
+}
+
+impl Candidate {
+    pub(super) fn new(submission: &Submission, spec: JobSpec, forecast: &Forecast) -> Self {
+        let (distribution, basis) = expected::distribution(forecast, spec.estimate);
+        Self {
+            submission: submission.clone(),
+            spec,
+            distribution,
+            basis,
+        }
+    }
+
+    /// The job as room is kept for it: a quote that is held may be taken up as late as it lapses, and
+    /// must fit then too. With that much more work it does, where the policy lets it in at all.
+    pub(super) fn reserved(&self) -> JobSpec {
+        JobSpec {
+            estimate: self.spec.estimate + self.delay(),
+            ..self.spec
+        }
+    }
+
+    /// For how long they are kept, with probabilities.
+    pub(super) fn reserved_for(&self) -> Distribution {
+        Distribution::new(
+            self.distribution
+                .quantiles()
+                .map(|span| span + self.delay()),
+        )
+    }
+
+    /// How much later than its nodes are kept for it the job may start.
+    pub(super) fn delay(&self) -> Span {
+        self.submission.hold.unwrap_or(Span::ZERO)
+    }
+
+    /// How sure it would be to keep its deadline if it started at once, alone on its nodes.
+    fn best_case(&self) -> Option<tollgate_model::Probability> {
+        let deadline = self.spec.sla.deadline?;
+        Some(
+            self.distribution
+                .probability_within(deadline - self.delay()),
+        )
+    }
+}
+
+/// The job with what it was refused for given up; none if nothing can be given up.
+fn without(reason: Reason, spec: &JobSpec) -> Option<JobSpec> {
+    let sla = match reason {
+        Reason::TooWide => return None,
+        Reason::OverBudget | Reason::OverPriced | Reason::LowSlack => Sla {
+            budget: None,
+            ..spec.sla
+        },
+        Reason::NoShare | Reason::Risk | Reason::DeadlinePassed | Reason::DeadlineUnreachable => {
+            Sla {
+                deadline: None,
+                ..spec.sla
+            }
+        }
+    };
+    (sla != spec.sla).then_some(JobSpec { sla, ..*spec })
+}

@@ -1,0 +1,57 @@
+//! How long a job is expected to take, and what that is known from.
+
+use std::fmt;
+
+use tollgate_forecast::{Forecast, Stage};
+use tollgate_model::distribution::LEVELS;
+use tollgate_model::{Distribution, Span};
+
+/// What the expectation of a run time is known from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Basis {
+    /// From the estimate alone: nothing has ended here yet.
+    Estimate,
+    /// From what has ended here.
+    Jobs(Stage),
+}
+
+/// In words, to stand after "forecast from".
+impl fmt::Display for Basis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Estimate => f.write_str("the estimate alone: no job has ended here yet"),
+            Self::Jobs(stage) => stage.fmt(f),
+        }
+    }
+}
+
+/// The forecast as it is decided by. A forecaster that has seen next to nothing knows one run time
+/// and no margin; to take that for certain would promise too much and too little.
+///
+/// Where nothing has ended, run times are spread evenly up to the estimate, as they are on most
+/// machines (Mu'alem & Feitelson 2001, section 3); where a few jobs of the class have, around what
+/// they took, by a factor of three either way in nine cases of ten (log-logistic, of shape 2: an
+/// assumption, replaced by what is learned).
+pub(super) fn distribution(forecast: &Forecast, estimate: Span) -> (Distribution, Basis) {
+    let said = forecast.distribution();
+    let quantiles = said.quantiles();
+    let is_point = quantiles.first() == quantiles.last();
+    match forecast.stage() {
+        Stage::Unseen if is_point => {
+            let evenly = |level: f64| estimate.as_secs_f64() * level;
+            (spread(evenly), Basis::Estimate)
+        }
+        Stage::Cold if is_point => {
+            let point = said.median().as_secs_f64();
+            let around = |level: f64| point * (level / (1.0 - level)).sqrt();
+            (spread(around), Basis::Jobs(Stage::Cold))
+        }
+        stage @ (Stage::Unseen | Stage::Cold | Stage::Young | Stage::Changing | Stage::Settled) => {
+            (said, Basis::Jobs(stage))
+        }
+    }
+}
+
+fn spread(quantile: impl Fn(f64) -> f64) -> Distribution {
+    Distribution::new(LEVELS.map(|level| Span::from_secs_f64(quantile(level.as_f64()))))
+}

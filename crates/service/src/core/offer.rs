@@ -1,0 +1,178 @@
+//! What would be let in instead of a job that is kept out.
+
+use tollgate_forecast::Forecast;
+use tollgate_gate::Verdict;
+use tollgate_model::{Credits, Instant, Probability, Span};
+
+use super::Core;
+use super::answer::Candidate;
+use super::command::Submission;
+use super::outcome::{Axis, Offer, Standing};
+use super::rules;
+
+/// How often the policy is asked for one counter-offer at most, over all axes.
+const MOST_PROBES: u32 = 64;
+/// The longest deadline that is offered: a year.
+const LONGEST: Span = Span::from_secs(366 * 86_400);
+/// The highest budget that is offered, in credits.
+const DEAREST: f64 = 1e12;
+/// An offer is this close to one that was refused, as a part of it.
+const CLOSE: f64 = 1.0 / 64.0;
+
+/// A search along the axes for jobs that would be let in.
+struct Search<'a> {
+    core: &'a mut Core,
+    at: Instant,
+    submission: &'a Submission,
+    forecast: &'a Forecast,
+    probes: u32,
+}
+
+impl Core {
+    /// One offer an axis at most: the job as it was handed in, but for that axis. Admission is not
+    /// monotone under every policy, so an offer need not be the nearest; each was asked for
+    /// once more as it is offered, and would be let in at `at`.
+    pub(super) fn offers(
+        &mut self,
+        at: Instant,
+        submission: &Submission,
+        forecast: &Forecast,
+    ) -> Vec<Offer> {
+        let mut search = Search {
+            core: self,
+            at,
+            submission,
+            forecast,
+            probes: 0,
+        };
+        let found = [search.deadline(), search.budget(), search.procs()];
+        let changed = found.into_iter().flatten();
+        changed
+            .filter_map(|(axis, changed)| self.confirm(at, axis, &changed, forecast))
+            .collect()
+    }
+
+    fn confirm(
+        &mut self,
+        at: Instant,
+        axis: Axis,
+        submission: &Submission,
+        forecast: &Forecast,
+    ) -> Option<Offer> {
+        let answer = self.answer_alone(at, submission, forecast);
+        let price = match answer.standing {
+            Standing::Accepted { price } => Some(price),
+            Standing::Queued => None,
+            Standing::Rejected(_) => return None,
+        };
+        let probability = answer.prospect.and_then(|prospect| prospect.probability);
+        Some(Offer {
+            axis,
+            deadline: submission.deadline,
+            budget: submission.budget,
+            procs: submission.procs,
+            price,
+            probability,
+        })
+    }
+}
+
+impl Search<'_> {
+    fn deadline(&mut self) -> Option<(Axis, Submission)> {
+        let from = self.submission.deadline?;
+        let with = |secs: f64| Submission {
+            deadline: Some(Span::ceil_secs_f64(secs)),
+            ..self.submission.clone()
+        };
+        let limits = (from.as_secs_f64(), LONGEST.as_secs_f64());
+        let secs = self.rise(limits, &with)?;
+        // A deadline that people can read is as good, if it is let in as well.
+        let unit = if secs < 600.0 { 1.0 } else { 60.0 };
+        let round = with((secs / unit).ceil() * unit);
+        let changed = if self.suits(&round) {
+            round
+        } else {
+            with(secs)
+        };
+        Some((Axis::Deadline, changed))
+    }
+
+    fn budget(&mut self) -> Option<(Axis, Submission)> {
+        let from = self.submission.budget?;
+        let with = |credits: f64| Submission {
+            budget: Some(Credits::from_f64(credits)),
+            ..self.submission.clone()
+        };
+        let credits = self.rise((from.as_f64().max(0.01), DEAREST), &with)?;
+        let round = with((credits * 100.0).ceil() / 100.0);
+        let changed = if self.suits(&round) {
+            round
+        } else {
+            with(credits)
+        };
+        Some((Axis::Budget, changed))
+    }
+
+    /// Some number above the first limit and at most at the second with which the job would be let
+    /// in, and close to one with which it would not: doubled until it would, then halved in on.
+    fn rise(&mut self, limits: (f64, f64), with: &dyn Fn(f64) -> Submission) -> Option<f64> {
+        let (mut refused, most) = limits;
+        let mut taken = refused;
+        while !self.suits(&with(taken)) {
+            if taken >= most || self.probes >= MOST_PROBES {
+                return None;
+            }
+            refused = taken;
+            taken = (taken * 2.0).min(most);
+        }
+        while taken - refused > CLOSE * taken && self.probes < MOST_PROBES {
+            let middle = (taken * refused).sqrt();
+            if self.suits(&with(middle)) {
+                taken = middle;
+            } else {
+                refused = middle;
+            }
+        }
+        Some(taken)
+    }
+
+    fn procs(&mut self) -> Option<(Axis, Submission)> {
+        let with = |procs| Submission {
+            procs,
+            ..self.submission.clone()
+        };
+        let (mut taken, mut refused) = (0, self.submission.procs);
+        while refused - taken > 1 && self.probes < MOST_PROBES {
+            let middle = taken + (refused - taken) / 2;
+            if self.suits(&with(middle)) {
+                taken = middle;
+            } else {
+                refused = middle;
+            }
+        }
+        (taken > 0).then(|| (Axis::Procs, with(taken)))
+    }
+
+    /// Whether the job would be let in, surely enough: it keeps its deadline if it takes as long as
+    /// with the probability that is the least.
+    fn suits(&mut self, submission: &Submission) -> bool {
+        self.probes += 1;
+        let (estimate, _) = self.core.rules.estimate(submission, self.forecast);
+        let spec = rules::spec(submission, estimate, self.at);
+        let candidate = Candidate::new(submission, spec, self.forecast);
+        let asked = self.core.rules.for_policy(&candidate.reserved());
+        let (forecast, scratch) = (candidate.reserved_for(), &mut self.core.scratch);
+        let verdict = self
+            .core
+            .gate
+            .quote(self.at, &asked, Some(&forecast), scratch);
+        let promised = match verdict {
+            Verdict::Reject(_) => return false,
+            Verdict::Queue => false,
+            Verdict::Promise { .. } | Verdict::Run { .. } => true,
+        };
+        let floor = self.core.floor(submission, promised);
+        let least = floor.and_then(|floor| Probability::new(floor.least()));
+        least.is_none_or(|least| self.core.keeps(self.at, &candidate, least))
+    }
+}

@@ -1,0 +1,179 @@
+//! From what is stored back to the state.
+
+use rusqlite::params;
+
+use super::{FORMAT, Store, StoreError, decode, read, sqlite};
+use crate::core::{Command, Core, Rules, Saved, Written};
+
+/// The program that wrote, as far as what it decided depends on that.
+const PROGRAM: &str = env!("CARGO_PKG_VERSION");
+
+impl Store {
+    /// The service as it was after the last commit: from the snapshot, with everything since
+    /// handled again, under the rules that it was handled under. If those are others than `rules`,
+    /// `rules` are in force from here on.
+    ///
+    /// # Errors
+    /// If the store cannot be read or is damaged; if jobs that are not over were promised something
+    /// that `rules` would break; or if another version of the program has left something to be handled
+    /// again, which might decide otherwise.
+    pub fn recover(&mut self, rules: &Rules) -> Result<Core, StoreError> {
+        let Some((program, written)) = self.rules_in_force()? else {
+            let core = self.replay(rules)?;
+            self.put_in_force(rules)?;
+            return Ok(core);
+        };
+        let known = Rules::read(&written).filter(|_| self.format_is_known());
+        if program != PROGRAM && (self.has_batches()? || known.is_none()) {
+            return Err(StoreError::OtherProgram {
+                path: self.path.clone(),
+                program,
+            });
+        }
+        let Some(in_force) = known else {
+            return Err(self.damaged("the rules in force cannot be read"));
+        };
+        let core = self.replay(&in_force)?;
+        if in_force == *rules && program == PROGRAM {
+            return Ok(core);
+        }
+        self.change_rules(core, &in_force, rules)
+    }
+
+    fn change_rules(
+        &mut self,
+        mut core: Core,
+        from: &Rules,
+        to: &Rules,
+    ) -> Result<Core, StoreError> {
+        let live = core.jobs().count();
+        if live > 0
+            && let Some([was, would_be]) = from.breach(to)
+        {
+            return Err(StoreError::OtherRules {
+                path: self.path.clone(),
+                live,
+                was,
+                would_be,
+            });
+        }
+        self.save(&mut core)?;
+        self.put_in_force(to)?;
+        Ok(Core::restore(core.save(), to.clone()))
+    }
+
+    fn replay(&mut self, rules: &Rules) -> Result<Core, StoreError> {
+        self.check()?;
+        let (mut core, mut last) = match self.snapshot()? {
+            Some((seq, saved)) => (Core::restore(saved, rules.clone()), seq),
+            None => (Core::new(rules.clone()), 0),
+        };
+        self.since_snapshot = 0;
+        let path = self.path.clone();
+        let failed = sqlite(&path, "cannot be read");
+        let mut statement = self
+            .connection
+            .prepare("SELECT at, commands, checksum, seq FROM batch ORDER BY seq")
+            .map_err(failed)?;
+        let mut rows = statement.query([]).map_err(failed)?;
+        while let Some(row) = rows.next().map_err(failed)? {
+            let (at, body, sum, seq) = read::batch(row).map_err(failed)?;
+            if seq != last + 1 {
+                let what = format!("batch {} is not there", last + 1);
+                return Err(StoreError::Damaged {
+                    path: path.clone(),
+                    what,
+                });
+            }
+            last = seq;
+            let commands: Vec<Command> = decode(&path, "a batch", &body, sum)?;
+            core.step(at, &commands);
+            self.since_snapshot += 1;
+        }
+        Ok(core)
+    }
+
+    /// What a state is recovered from must be whole; SQLite knows whether its own pages are.
+    fn check(&self) -> Result<(), StoreError> {
+        for table in ["batch", "snapshot", "rules"] {
+            let sql = format!("PRAGMA quick_check({table})");
+            let found: String = self
+                .connection
+                .query_row(&sql, [], |row| row.get(0))
+                .map_err(sqlite(&self.path, "cannot be read"))?;
+            if found != "ok" {
+                return Err(self.damaged(&found));
+            }
+        }
+        Ok(())
+    }
+
+    /// The snapshot, and the last batch that is in it.
+    fn snapshot(&self) -> Result<Option<(i64, Saved)>, StoreError> {
+        let sql = "SELECT format, body, checksum, seq FROM snapshot";
+        let found = self.connection.query_row(sql, [], |row| {
+            Ok((
+                row.get::<_, u32>(0)?,
+                row.get::<_, Vec<u8>>(1)?,
+                row.get::<_, u32>(2)?,
+                row.get::<_, i64>(3)?,
+            ))
+        });
+        match found {
+            Ok((FORMAT, body, sum, seq)) => {
+                let saved = decode(&self.path, "the snapshot", &body, sum)?;
+                Ok(Some((seq, saved)))
+            }
+            Ok((found, ..)) => Err(self.damaged(&format!("the snapshot has format {found}"))),
+            Err(rusqlite::Error::QueryReturnedNoRows) => Ok(None),
+            Err(source) => Err(sqlite(&self.path, "cannot be read")(source)),
+        }
+    }
+
+    fn rules_in_force(&self) -> Result<Option<(String, Written)>, StoreError> {
+        let sql = "SELECT program, body FROM rules";
+        let found = self.connection.query_row(sql, [], |row| {
+            Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
+        });
+        match found {
+            Ok((program, body)) => serde_json::from_str(&body)
+                .map(|written| Some((program, written)))
+                .map_err(|_| self.damaged("the rules in force cannot be read")),
+            Err(rusqlite::Error::QueryReturnedNoRows) => Ok(None),
+            Err(source) => Err(sqlite(&self.path, "cannot be read")(source)),
+        }
+    }
+
+    fn put_in_force(&self, rules: &Rules) -> Result<(), StoreError> {
+        let body = serde_json::to_string(&rules.write())
+            .map_err(|_| self.damaged("the rules cannot be written"))?;
+        self.connection
+            .execute(
+                "INSERT OR REPLACE INTO rules (id, program, body) VALUES (0, ?1, ?2)",
+                params![PROGRAM, body],
+            )
+            .map(|_| ())
+            .map_err(sqlite(&self.path, "cannot be written"))
+    }
+
+    fn format_is_known(&self) -> bool {
+        let sql = "SELECT NOT EXISTS (SELECT 1 FROM snapshot WHERE format <> ?1)";
+        self.connection
+            .query_row(sql, [FORMAT], |row| row.get(0))
+            .unwrap_or(false)
+    }
+
+    fn has_batches(&self) -> Result<bool, StoreError> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM batch)";
+        self.connection
+            .query_row(sql, [], |row| row.get(0))
+            .map_err(sqlite(&self.path, "cannot be read"))
+    }
+
+    fn damaged(&self, what: &str) -> StoreError {
+        StoreError::Damaged {
+            path: self.path.clone(),
+            what: what.to_owned(),
+        }
+    }
+}

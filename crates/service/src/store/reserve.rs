@@ -1,0 +1,48 @@
+//! Room on the disk that is kept for the ends of jobs.
+
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FallocateFlags, fallocate};
+
+/// How much room is kept: some 10,000 ends of jobs, and a snapshot.
+const BYTES: u64 = 4 << 20;
+
+/// A file that takes up room until the disk is full, and is then given up.
+#[derive(Debug)]
+pub(super) struct Reserve(PathBuf);
+
+impl Reserve {
+    /// The reserve beside the store at `path`.
+    pub(super) fn beside(path: &Path) -> Self {
+        Self(path.with_file_name("reserve"))
+    }
+
+    /// Takes up the room; false if there is none, or the file cannot be made.
+    pub(super) fn take(&self) -> bool {
+        let there = fs::metadata(&self.0).is_ok_and(|file| file.len() >= BYTES);
+        there || self.allocate().is_some()
+    }
+
+    fn allocate(&self) -> Option<()> {
+        let file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .mode(0o600)
+            .open(&self.0)
+            .ok()?;
+        let taken = fallocate(&file, FallocateFlags::empty(), 0, BYTES);
+        if taken.is_err() {
+            // A part of it would only make the disk fuller.
+            let _ = fs::remove_file(&self.0);
+        }
+        taken.ok()
+    }
+
+    /// Gives the room back; false if there was none.
+    pub(super) fn give_up(&self) -> bool {
+        fs::remove_file(&self.0).is_ok()
+    }
+}

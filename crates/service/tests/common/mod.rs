@@ -1,0 +1,152 @@
+//! A service over an engine that runs nothing, for the tests of the keeper.
+
+#![allow(dead_code)] // Each test is a crate of its own and uses a part of this.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use tokio::sync::oneshot;
+use tollgate_engine::memory::Deed;
+use tollgate_engine::{MemoryEngine, MemoryWorld};
+use tollgate_gate::Retry;
+use tollgate_model::{Credits, CreditsPerSecond, Instant, Market, Probability, Span};
+use tollgate_policy::Choice;
+use tollgate_service::core::{Answer, Rules, Submission};
+use tollgate_service::keeper::{Ask, Failed, Keeper, Verdict};
+use tollgate_service::store::{JobRow, Program, Store};
+
+/// A service in a folder, on a machine that outlives it.
+pub(crate) struct Site {
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) world: MemoryWorld,
+    pub(crate) clock: Arc<Mutex<Instant>>,
+    pub(crate) keeper: Option<Keeper<MemoryEngine>>,
+    pub(crate) rules: Rules,
+}
+
+impl Site {
+    pub(crate) fn new(policy: &str) -> Self {
+        Self::in_market(policy, Market::Commodity)
+    }
+
+    pub(crate) fn in_market(policy: &str, market: Market) -> Self {
+        let mut site = Self {
+            folder: tempfile::tempdir().unwrap(),
+            world: MemoryWorld::new(2, 1 << 30, Deed::of_command),
+            clock: Arc::default(),
+            keeper: None,
+            rules: rules(policy, market),
+        };
+        site.restart();
+        site
+    }
+
+    pub(crate) fn store(&self) -> PathBuf {
+        self.folder.path().join("tollgate.db")
+    }
+
+    /// Kills the service, if there is one, and starts the next.
+    pub(crate) fn restart(&mut self) {
+        self.keeper = None;
+        let store = Store::open(&self.store()).unwrap();
+        let engine = MemoryEngine::open(&self.world);
+        let clock = Arc::clone(&self.clock);
+        let now = Box::new(move || *clock.lock().unwrap());
+        let mut keeper = Keeper::new(store, engine, &self.rules, now).unwrap();
+        keeper.begin().unwrap();
+        self.keeper = Some(keeper);
+    }
+
+    pub(crate) fn keeper(&mut self) -> &mut Keeper<MemoryEngine> {
+        self.keeper.as_mut().unwrap()
+    }
+
+    pub(crate) fn turn(&mut self, asks: Vec<Ask>) {
+        self.keeper().turn(asks);
+    }
+
+    pub(crate) fn wait_until(&mut self, secs: i64) {
+        *self.clock.lock().unwrap() = Instant::from_secs(secs);
+        self.world.advance_to(Instant::from_secs(secs));
+        self.turn(Vec::new());
+    }
+
+    /// Puts one question before the keeper and takes the answer.
+    pub(crate) fn ask<T>(
+        &mut self,
+        question: impl FnOnce(oneshot::Sender<Result<T, Failed>>) -> Ask,
+    ) -> Result<T, Failed> {
+        let (reply, mut answer) = oneshot::channel();
+        self.turn(vec![question(reply)]);
+        answer.try_recv().unwrap()
+    }
+
+    /// A job with 100 s to its deadline and 1,000 credits.
+    pub(crate) fn submit(&mut self, words: &[&str], estimate_s: i64) -> Result<Verdict, Failed> {
+        self.hand_in(submission(words[0], estimate_s), words)
+    }
+
+    pub(crate) fn hand_in(
+        &mut self,
+        submission: Submission,
+        words: &[&str],
+    ) -> Result<Verdict, Failed> {
+        let program = Box::new(program(words));
+        self.ask(|reply| Ask::Submit {
+            submission,
+            program,
+            reply,
+        })
+    }
+
+    pub(crate) fn quote(&mut self, submission: Submission) -> Answer {
+        self.ask(|reply| Ask::Quote { submission, reply }).unwrap()
+    }
+
+    pub(crate) fn row(&self, job: u64) -> JobRow {
+        let store = Store::open(&self.store()).unwrap();
+        store.reader().unwrap().job(job).unwrap().unwrap()
+    }
+
+    pub(crate) fn state(&self, job: u64) -> (String, Option<String>) {
+        let row = self.row(job);
+        (row.state, row.status)
+    }
+}
+
+pub(crate) fn rules(policy: &str, market: Market) -> Rules {
+    Rules {
+        policy: Choice::named(policy).unwrap(),
+        market,
+        price: 3600.0,
+        default_estimate: Span::from_secs(10),
+        level: Probability::new(0.9).unwrap(),
+        confidence: 0,
+    }
+}
+
+pub(crate) fn submission(name: &str, estimate_s: i64) -> Submission {
+    Submission {
+        user: rustix::process::geteuid().as_raw(),
+        name: name.to_owned(),
+        procs: 1,
+        estimate: Some(Span::from_secs(estimate_s)),
+        deadline: Some(Span::from_secs(100)),
+        budget: Some(Credits::from_f64(1000.0)),
+        penalty: CreditsPerSecond::ZERO,
+        confidence: None,
+        retry: Retry::Never,
+        hold: None,
+    }
+}
+
+pub(crate) fn program(words: &[&str]) -> Program {
+    Program {
+        argv: words.iter().map(|&word| word.to_owned()).collect(),
+        env: Vec::new(),
+        dir: "/".to_owned(),
+        output: None,
+        umask: 0o022,
+        memory: None,
+    }
+}

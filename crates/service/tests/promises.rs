@@ -1,0 +1,345 @@
+//! What is refused comes with reasons and with offers that hold; a quote that is held keeps its room
+//! until it is taken up or lapses; and nothing is promised that is hardly kept.
+
+mod common;
+
+use common::{Site, program, submission};
+use tollgate_model::{Credits, CreditsPerSecond, Instant, Market, Probability, Reason, Span};
+use tollgate_policy::registry::REGISTRY;
+use tollgate_service::core::{
+    Answer, Axis, Command, Floor, Ignored, Offer, Refusal, Standing, Submission,
+};
+use tollgate_service::keeper::{Ask, Failed};
+use tollgate_service::store::Store;
+
+fn refusals(answer: &Answer) -> &[Refusal] {
+    match &answer.standing {
+        Standing::Rejected(refusals) => refusals,
+        Standing::Accepted { .. } | Standing::Queued => panic!("expected a refusal: {answer:?}"),
+    }
+}
+
+fn offer(answer: &Answer, axis: Axis) -> Option<Offer> {
+    answer
+        .offers
+        .iter()
+        .copied()
+        .find(|offer| offer.axis == axis)
+}
+
+/// What was offered, handed in.
+fn taken(asked: &Submission, offer: &Offer) -> Submission {
+    Submission {
+        deadline: offer.deadline,
+        budget: offer.budget,
+        procs: offer.procs,
+        ..asked.clone()
+    }
+}
+
+#[test]
+fn a_refusal_names_every_reason_and_what_would_be_let_in() {
+    let mut site = Site::new("libra");
+    for _ in 0..2 {
+        site.submit(&["sleep", "90"], 90).unwrap();
+    }
+    let asked = Submission {
+        budget: Some(Credits::from_f64(1.0)),
+        ..submission("sleep", 50)
+    };
+    let answer = site.quote(asked.clone());
+    let both = [Reason::OverBudget, Reason::NoShare].map(Refusal::Policy);
+    assert_eq!(refusals(&answer), both);
+    // One axis alone does not help here.
+    assert_eq!(answer.offers, []);
+
+    let asked = submission("sleep", 50);
+    let answer = site.quote(asked.clone());
+    assert_eq!(refusals(&answer), [Refusal::Policy(Reason::NoShare)]);
+    let later = offer(&answer, Axis::Deadline).expect("a later deadline");
+    // A tenth of a node is left.
+    let secs = later.deadline.unwrap().as_secs_f64();
+    assert!((500.0..=520.0).contains(&secs), "{secs} s");
+    let verdict = site
+        .hand_in(taken(&asked, &later), &["sleep", "1"])
+        .unwrap();
+    match verdict.answer.standing {
+        Standing::Accepted { price } => assert_eq!(Some(price), later.price),
+        Standing::Queued | Standing::Rejected(_) => panic!("{later:?} was refused"),
+    }
+}
+
+#[test]
+fn fewer_processors_and_a_higher_budget_are_offered() {
+    let mut site = Site::new("libra");
+    let wide = Submission {
+        procs: 5,
+        ..submission("sleep", 10)
+    };
+    let answer = site.quote(wide);
+    assert_eq!(refusals(&answer), [Refusal::Policy(Reason::TooWide)]);
+    assert_eq!(
+        offer(&answer, Axis::Procs).map(|offer| offer.procs),
+        Some(2)
+    );
+
+    site.rules.confidence = 500_000;
+    site.restart();
+    let poor = Submission {
+        budget: Some(Credits::from_f64(1.0)),
+        ..submission("sleep", 1_000)
+    };
+    let answer = site.quote(poor);
+    let keys: Vec<&str> = refusals(&answer).iter().map(Refusal::key).collect();
+    assert_eq!(keys, ["over_budget", "no_share"]);
+    let poor = Submission {
+        budget: Some(Credits::from_f64(1.0)),
+        confidence: Some(1_000_000),
+        ..submission("sleep", 99)
+    };
+    let answer = site.quote(poor);
+    let keys: Vec<&str> = refusals(&answer).iter().map(Refusal::key).collect();
+    assert_eq!(keys, ["over_budget", "confidence"]);
+
+    let poor = Submission {
+        budget: Some(Credits::from_f64(1.0)),
+        ..submission("sleep", 10)
+    };
+    let answer = site.quote(poor);
+    assert_eq!(refusals(&answer), [Refusal::Policy(Reason::OverBudget)]);
+    let budget = offer(&answer, Axis::Budget).and_then(|offer| offer.budget);
+    // 10 s at a credit a second, and the incentive: estimate over deadline.
+    let budget = budget.expect("a budget").as_f64();
+    assert!((10.1..10.3).contains(&budget), "{budget}");
+}
+
+#[test]
+fn whatever_any_policy_offers_would_be_let_in() {
+    for named in REGISTRY {
+        for &market in named.markets {
+            let mut site = Site::in_market(named.name, market);
+            site.rules.confidence = 400_000;
+            site.restart();
+            for n in 0..30 {
+                let asked = Submission {
+                    procs: 1 + n % 4,
+                    deadline: Some(Span::from_secs(i64::from(5 + n * 7 % 90))),
+                    budget: Some(Credits::from_f64(f64::from(n % 5) * 20.0)),
+                    penalty: CreditsPerSecond::from_f64(f64::from(n % 3)),
+                    ..submission("sleep", i64::from(5 + n * 13 % 60))
+                };
+                let answer = site.quote(asked.clone());
+                for offer in &answer.offers {
+                    let again = site.quote(taken(&asked, offer));
+                    assert!(
+                        !matches!(again.standing, Standing::Rejected(_)),
+                        "{} in {market}: {asked:?}: {offer:?}: {:?}",
+                        named.name,
+                        again.standing
+                    );
+                }
+                site.hand_in(asked, &["sleep", "20"]).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_hardly_kept_is_not_promised() {
+    // Risk alone would let a job in that is alone and cannot make it: there is nothing to be late by
+    // more than the others.
+    let impossible = Submission {
+        deadline: Some(Span::from_secs(100)),
+        budget: None,
+        ..submission("sleep", 2_000)
+    };
+    let mut site = Site::new("libra-risk");
+    let answer = site.quote(impossible.clone());
+    assert!(
+        matches!(answer.standing, Standing::Accepted { .. }),
+        "{answer:?}"
+    );
+    site.rules.confidence = 500_000;
+    site.restart();
+    let answer = site.quote(impossible.clone());
+    let [Refusal::Confidence { probability, floor }] = refusals(&answer) else {
+        panic!("{answer:?}");
+    };
+    assert!(probability.as_f64() < 0.5);
+    assert_eq!(*floor, Floor::Site(500_000));
+    let later = offer(&answer, Axis::Deadline).expect("a later deadline");
+    assert!(later.probability >= Probability::new(0.5), "{later:?}");
+
+    let sure = Submission {
+        confidence: Some(950_000),
+        ..impossible
+    };
+    let answer = site.quote(sure);
+    let surer = offer(&answer, Axis::Deadline).expect("a later deadline");
+    assert!(surer.deadline > later.deadline);
+    assert!(surer.probability >= Probability::new(0.95), "{surer:?}");
+}
+
+#[test]
+fn a_probability_is_that_of_being_fast_enough() {
+    // Half a node is left: a job must be twice as fast as its deadline is far away.
+    let mut site = Site::new("libra");
+    for _ in 0..2 {
+        site.submit(&["sleep", "50"], 50).unwrap();
+    }
+    let asked = Submission {
+        deadline: Some(Span::from_secs(60)),
+        ..submission("other", 20)
+    };
+    let prospect = site.quote(asked).prospect.expect("a prospect");
+    let probability = prospect.probability.expect("a deadline").as_f64();
+    assert!(probability > 0.0 && probability < 1.0, "{probability}");
+    assert!(prospect.earliest < prospect.latest);
+}
+
+fn hold(site: &mut Site, secs: i64) -> (Option<u64>, Answer) {
+    let submission = Submission {
+        hold: Some(Span::from_secs(secs)),
+        ..submission("sleep", 20)
+    };
+    site.ask(|reply| Ask::Hold { submission, reply }).unwrap()
+}
+
+fn claim(site: &mut Site, job: u64) -> Result<(), Failed> {
+    let user = rustix::process::geteuid().as_raw();
+    let program = Box::new(program(&["sleep", "5"]));
+    site.ask(|reply| Ask::Claim {
+        user,
+        job,
+        program,
+        reply,
+    })
+}
+
+#[test]
+fn a_held_quote_keeps_its_room_and_lapses() {
+    let mut site = Site::new("libra");
+    let (job, answer) = hold(&mut site, 60);
+    assert_eq!(job, Some(1));
+    assert_eq!(answer.held_until, Some(Instant::from_secs(60)));
+    assert_eq!(site.state(1).0, "quoted");
+    assert!(
+        site.keeper().core().running().is_empty(),
+        "nothing runs for it"
+    );
+    // Its 20 s of work, and the 60 s that it may start later, leave a fifth of one node.
+    let wide = Submission {
+        procs: 2,
+        ..submission("sleep", 30)
+    };
+    assert_eq!(
+        refusals(&site.quote(wide.clone())),
+        [Refusal::Policy(Reason::NoShare)]
+    );
+    site.restart();
+    site.wait_until(59);
+    assert_eq!(site.state(1).0, "quoted");
+    assert_eq!(site.keeper().next_wake(), Some(Instant::from_secs(60)));
+    site.wait_until(60);
+    assert_eq!(site.state(1).0, "lapsed");
+    let gone = Err(Failed::Ignored(Ignored::UnknownJob));
+    assert_eq!(claim(&mut site, 1), gone);
+    assert!(matches!(
+        site.quote(wide).standing,
+        Standing::Accepted { .. }
+    ));
+    let store = Store::open(&site.store()).unwrap();
+    assert_eq!(store.reader().unwrap().ledger(None).unwrap(), []);
+}
+
+#[test]
+fn a_held_quote_that_is_taken_up_runs_once_and_keeps_its_deadline() {
+    let mut site = Site::new("libra");
+    hold(&mut site, 60);
+    site.wait_until(50);
+    assert_eq!(claim(&mut site, 1), Ok(()));
+    assert_eq!(site.state(1).0, "running");
+    let twice = Err(Failed::Ignored(Ignored::NoQuote));
+    assert_eq!(claim(&mut site, 1), twice);
+    site.restart();
+    site.wait_until(70);
+    let row = site.row(1);
+    assert_eq!((row.state.as_str(), row.attempts), ("finished", 1));
+    assert!(row.finish <= row.due);
+}
+
+#[test]
+fn a_quote_that_would_be_refused_or_promised_nothing_is_not_held() {
+    let mut site = Site::new("edf");
+    let (job, answer) = hold(&mut site, 60);
+    assert_eq!((job, answer.held_until), (None, None));
+    assert_eq!(answer.standing, Standing::Queued);
+    let mut site = Site::new("libra");
+    for _ in 0..2 {
+        site.submit(&["sleep", "90"], 90).unwrap();
+    }
+    let (job, answer) = hold(&mut site, 60);
+    assert_eq!(job, None);
+    assert!(!answer.offers.is_empty());
+}
+
+#[test]
+fn nobody_holds_more_than_their_part() {
+    let mut site = Site::new("libra-risk");
+    for _ in 0..16 {
+        let (job, answer) = hold(&mut site, 1);
+        assert!(job.is_some(), "{answer:?}");
+    }
+    let (job, answer) = hold(&mut site, 1);
+    assert_eq!((job, refusals(&answer)), (None, &[Refusal::Holds][..]));
+    // One is given back.
+    let command = Command::Cancel { job: 3 };
+    let user = None;
+    site.ask(|reply| Ask::Act {
+        user,
+        command,
+        reply,
+    })
+    .unwrap();
+    assert_eq!(site.state(3).0, "lapsed");
+    assert!(hold(&mut site, 1).0.is_some());
+}
+
+#[test]
+fn a_lost_job_costs_the_provider_what_its_repetition_would_be_late_by() {
+    let mut site = Site::in_market("libra", Market::Bid);
+    let asked = Submission {
+        penalty: CreditsPerSecond::from_f64(0.5),
+        ..submission("sleep", 80)
+    };
+    site.hand_in(asked, &["sleep", "80"]).unwrap();
+    site.wait_until(50);
+    let attempt = tollgate_engine::AttemptKey {
+        job: 1,
+        task: 0,
+        attempt: 1,
+    };
+    site.world.lose(attempt);
+    site.wait_until(50);
+    assert_eq!(site.state(1).0, "lost");
+    let store = Store::open(&site.store()).unwrap();
+    let accounts = store.reader().unwrap().ledger(None).unwrap();
+    // Run again from 50 s on it would end at 130 s, 30 s late.
+    assert_eq!(accounts[0].penalties, Credits::from_f64(-15.0));
+    assert_eq!(accounts[0].charges, Credits::ZERO);
+}
+
+#[test]
+fn a_job_without_a_deadline_takes_what_is_idle() {
+    for policy in ["libra", "libra-risk"] {
+        let mut site = Site::new(policy);
+        site.submit(&["sleep", "50"], 50).unwrap();
+        let whenever = Submission {
+            deadline: None,
+            ..submission("sleep", 20)
+        };
+        let prospect = site.quote(whenever).prospect.expect("a prospect");
+        let quick = Instant::from_secs(50);
+        assert!(prospect.finish < quick, "{policy}: {prospect:?}");
+    }
+}

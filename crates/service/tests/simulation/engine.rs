@@ -1,0 +1,67 @@
+//! An engine that is watched: nothing may be handed in that it was allowed to forget.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tollgate_engine::{
+    AttemptKey, Capacity, Engine, EngineError, KillReason, Launch, MemoryEngine, MemoryWorld,
+    Report, Running, Wake,
+};
+
+/// What engines of a world were told they may forget: to hand it in again would run it again.
+pub(super) type Acknowledged = Arc<Mutex<BTreeSet<AttemptKey>>>;
+
+pub(super) struct Watched {
+    engine: MemoryEngine,
+    acknowledged: Acknowledged,
+}
+
+impl Watched {
+    pub(super) fn open(world: &MemoryWorld, acknowledged: &Acknowledged) -> Self {
+        Self {
+            engine: MemoryEngine::open(world),
+            acknowledged: Arc::clone(acknowledged),
+        }
+    }
+}
+
+impl Engine for Watched {
+    fn capacity(&mut self) -> Result<Capacity, EngineError> {
+        self.engine.capacity()
+    }
+
+    fn start(&mut self, launches: &[Launch]) -> Result<(), EngineError> {
+        for launch in launches {
+            let forgotten = self.acknowledged.lock().unwrap().contains(&launch.attempt);
+            assert!(!forgotten, "{} would run twice", launch.attempt);
+        }
+        self.engine.start(launches)
+    }
+
+    fn set_shares(&mut self, shares: &[(AttemptKey, f64)]) -> Result<(), EngineError> {
+        self.engine.set_shares(shares)
+    }
+
+    fn kill(&mut self, attempts: &[AttemptKey], why: KillReason) -> Result<(), EngineError> {
+        self.engine.kill(attempts, why)
+    }
+
+    fn poll(&mut self, timeout: Duration) -> Result<Vec<Report>, EngineError> {
+        self.engine.poll(timeout)
+    }
+
+    fn acknowledge(&mut self, attempts: &[AttemptKey]) -> Result<(), EngineError> {
+        // Also if this fails: it may have been carried out.
+        self.acknowledged.lock().unwrap().extend(attempts);
+        self.engine.acknowledge(attempts)
+    }
+
+    fn running(&mut self) -> Result<Vec<Running>, EngineError> {
+        self.engine.running()
+    }
+
+    fn on_report(&mut self, wake: Wake) {
+        self.engine.on_report(wake);
+    }
+}

@@ -1,0 +1,385 @@
+//! One run of the simulation.
+
+mod checks;
+mod engine;
+mod random;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use tokio::sync::oneshot;
+use tollgate_engine::memory::{Deed, Faults};
+use tollgate_engine::{AttemptKey, Engine, MemoryWorld};
+use tollgate_gate::Retry;
+use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
+use tollgate_policy::registry::REGISTRY;
+use tollgate_service::core::{Command, Order, Rules, Standing, Submission};
+use tollgate_service::fault::Moment;
+use tollgate_service::keeper::{Ask, Failed, Keeper, Verdict};
+use tollgate_service::store::Store;
+
+use crate::common::{program, rules, submission};
+use engine::{Acknowledged, Watched};
+use random::Random;
+
+/// How much happens in one run.
+const STEPS: u32 = 80;
+
+/// What a crash unwinds with.
+struct Crash;
+
+/// What goes wrong with the service itself.
+#[derive(Clone, Copy, Default)]
+struct Trouble {
+    /// So many moments until it crashes.
+    crash_in: Option<u32>,
+    /// So many writes fail from now on.
+    writes_fail: u32,
+    /// They fail because the disk is full.
+    full: bool,
+}
+
+pub(crate) struct Run {
+    random: Random,
+    folder: tempfile::TempDir,
+    world: MemoryWorld,
+    rules: Rules,
+    keeper: Option<Keeper<Watched>>,
+    acknowledged: Acknowledged,
+    /// How far the clock on the wall is off, in microseconds.
+    clock_is_off: Arc<Mutex<i64>>,
+    trouble: Arc<Mutex<Trouble>>,
+    /// Jobs whose users were told that they were let in, or wait.
+    told: BTreeMap<u64, bool>,
+    /// Quotes that somebody was told are held.
+    quoted: BTreeSet<u64>,
+    crashes: u32,
+}
+
+type Waiting = (
+    Vec<oneshot::Receiver<Result<Verdict, Failed>>>,
+    Vec<oneshot::Receiver<Result<(Option<u64>, tollgate_service::core::Answer), Failed>>>,
+);
+
+impl Run {
+    pub(crate) fn new(seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let named = &REGISTRY[random.below(REGISTRY.len() as u64) as usize];
+        let market = named.markets[random.below(named.markets.len() as u64) as usize];
+        let memory = Path::new("/dev/shm");
+        let folder = if memory.is_dir() {
+            tempfile::tempdir_in(memory)
+        } else {
+            tempfile::tempdir()
+        };
+        let mut run = Self {
+            random,
+            folder: folder.expect("a folder"),
+            world: MemoryWorld::new(3, 1 << 30, Deed::of_command),
+            rules: rules(named.name, market),
+            keeper: None,
+            acknowledged: Acknowledged::default(),
+            clock_is_off: Arc::default(),
+            trouble: Arc::default(),
+            told: BTreeMap::new(),
+            quoted: BTreeSet::new(),
+            crashes: 0,
+        };
+        run.restart();
+        run
+    }
+
+    /// Everything, and then all faults are over and everything ends. How often it crashed.
+    pub(crate) fn run(mut self) -> u32 {
+        for _ in 0..STEPS {
+            self.step();
+            checks::invariants(&self);
+        }
+        self.world.set_faults(Faults::default());
+        *self.trouble.lock().unwrap() = Trouble::default();
+        self.restart();
+        self.drain();
+        checks::invariants(&self);
+        checks::everything_is_over(&self);
+        self.crashes
+    }
+
+    fn step(&mut self) {
+        match self.random.below(16) {
+            0..4 => self.submit(),
+            4..8 => {
+                let micros = self.random.below(20_000_000) as i64;
+                self.pass(Span::from_micros(micros));
+            }
+            8 => self.act(),
+            9 => self.lose(),
+            10 => self.disturb_engine(),
+            11 => {
+                let hours = self.random.below(5) as i64 - 2;
+                *self.clock_is_off.lock().unwrap() = hours * 1_800_000_000;
+            }
+            12 => {
+                let mut trouble = self.trouble.lock().unwrap();
+                trouble.writes_fail = self.random.below(4) as u32;
+                trouble.full = self.random.one_in(2);
+            }
+            13 => {
+                let moments = self.random.below(12) as u32;
+                self.trouble.lock().unwrap().crash_in = Some(moments);
+            }
+            14 => self.crash(),
+            _ => self.survive(|keeper| keeper.rest()),
+        }
+        self.turn(Vec::new());
+    }
+
+    /// Lets time pass in the world, and the service take its turn.
+    fn pass(&mut self, span: Span) {
+        let until = self.world.now() + span;
+        self.world.advance_to(until);
+        self.turn(Vec::new());
+    }
+
+    fn submit(&mut self) {
+        let mut asks = Vec::new();
+        let mut waiting: Waiting = (Vec::new(), Vec::new());
+        for _ in 0..=self.random.below(3) {
+            let (submission, secs) = self.job();
+            let program = Box::new(program(&["work", &secs.to_string()]));
+            if submission.hold.is_some() {
+                let (reply, answer) = oneshot::channel();
+                waiting.1.push(answer);
+                asks.push(Ask::Hold { submission, reply });
+            } else {
+                let (reply, answer) = oneshot::channel();
+                waiting.0.push(answer);
+                asks.push(Ask::Submit {
+                    submission,
+                    program,
+                    reply,
+                });
+            }
+        }
+        self.turn(asks);
+        // Also of a service that has crashed since.
+        for mut answer in waiting.0 {
+            if let Ok(Ok(verdict)) = answer.try_recv() {
+                match verdict.answer.standing {
+                    Standing::Accepted { .. } => drop(self.told.insert(verdict.job, true)),
+                    Standing::Queued => drop(self.told.insert(verdict.job, false)),
+                    Standing::Rejected(_) => {}
+                }
+            }
+        }
+        for mut answer in waiting.1 {
+            if let Ok(Ok((Some(job), _))) = answer.try_recv() {
+                self.told.insert(job, true);
+                self.quoted.insert(job);
+            }
+        }
+    }
+
+    fn job(&mut self) -> (Submission, u64) {
+        let random = &mut self.random;
+        let secs = 1 + random.below(40);
+        let guess = 1 + random.below(60) as i64;
+        let submission = Submission {
+            procs: 1 + random.below(3) as u32,
+            estimate: (!random.one_in(4)).then(|| Span::from_secs(guess)),
+            deadline: (!random.one_in(5)).then(|| Span::from_secs(1 + random.below(300) as i64)),
+            budget: (!random.one_in(3)).then(|| Credits::from_f64(random.below(400) as f64)),
+            penalty: CreditsPerSecond::from_f64(random.below(3) as f64 * 0.1),
+            retry: if random.one_in(2) {
+                Retry::Requeue
+            } else {
+                Retry::Never
+            },
+            hold: random
+                .one_in(6)
+                .then(|| Span::from_secs(1 + random.below(60) as i64)),
+            ..submission("work", guess)
+        };
+        (submission, secs)
+    }
+
+    /// Somebody does something with a job.
+    fn act(&mut self) {
+        let jobs: Vec<u64> = self.told.keys().copied().collect();
+        let Some(job) = self.random.pick(&jobs) else {
+            return;
+        };
+        let user = rustix::process::geteuid().as_raw();
+        let (reply, _answer) = oneshot::channel();
+        let command = match self.random.below(4) {
+            0 => Command::Cancel { job },
+            1 => Command::Hold { job },
+            2 => Command::Release { job },
+            _ => {
+                let program = Box::new(program(&["work", "5"]));
+                let quoted: Vec<u64> = self.quoted.iter().copied().collect();
+                let job = self.random.pick(&quoted).unwrap_or(job);
+                return self.turn(vec![Ask::Claim {
+                    user,
+                    job,
+                    program,
+                    reply,
+                }]);
+            }
+        };
+        let user = Some(user);
+        self.turn(vec![Ask::Act {
+            user,
+            command,
+            reply,
+        }]);
+    }
+
+    /// One task vanishes, or all of them with their machine.
+    fn lose(&mut self) {
+        let running: Vec<AttemptKey> = self.core_running();
+        let all = self.random.one_in(3);
+        let one = self.random.pick(&running);
+        for attempt in running {
+            if all || Some(attempt) == one {
+                self.world.lose(attempt);
+            }
+        }
+    }
+
+    fn core_running(&self) -> Vec<AttemptKey> {
+        let orders = self.keeper().core().running();
+        let attempts = orders.into_iter().filter_map(|order| match order {
+            Order::Start { attempt, .. } => Some(AttemptKey {
+                job: attempt.job,
+                task: attempt.task,
+                attempt: attempt.attempt,
+            }),
+            Order::SetShare { .. } | Order::Kill { .. } => None,
+        });
+        attempts.collect()
+    }
+
+    fn disturb_engine(&mut self) {
+        let late = self.random.below(10) as i64;
+        self.world.set_faults(Faults {
+            fail_before: self.random.below(3) as u32,
+            fail_after: self.random.below(3) as u32,
+            double_reports: self.random.one_in(2),
+            late: Span::from_secs(late),
+        });
+        if self.random.one_in(2) {
+            // What goes wrong at once, one after the other.
+            self.submit();
+            self.lose();
+        }
+    }
+
+    fn crash(&mut self) {
+        self.crashes += 1;
+        self.restart();
+    }
+
+    /// The service is gone, and starts again; that may crash as well.
+    fn restart(&mut self) {
+        self.keeper = None;
+        while self.keeper.is_none() {
+            let store = Store::open(&self.store()).expect("the store opens");
+            let engine = Watched::open(&self.world, &self.acknowledged);
+            let (world, off) = (self.world.clone(), Arc::clone(&self.clock_is_off));
+            let now = Box::new(move || {
+                let now = world.now() + Span::from_secs(10_000);
+                now + Span::from_micros(*off.lock().unwrap())
+            });
+            let mut keeper = Keeper::new(store, engine, &self.rules, now).expect("it recovers");
+            keeper.sabotage(saboteur(&self.trouble));
+            let begun = catch_unwind(AssertUnwindSafe(|| keeper.begin().is_ok()));
+            match begun {
+                Ok(true) => self.keeper = Some(keeper),
+                // The engine or the disk failed; next time they may not.
+                Ok(false) => {}
+                Err(what) if what.is::<Crash>() => self.crashes += 1,
+                Err(what) => resume_unwind(what),
+            }
+        }
+    }
+
+    fn turn(&mut self, asks: Vec<Ask>) {
+        self.survive(|keeper| keeper.turn(asks));
+    }
+
+    /// Does something with the service, and starts the next one if it crashes.
+    fn survive(&mut self, act: impl FnOnce(&mut Keeper<Watched>)) {
+        let keeper = self.keeper.as_mut().expect("a keeper");
+        match catch_unwind(AssertUnwindSafe(|| act(keeper))) {
+            Ok(()) => {}
+            Err(what) if what.is::<Crash>() => self.crash(),
+            Err(what) => resume_unwind(what),
+        }
+    }
+
+    /// Nothing new comes, and what is held back is released: everything ends.
+    fn drain(&mut self) {
+        for _ in 0..400 {
+            let jobs: Vec<u64> = self.keeper().core().jobs().map(|(job, _)| job).collect();
+            if jobs.is_empty() {
+                return;
+            }
+            for job in jobs {
+                let (reply, _answer) = oneshot::channel();
+                self.turn(vec![Ask::Act {
+                    user: None,
+                    command: Command::Release { job },
+                    reply,
+                }]);
+            }
+            self.pass(Span::from_secs(60));
+            // Clocks are right in the end.
+            *self.clock_is_off.lock().unwrap() = 4_000_000_000;
+        }
+    }
+
+    fn store(&self) -> std::path::PathBuf {
+        self.folder.path().join("tollgate.db")
+    }
+
+    fn keeper(&self) -> &Keeper<Watched> {
+        self.keeper.as_ref().expect("a keeper")
+    }
+
+    fn engine(&self) -> impl Engine {
+        Watched::open(&self.world, &self.acknowledged)
+    }
+
+    fn now(&self) -> Instant {
+        self.world.now()
+    }
+}
+
+/// Crashes when its time has come, and fails writes.
+fn saboteur(trouble: &Arc<Mutex<Trouble>>) -> tollgate_service::fault::Saboteur {
+    let trouble = Arc::clone(trouble);
+    Box::new(move |moment| {
+        let mut trouble = trouble.lock().unwrap();
+        match trouble.crash_in {
+            Some(0) => {
+                trouble.crash_in = None;
+                drop(trouble);
+                resume_unwind(Box::new(Crash));
+            }
+            Some(moments) => trouble.crash_in = Some(moments - 1),
+            None => {}
+        }
+        let writes = matches!(moment, Moment::Decided | Moment::Resting);
+        if !writes || trouble.writes_fail == 0 {
+            return Ok(());
+        }
+        trouble.writes_fail -= 1;
+        Err(match trouble.full {
+            true => io::ErrorKind::StorageFull.into(),
+            false => io::ErrorKind::Other.into(),
+        })
+    })
+}

@@ -1,0 +1,343 @@
+//! Full disks, clocks that are set back, folders that are in use, stores that are newer or damaged:
+//! survived, or refused with a clear message, and nothing that was answered is lost.
+
+mod common;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command as Program, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use common::{Site, rules, submission};
+use tollgate_engine::{MemoryEngine, MemoryWorld, memory::Deed};
+use tollgate_model::{Instant, Market};
+use tollgate_policy::Choice;
+use tollgate_service::core::{Command, Core, Standing};
+use tollgate_service::fault::Moment;
+use tollgate_service::keeper::{Ask, Failed, Keeper};
+use tollgate_service::store::{Selection, Store, StoreError};
+use tollgate_service::{Folder, FolderError};
+
+#[test]
+fn a_full_disk_takes_nothing_new_and_records_what_ends() {
+    let mut site = Site::new("libra");
+    site.submit(&["sleep", "5"], 10).unwrap();
+    let reserve = site.folder.path().join("reserve");
+    assert!(reserve.is_file(), "room is kept");
+    // As long as that room is taken up there is none.
+    let watched = reserve.clone();
+    site.keeper().sabotage(Box::new(move |moment| {
+        let full = watched.is_file() && moment == Moment::Decided;
+        if full {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        Ok(())
+    }));
+    assert_eq!(site.submit(&["sleep", "5"], 10), Err(Failed::Full));
+    assert!(!reserve.exists(), "the room was given up");
+    // Nobody else may have it either: then it cannot be taken up again.
+    fs::create_dir(&reserve).unwrap();
+    assert_eq!(site.submit(&["sleep", "5"], 10), Err(Failed::Full));
+    site.wait_until(6);
+    assert_eq!(site.state(1).0, "finished");
+    // There is room again.
+    fs::remove_dir(&reserve).unwrap();
+    site.keeper().sabotage(Box::new(|_| Ok(())));
+    let verdict = site.submit(&["sleep", "5"], 10).unwrap();
+    assert_eq!(
+        verdict.job, 2,
+        "numbers that nobody was told are given again"
+    );
+    assert!(reserve.is_file());
+}
+
+/// A file system of a few megabytes; it is taken away with this.
+struct SmallDisk(tempfile::TempDir);
+
+impl SmallDisk {
+    /// None where this user may not mount anything.
+    fn mount() -> Option<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        let done = Program::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=12m", "tollgate-test"])
+            .arg(folder.path())
+            .stderr(Stdio::null())
+            .status();
+        done.is_ok_and(|status| status.success())
+            .then_some(Self(folder))
+    }
+
+    fn fill(&self) -> PathBuf {
+        let path = self.0.path().join("ballast");
+        let mut ballast = fs::File::create(&path).unwrap();
+        let mut size = 1 << 20;
+        while size > 0 {
+            if io::Write::write_all(&mut ballast, &vec![1; size]).is_err() {
+                size /= 2;
+            }
+        }
+        path
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Program::new("umount").arg("-l").arg(self.0.path()).status();
+    }
+}
+
+#[test]
+fn a_disk_that_is_really_full_loses_nothing() {
+    let Some(disk) = SmallDisk::mount() else {
+        eprintln!("skipped: this user may not mount a small file system");
+        return;
+    };
+    let world = MemoryWorld::new(2, 1 << 30, Deed::of_command);
+    let path = disk.0.path().join("tollgate.db");
+    let store = Store::open(&path).unwrap();
+    let now = Box::new({
+        let world = world.clone();
+        move || world.now()
+    });
+    let engine = MemoryEngine::open(&world);
+    let mut keeper = Keeper::new(store, engine, &rules("libra", Market::None), now).unwrap();
+    keeper.begin().unwrap();
+    let hand_in = |keeper: &mut Keeper<MemoryEngine>| {
+        let (reply, mut answer) = tokio::sync::oneshot::channel();
+        let mut program = common::program(&["sleep", "5"]);
+        program.argv.push("x".repeat(50_000));
+        program.argv.truncate(2);
+        keeper.turn(vec![Ask::Submit {
+            submission: submission("sleep", 10),
+            program: Box::new(program),
+            reply,
+        }]);
+        answer.try_recv().unwrap()
+    };
+    hand_in(&mut keeper).unwrap();
+    let ballast = disk.fill();
+    let mut accepted = 1;
+    // What is free in the store's own files is used first.
+    let refused = (0..10_000).find_map(|_| match hand_in(&mut keeper) {
+        Ok(verdict) => {
+            accepted = verdict.job;
+            None
+        }
+        Err(failed) => Some(failed),
+    });
+    assert_eq!(refused, Some(Failed::Full));
+    world.advance_to(Instant::from_secs(6));
+    keeper.turn(Vec::new());
+    let reader = Store::open(&path).unwrap().reader().unwrap();
+    assert_eq!(reader.job(1).unwrap().unwrap().state, "finished");
+    let all = Selection {
+        limit: u32::MAX,
+        ..Selection::default()
+    };
+    assert_eq!(reader.jobs(&all).unwrap().len() as u64, accepted);
+    assert_eq!(hand_in(&mut keeper), Err(Failed::Full));
+    fs::remove_file(ballast).unwrap();
+    hand_in(&mut keeper).unwrap();
+}
+
+#[test]
+fn a_clock_that_is_set_back_stands_still() {
+    let mut site = Site::new("libra-risk");
+    *site.clock.lock().unwrap() = Instant::from_secs(1_000);
+    site.world.advance_to(Instant::from_secs(1_000));
+    site.submit(&["sleep", "50"], 60).unwrap();
+    // An hour back, and everything goes on.
+    *site.clock.lock().unwrap() = Instant::from_secs(10);
+    assert_eq!(site.keeper().now(), Instant::from_secs(1_000));
+    let verdict = site.submit(&["sleep", "5"], 10).unwrap();
+    assert_eq!(verdict.answer.spec.submit, Instant::from_secs(1_000));
+    site.world.advance_to(Instant::from_secs(1_051));
+    site.turn(Vec::new());
+    site.restart();
+    assert_eq!(site.keeper().now(), Instant::from_secs(1_000));
+    site.turn(Vec::new());
+    for job in [1, 2] {
+        let row = site.row(job);
+        assert_eq!(row.state, "finished");
+        assert!(row.submit <= row.finish.unwrap());
+    }
+    // A year ahead: whatever was promised is late, and nothing else goes wrong.
+    site.submit(&["sleep", "50"], 60).unwrap();
+    *site.clock.lock().unwrap() = Instant::from_secs(365 * 86_400);
+    site.turn(Vec::new());
+    site.keeper().core().check().unwrap();
+    assert_eq!(site.state(3).0, "running");
+}
+
+#[test]
+fn a_folder_is_used_by_one_service_at_a_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("data");
+    let first = Folder::lock(&path).unwrap();
+    let second = Folder::lock(&path).unwrap_err();
+    assert!(matches!(second, FolderError::InUse(_)), "{second}");
+    assert!(second.hint().is_some());
+    drop(first);
+    Folder::lock(&path).unwrap();
+}
+
+/// A store with some jobs in it, the state that follows from it, and its rules.
+fn with_jobs(policy: &str) -> Site {
+    let mut site = Site::new(policy);
+    for n in 0..20 {
+        site.submit(&["sleep", "30"], 5 + n).unwrap();
+        site.wait_until(n);
+        if n == 10 {
+            site.keeper().rest();
+        }
+    }
+    site
+}
+
+fn recover(path: &Path, policy: &str) -> Result<Core, StoreError> {
+    Store::open(path)?.recover(&rules(policy, Market::Commodity))
+}
+
+#[test]
+fn a_store_of_a_newer_version_is_left_alone() {
+    let mut site = with_jobs("libra");
+    site.keeper = None;
+    let connection = rusqlite::Connection::open(site.store()).unwrap();
+    connection.pragma_update(None, "user_version", 99).unwrap();
+    drop(connection);
+    let before = fs::read(site.store()).unwrap();
+    let error = Store::open(&site.store()).unwrap_err();
+    assert!(
+        matches!(error, StoreError::Newer { found: 99, .. }),
+        "{error}"
+    );
+    assert!(error.hint().is_some());
+    assert_eq!(fs::read(site.store()).unwrap(), before);
+}
+
+#[test]
+fn what_another_version_left_unfinished_is_not_guessed_at() {
+    let mut site = with_jobs("libra");
+    site.keeper = None;
+    let connection = rusqlite::Connection::open(site.store()).unwrap();
+    let set = |version: &str| {
+        connection
+            .execute("UPDATE rules SET program = ?1", [version])
+            .unwrap();
+    };
+    set("0.0.1");
+    let error = recover(&site.store(), "libra").unwrap_err();
+    assert!(matches!(error, StoreError::OtherProgram { .. }), "{error}");
+    assert!(error.hint().is_some());
+    // Stopped in order it leaves nothing to be guessed.
+    set(env!("CARGO_PKG_VERSION"));
+    site.restart();
+    site.keeper().rest();
+    site.keeper = None;
+    set("0.0.1");
+    let core = recover(&site.store(), "libra").unwrap();
+    assert!(core.jobs().count() > 0);
+}
+
+#[test]
+fn rules_are_not_changed_under_jobs_that_were_promised_something() {
+    let mut site = with_jobs("libra");
+    site.keeper = None;
+    let error = recover(&site.store(), "fcfs").unwrap_err();
+    assert!(matches!(error, StoreError::OtherRules { .. }), "{error}");
+    assert!(error.to_string().contains("policy libra"), "{error}");
+    // What promises nothing can be changed, and what is replayed is replayed as it was decided.
+    let known = recover(&site.store(), "libra").unwrap();
+    site.rules.confidence = 900_000;
+    site.restart();
+    let changed = site.keeper().core();
+    assert_eq!(
+        format!("{:?}", changed.running()),
+        format!("{:?}", known.running())
+    );
+    assert_eq!(changed.rules().confidence, 900_000);
+    // Once they are over, so can everything.
+    site.wait_until(5_000);
+    assert_eq!(site.keeper().core().jobs().count(), 0);
+    site.rules.policy = Choice::named("fcfs").unwrap();
+    site.restart();
+    let verdict = site.submit(&["sleep", "30"], 10).unwrap();
+    assert_eq!(verdict.answer.standing, Standing::Queued);
+}
+
+#[test]
+fn a_damaged_page_is_noticed_or_does_not_matter() {
+    let mut site = with_jobs("libra");
+    site.keeper = None;
+    let path = site.store();
+    // All of it in one file.
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    let mode = "PRAGMA wal_checkpoint(TRUNCATE)";
+    connection.query_row(mode, [], |_| Ok(())).unwrap();
+    drop(connection);
+    let sound = fs::read(&path).unwrap();
+    let state = |mut core: Core| postcard::to_stdvec(&core.save()).unwrap();
+    let expected = state(recover(&path, "libra").unwrap());
+    let (mut noticed, mut harmless) = (0, 0);
+    for page in 0..sound.len() / 4096 {
+        for at in [0, 5, 100, 2_000, 3_000, 4_090] {
+            let mut bytes = sound.clone();
+            for byte in &mut bytes[page * 4096 + at..][..6] {
+                *byte ^= 0x5a;
+            }
+            for file in ["tollgate.db-wal", "tollgate.db-shm"] {
+                let _ = fs::remove_file(path.with_file_name(file));
+            }
+            fs::write(&path, bytes).unwrap();
+            match recover(&path, "libra") {
+                Ok(core) => {
+                    assert_eq!(state(core), expected, "page {page} at {at}");
+                    harmless += 1;
+                }
+                Err(error) => {
+                    assert!(error.to_string().contains("tollgate.db"), "{error}");
+                    noticed += 1;
+                }
+            }
+        }
+    }
+    assert!(
+        noticed > 0 && harmless > 0,
+        "{noticed} noticed, {harmless} harmless"
+    );
+}
+
+#[test]
+fn what_could_not_be_written_was_not_decided() {
+    let mut site = Site::new("libra");
+    let fails = Arc::new(AtomicBool::new(true));
+    let broken = Arc::clone(&fails);
+    site.keeper().sabotage(Box::new(move |moment| {
+        if moment == Moment::Decided && broken.load(Ordering::Relaxed) {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        Ok(())
+    }));
+    let failed = site.submit(&["sleep", "5"], 10).unwrap_err();
+    assert!(matches!(failed, Failed::Store(_)), "{failed}");
+    assert_eq!(site.keeper().core().jobs().count(), 0);
+    fails.store(false, Ordering::Relaxed);
+    assert_eq!(site.submit(&["sleep", "5"], 10).unwrap().job, 1);
+    // Nor is what ended while nothing could be written forgotten.
+    fails.store(true, Ordering::Relaxed);
+    site.wait_until(6);
+    assert_eq!(site.state(1).0, "running");
+    fails.store(false, Ordering::Relaxed);
+    site.wait_until(8);
+    assert_eq!(site.state(1).0, "finished");
+    let command = Command::Cancel { job: 1 };
+    let user = None;
+    let over = site.ask(|reply| Ask::Act {
+        user,
+        command,
+        reply,
+    });
+    assert!(matches!(over, Err(Failed::Ignored(_))));
+}

@@ -1,0 +1,31 @@
+//! How fast the federation world runs: a hundred runs of 600 ticks without moves and with the
+//! paper's; ten times as many are the paper's experiment.
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use rand_pcg::rand_core::SeedableRng;
+use rand_pcg::{Pcg64, Pcg64Mcg};
+use tollgate_sim::federation::{Decider, Environment, Setup, run};
+
+fn federation(criterion: &mut Criterion) {
+    let setup = Setup::default();
+    let environments: Vec<Environment> = (0..100)
+        .map(|seed| Environment::draw(&setup, &mut Pcg64::seed_from_u64(seed)))
+        .collect();
+    let mut group = criterion.benchmark_group("federation");
+    group.sample_size(10);
+    for name in ["none", "paper", "marginal"] {
+        let decider = Decider::parse(name).expect("a name from the list");
+        group.bench_function(format!("100 runs, {name}"), |bencher| {
+            bencher.iter(|| {
+                let outcomes = environments.iter().map(|environment| {
+                    run(&setup, environment, &decider, Pcg64Mcg::seed_from_u64(1)).user_jobs
+                });
+                outcomes.sum::<f64>()
+            });
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, federation);
+criterion_main!(benches);

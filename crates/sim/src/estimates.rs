@@ -1,0 +1,284 @@
+//! What policies are told about run times: what users say, forecasts that are learned inside the
+//! run, or the truth.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use tollgate_forecast::{ClassId, Context, Forecast, Forecaster, Job, Record};
+use tollgate_model::{Distribution, Instant, JobSpec, Probability, Span};
+use tollgate_workload::Arrival;
+
+/// What stands in the place of a job's estimate.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Estimates {
+    /// What its user says.
+    #[default]
+    User,
+    /// Its run time, which nobody can know: what perfect forecasts would be worth.
+    True,
+    /// The quantile of its forecast at this level.
+    Forecast(Probability),
+    /// What its user says, or the quantile of its forecast at this level if that is longer or the
+    /// user says nothing.
+    Larger(Probability),
+}
+
+/// A word that names no estimates.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is none: expected user, true, forecast:LEVEL or user+forecast:LEVEL, with a LEVEL above 0 \
+     and below 1"
+)]
+pub struct EstimatesError(pub String);
+
+impl Estimates {
+    /// Whether anything is forecast.
+    pub const fn are_forecast(self) -> bool {
+        match self {
+            Self::User | Self::True => false,
+            Self::Forecast(_) | Self::Larger(_) => true,
+        }
+    }
+}
+
+impl FromStr for Estimates {
+    type Err = EstimatesError;
+
+    fn from_str(word: &str) -> Result<Self, EstimatesError> {
+        let level = |word: &str| {
+            let level = word.parse().ok().and_then(Probability::new);
+            level.filter(|level| 0.0 < level.as_f64() && level.as_f64() < 1.0)
+        };
+        let read = match word.split_once(':') {
+            None if word == "user" => Some(Self::User),
+            None if word == "true" => Some(Self::True),
+            Some(("forecast", word)) => level(word).map(Self::Forecast),
+            Some(("user+forecast", word)) => level(word).map(Self::Larger),
+            None | Some(_) => None,
+        };
+        read.ok_or_else(|| EstimatesError(word.to_owned()))
+    }
+}
+
+impl fmt::Display for Estimates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::User => f.write_str("user"),
+            Self::True => f.write_str("true"),
+            Self::Forecast(level) => write!(f, "forecast:{}", level.as_f64()),
+            Self::Larger(level) => write!(f, "user+forecast:{}", level.as_f64()),
+        }
+    }
+}
+
+/// What a forecaster is told of a job beside what a policy sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// Whose job it is.
+    pub class: ClassId,
+    /// What it runs, and where.
+    pub context: Context,
+    /// Whether its user gave the estimate. Where not, it is the run time, which no forecaster may
+    /// see.
+    pub estimated: bool,
+}
+
+/// A job of which nothing is known but what a policy sees.
+impl Default for Known {
+    fn default() -> Self {
+        Self {
+            class: ClassId(0),
+            context: Context::default(),
+            estimated: true,
+        }
+    }
+}
+
+/// What a policy is told of a job beside what it asks for.
+pub(crate) struct Told {
+    /// The job with the estimate that the policy is to believe.
+    pub(crate) spec: JobSpec,
+    /// The whole distribution, where there is a forecast.
+    pub(crate) forecast: Option<Distribution>,
+}
+
+/// Tells estimates, and learns from the jobs that have ended in the run, as they end.
+pub(crate) struct Teller<'a> {
+    estimates: Estimates,
+    known: &'a [Known],
+    forecaster: Forecaster,
+    /// What was said of the jobs that have not ended yet, by place in the order of arrival.
+    said: BTreeMap<usize, (Job, Forecast)>,
+}
+
+impl<'a> Teller<'a> {
+    /// `known` has a row a job, in order of arrival; for jobs beyond it the default stands.
+    pub(crate) fn new(estimates: Estimates, known: &'a [Known]) -> Self {
+        Self {
+            estimates,
+            known,
+            forecaster: Forecaster::default(),
+            said: BTreeMap::new(),
+        }
+    }
+
+    /// What is told of the job that arrives as the `index`-th.
+    pub(crate) fn tell(&mut self, index: usize, arrival: &Arrival) -> Told {
+        let user = arrival.spec.estimate;
+        let (estimate, forecast) = match self.estimates {
+            Estimates::User => (user, None),
+            Estimates::True => (arrival.runtime, None),
+            Estimates::Forecast(level) => {
+                let forecast = self.forecast(index, &arrival.spec);
+                (forecast.quantile(level), Some(forecast))
+            }
+            Estimates::Larger(level) => {
+                let forecast = self.forecast(index, &arrival.spec);
+                let bound = forecast.quantile(level);
+                let said = self.known(index).estimated.then_some(user);
+                (said.map_or(bound, |said| said.max(bound)), Some(forecast))
+            }
+        };
+        Told {
+            spec: JobSpec {
+                estimate,
+                ..arrival.spec
+            },
+            forecast,
+        }
+    }
+
+    fn known(&self, index: usize) -> Known {
+        self.known.get(index).copied().unwrap_or_default()
+    }
+
+    fn forecast(&mut self, index: usize, spec: &JobSpec) -> Distribution {
+        let known = self.known(index);
+        let job = Job {
+            class: known.class,
+            procs: spec.procs,
+            request: known.estimated.then_some(spec.estimate),
+            context: known.context,
+        };
+        let forecast = self.forecaster.forecast(&job);
+        let distribution = forecast.distribution();
+        self.said.insert(index, (job, forecast));
+        distribution
+    }
+
+    /// Learns that the `index`-th job, handed in at `submit`, has run for `runtime` and ended.
+    pub(crate) fn learn(&mut self, index: usize, submit: Instant, runtime: Span, finish: Instant) {
+        if let Some((job, said)) = self.said.remove(&index) {
+            let record = Record {
+                job,
+                submit,
+                finish,
+                runtime,
+            };
+            let learned = self.forecaster.learn(&record, &said);
+            debug_assert!(learned.is_ok(), "a job that ended has run: {learned:?}");
+        }
+    }
+
+    /// The `index`-th job was kept out: it never runs, and nothing is learned from it.
+    pub(crate) fn forget(&mut self, index: usize) {
+        self.said.remove(&index);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tollgate_model::Sla;
+
+    #[test]
+    fn words_are_read_as_they_are_written() {
+        for word in ["user", "true", "forecast:0.9", "user+forecast:0.95"] {
+            assert_eq!(word.parse::<Estimates>().unwrap().to_string(), word);
+        }
+        for word in [
+            "",
+            "usr",
+            "forecast",
+            "forecast:",
+            "forecast:1",
+            "user+forecast:0",
+            "forecast:NaN",
+        ] {
+            assert!(word.parse::<Estimates>().is_err(), "{word}");
+        }
+    }
+
+    fn arrival(estimate: i64, runtime: i64) -> Arrival {
+        Arrival {
+            spec: JobSpec {
+                submit: Instant::ZERO,
+                estimate: Span::from_secs(estimate),
+                procs: 1,
+                sla: Sla::default(),
+            },
+            runtime: Span::from_secs(runtime),
+        }
+    }
+
+    #[test]
+    fn only_jobs_that_ended_are_learned_from() {
+        let level = Probability::new(0.9).unwrap();
+        let mut teller = Teller::new(Estimates::Forecast(level), &[]);
+        let before = teller.tell(0, &arrival(10_000, 50)).spec.estimate;
+        for job in 1..50 {
+            teller.tell(job, &arrival(10_000, 50));
+        }
+        assert_eq!(teller.tell(50, &arrival(10_000, 50)).spec.estimate, before);
+        for job in 0..50 {
+            teller.learn(
+                job,
+                Instant::ZERO,
+                Span::from_secs(50),
+                Instant::from_secs(50),
+            );
+        }
+        let after = teller.tell(51, &arrival(10_000, 50));
+        assert!(
+            after.spec.estimate.as_secs_f64() < before.as_secs_f64() / 10.0,
+            "{}",
+            after.spec.estimate
+        );
+        assert_eq!(after.forecast.unwrap().quantile(level), after.spec.estimate);
+    }
+
+    #[test]
+    fn an_estimate_that_no_user_gave_is_kept_from_the_forecaster() {
+        let level = Probability::new(0.9).unwrap();
+        let known = [Known {
+            estimated: false,
+            ..Known::default()
+        }; 2];
+        let told = |job, runtime| {
+            [Estimates::Forecast(level), Estimates::Larger(level)].map(|estimates| {
+                let mut teller = Teller::new(estimates, &known);
+                teller.tell(job, &arrival(runtime, runtime)).spec.estimate
+            })
+        };
+        assert_eq!(told(0, 5), told(1, 500_000));
+    }
+
+    #[test]
+    fn the_larger_of_user_and_forecast_is_never_below_the_user() {
+        let level = Probability::new(0.9).unwrap();
+        let mut teller = Teller::new(Estimates::Larger(level), &[]);
+        for job in 0..50 {
+            teller.tell(job, &arrival(10_000, 50));
+            teller.learn(
+                job,
+                Instant::ZERO,
+                Span::from_secs(50),
+                Instant::from_secs(50),
+            );
+        }
+        let told = teller.tell(50, &arrival(10_000, 50));
+        assert_eq!(told.spec.estimate, Span::from_secs(10_000));
+        assert!(told.forecast.unwrap().quantile(level) < Span::from_secs(5_000));
+    }
+}

@@ -1,0 +1,223 @@
+//! Names out of a trace: each becomes a token, the same one wherever it stands.
+//!
+//! A token is a pseudo-random function of the key, the column and the name (SipHash-2-4 with a
+//! key of 128 bits: Aumasson & Bernstein, "SipHash: a fast short-input PRF", INDOCRYPT 2012),
+//! so without the key nobody can try names out. The same key gives the same tokens in every
+//! run. Numbers and times stay as they are, and with them whatever they give away.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::hash::Hasher;
+
+use siphasher::sip128::{Hasher128, SipHasher24};
+
+use crate::extra::ExtraColumns;
+use crate::labels::Labels;
+use crate::trace::{Metadata, Trace};
+
+/// Characters of a token after its first: 60 bits, so that two names of a million share one in
+/// 10^6 traces; and then one of them gets another.
+const TOKEN_CHARACTERS: usize = 12;
+
+/// RFC 4648 without the capitals: no character looks like another.
+const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+
+/// What the tokens depend on. Whoever has it can try names out.
+#[derive(Clone, Copy)]
+pub struct Key(u64, u64);
+
+impl Key {
+    /// The key of 128 bits, as good as they are secret.
+    pub const fn new(bits: u128) -> Self {
+        Self(bits as u64, (bits >> 64) as u64)
+    }
+
+    /// A key from any bytes, such as those of a file: as good as they are secret.
+    pub fn of_bytes(bytes: &[u8]) -> Self {
+        let mut hasher = SipHasher24::new();
+        hasher.write(bytes);
+        Self::new(hasher.finish128().as_u128())
+    }
+}
+
+/// A key is not to be printed.
+impl std::fmt::Debug for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Key(..)")
+    }
+}
+
+/// Turns the names of a trace into tokens, a batch of rows at a time.
+#[derive(Debug)]
+pub struct Anonymiser {
+    key: Key,
+    /// Columns that stay as they are, by name.
+    keep: BTreeSet<String>,
+    /// By column. Looked up in, never iterated.
+    tokens: HashMap<String, Tokens>,
+}
+
+/// The tokens of one column.
+#[derive(Debug, Default)]
+struct Tokens {
+    by_name: HashMap<Box<str>, Token>,
+    given: HashSet<Token>,
+}
+
+/// 60 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Token(u64);
+
+impl Anonymiser {
+    /// Nothing seen yet. The columns in `keep` stay as they are: `user`, `group`, `account`,
+    /// `executable`, `queue`, or the name of a column that tollgate does not know.
+    pub fn new(key: Key, keep: BTreeSet<String>) -> Self {
+        Self {
+            key,
+            keep,
+            tokens: HashMap::new(),
+        }
+    }
+
+    /// `batch` with tokens for names, and without the comments of its header and the name of
+    /// its source, which may hold anything.
+    #[must_use]
+    pub fn anonymous(&mut self, batch: &Trace) -> Trace {
+        // Only what is named here comes through.
+        Trace {
+            jobs: batch.jobs.clone(),
+            slas: batch.slas.clone(),
+            metadata: batch.metadata.as_ref().map(|names| self.metadata(names)),
+            extra: batch
+                .extra
+                .as_ref()
+                .map(|extra| self.extra(extra, batch.jobs.len())),
+            max_procs: batch.max_procs,
+            max_nodes: batch.max_nodes,
+            unix_start: batch.unix_start,
+            ..Trace::default()
+        }
+    }
+
+    fn metadata(&mut self, metadata: &Metadata) -> Metadata {
+        Metadata {
+            user: self.labels("user", &metadata.user),
+            group: self.labels("group", &metadata.group),
+            account: self.labels("account", &metadata.account),
+            executable: self.labels("executable", &metadata.executable),
+            queue: self.labels("queue", &metadata.queue),
+            usage: metadata.usage.clone(),
+            attempts: metadata.attempts.clone(),
+            estimated: metadata.estimated.clone(),
+        }
+    }
+
+    fn labels(&mut self, column: &str, labels: &Labels) -> Labels {
+        let mut anonymous = Labels::default();
+        for row in 0..labels.len() {
+            let token = labels.get(row).map(|name| self.token(column, name));
+            anonymous.push(token.as_deref());
+        }
+        anonymous
+    }
+
+    fn extra(&mut self, extra: &ExtraColumns, rows: usize) -> ExtraColumns {
+        let mut anonymous = ExtraColumns::new(extra.names().to_vec());
+        for row in 0..rows {
+            for (column, cell) in extra.names().iter().zip(extra.row(row)) {
+                match cell {
+                    "" => anonymous.push(""),
+                    name => anonymous.push(&self.token(column, name)),
+                }
+            }
+        }
+        anonymous
+    }
+
+    /// What stands for `name` in `column`. The first letter is that of the column, so that nobody
+    /// takes it for a number.
+    fn token(&mut self, column: &str, name: &str) -> String {
+        if self.keep.contains(column) {
+            return name.to_owned();
+        }
+        if !self.tokens.contains_key(column) {
+            self.tokens.insert(column.to_owned(), Tokens::default());
+        }
+        let tokens = self.tokens.get_mut(column).expect("was put there");
+        let token = tokens.of(self.key, column, name);
+        let letter = column.chars().find(char::is_ascii_alphabetic);
+        let letter = letter.unwrap_or('x').to_ascii_lowercase();
+        [letter].into_iter().chain(token.characters()).collect()
+    }
+}
+
+impl Tokens {
+    fn of(&mut self, key: Key, column: &str, name: &str) -> Token {
+        if let Some(&token) = self.by_name.get(name) {
+            return token;
+        }
+        let token = (0..)
+            .map(|attempt| Token::of(key, column, name, attempt))
+            .find(|&token| self.given.insert(token))
+            .expect("there are more tokens than names");
+        self.by_name.insert(name.into(), token);
+        token
+    }
+}
+
+impl Token {
+    fn of(key: Key, column: &str, name: &str, attempt: u32) -> Self {
+        let mut hasher = SipHasher24::new_with_keys(key.0, key.1);
+        // Lengths first: no two inputs are the same bytes.
+        for text in [column, name] {
+            hasher.write(&(text.len() as u64).to_le_bytes());
+            hasher.write(text.as_bytes());
+        }
+        hasher.write(&attempt.to_le_bytes());
+        let bits = hasher.finish128().as_u128() as u64;
+        Self(bits & ((1 << (5 * TOKEN_CHARACTERS)) - 1))
+    }
+
+    fn characters(self) -> impl Iterator<Item = char> {
+        (0..TOKEN_CHARACTERS)
+            .map(move |at| char::from(ALPHABET[(self.0 >> (5 * at)) as usize % ALPHABET.len()]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn anonymiser(bits: u128) -> Anonymiser {
+        Anonymiser::new(Key::new(bits), BTreeSet::from(["queue".to_owned()]))
+    }
+
+    #[test]
+    fn a_name_has_one_token_in_a_column_and_under_a_key() {
+        let mut tokens = anonymiser(7);
+        let ann = tokens.token("user", "ann");
+        assert_eq!(ann.len(), 1 + TOKEN_CHARACTERS);
+        assert!(ann.starts_with('u'));
+        assert_eq!(tokens.token("user", "ann"), ann);
+        assert_eq!(anonymiser(7).token("user", "ann"), ann);
+        assert_ne!(tokens.token("user", "bob"), ann);
+        assert_ne!(tokens.token("group", "ann")[1..], ann[1..]);
+        assert_ne!(anonymiser(8).token("user", "ann"), ann);
+        assert_eq!(tokens.token("queue", "long"), "long");
+    }
+
+    #[test]
+    fn a_token_that_is_taken_goes_to_nobody_else() {
+        let key = Key::new(7);
+        let mut tokens = Tokens::default();
+        tokens.given.insert(Token::of(key, "user", "ann", 0));
+        let next = Token::of(key, "user", "ann", 1);
+        assert_eq!(tokens.of(key, "user", "ann"), next);
+    }
+
+    #[test]
+    fn keys_of_bytes_differ_and_are_not_shown() {
+        let (one, two) = (Key::of_bytes(b"one"), Key::of_bytes(b"two"));
+        assert_ne!((one.0, one.1), (two.0, two.1));
+        assert_eq!(format!("{one:?}"), "Key(..)");
+    }
+}

@@ -1,0 +1,76 @@
+//! Numbers for names: SWF has no names.
+
+use std::collections::{HashMap, HashSet};
+
+/// The numbers of one column. Two names never share one.
+#[derive(Debug, Default)]
+pub(super) struct Numbers {
+    taken: HashSet<u64>,
+    /// No number from 1 up to this one is free.
+    full_up_to: u64,
+    /// The names that are not their own number. Looked up in, never iterated.
+    by_name: HashMap<Box<str>, u64>,
+    /// The same, in the order in which they came.
+    given: Vec<(u64, Box<str>)>,
+    given_away: HashSet<u64>,
+}
+
+impl Numbers {
+    /// The number of a name: itself, if it is a number that no other name got before, else the
+    /// first from 1 that is free.
+    pub(super) fn of(&mut self, name: Option<&str>) -> Option<u64> {
+        let name = name?;
+        if let Some(&number) = self.by_name.get(name) {
+            return Some(number);
+        }
+        if let Some(number) = own_number(name).filter(|own| !self.given_away.contains(own)) {
+            self.taken.insert(number);
+            return Some(number);
+        }
+        let number = self.next_free();
+        self.by_name.insert(name.into(), number);
+        self.given.push((number, name.into()));
+        self.given_away.insert(number);
+        Some(number)
+    }
+
+    /// The names that are not their own number.
+    pub(super) fn given(&self) -> impl Iterator<Item = (u64, &str)> {
+        let given = self.given.iter();
+        given.map(|(number, name)| (*number, name.as_ref()))
+    }
+
+    fn next_free(&mut self) -> u64 {
+        loop {
+            self.full_up_to += 1;
+            if self.taken.insert(self.full_up_to) {
+                return self.full_up_to;
+            }
+        }
+    }
+}
+
+/// The number that `name` is, written as numbers are: `7`, not `07` or `+7`.
+fn own_number(name: &str) -> Option<u64> {
+    let number: u64 = name.parse().ok()?;
+    (number.to_string() == name).then_some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_stay_and_no_two_names_share_one() {
+        let mut numbers = Numbers::default();
+        let names = ["3", "ann", "bob", "2", "07", "ann", "1", "3"];
+        let given: Vec<_> = names.map(|name| numbers.of(Some(name)).unwrap()).into();
+        assert_eq!(given, [3, 1, 2, 4, 5, 1, 6, 3]);
+        assert_eq!(numbers.of(None), None);
+        let told: Vec<_> = numbers.given().collect();
+        assert_eq!(
+            told,
+            [(1, "ann"), (2, "bob"), (4, "2"), (5, "07"), (6, "1")]
+        );
+    }
+}

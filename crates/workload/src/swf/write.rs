@@ -1,0 +1,197 @@
+//! Writing the Standard Workload Format.
+
+use std::io::{self, Write};
+
+use tollgate_model::{Bytes, Span};
+
+use super::numbers::Numbers;
+use crate::trace::{Metadata, Trace};
+use crate::usage::Status;
+
+/// Writes traces as SWF, a batch of rows at a time.
+///
+/// The header repeats the comments of a trace that was read from SWF and adds the directives
+/// that it lacks. In the 18 fields of a job:
+///
+/// - processors stand in field 8, and in field 5 as well if the job ran;
+/// - an estimate that is only the run time again is -1;
+/// - processor time and memory, which SWF counts by processor, are those of the job over its
+///   processors;
+/// - users, groups, executables and queues are numbers: a name that is one keeps it, others get
+///   the first that is free, and comments at the end say which name is which number;
+/// - fields 16 to 18 (partition, preceding job, think time) are -1.
+///
+/// SWF has no place for accounts, SLAs and columns that tollgate does not know.
+#[derive(Debug)]
+pub struct Writer<W> {
+    out: W,
+    header_written: bool,
+    names: Names,
+}
+
+/// The numbers behind each column of names.
+#[derive(Debug, Default)]
+struct Names {
+    users: Numbers,
+    groups: Numbers,
+    executables: Numbers,
+    queues: Numbers,
+}
+
+impl<W: Write> Writer<W> {
+    /// A writer to `out`, which should be buffered.
+    pub fn new(out: W) -> Self {
+        Self {
+            out,
+            header_written: false,
+            names: Names::default(),
+        }
+    }
+
+    /// Writes the rows of `batch`; the header is that of the first.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub fn write(&mut self, batch: &Trace) -> io::Result<()> {
+        if !self.header_written {
+            self.header(batch)?;
+            self.header_written = true;
+        }
+        (0..batch.jobs.len()).try_for_each(|row| self.record(batch, row))
+    }
+
+    /// Writes which name is which number, and whatever is still held back.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub fn finish(mut self) -> io::Result<W> {
+        for (kind, numbers) in [
+            ("User", &self.names.users),
+            ("Group", &self.names.groups),
+            ("Executable", &self.names.executables),
+            ("Queue", &self.names.queues),
+        ] {
+            for (number, name) in numbers.given() {
+                writeln!(self.out, "; {kind}: {number} {}", one_line(name))?;
+            }
+        }
+        self.out.flush()?;
+        Ok(self.out)
+    }
+
+    fn header(&mut self, trace: &Trace) -> io::Result<()> {
+        for comment in &trace.comments {
+            writeln!(self.out, ";{}", one_line(comment))?;
+        }
+        let start = trace
+            .unix_start
+            .map(|start| start.since(tollgate_model::Instant::ZERO));
+        let directives = [
+            ("Version", Some("2.2".to_owned())),
+            ("UnixStartTime", start.map(|start| start.to_string())),
+            ("MaxNodes", trace.max_nodes.map(|nodes| nodes.to_string())),
+            ("MaxProcs", trace.max_procs.map(|procs| procs.to_string())),
+        ];
+        for (name, value) in directives {
+            if let Some(value) = value.filter(|_| !says(&trace.comments, name)) {
+                writeln!(self.out, "; {name}: {value}")?;
+            }
+        }
+        Ok(())
+    }
+
+    fn record(&mut self, trace: &Trace, row: usize) -> io::Result<()> {
+        let job = &trace.jobs[row];
+        let metadata = trace.metadata.as_ref();
+        let usage = trace.usage(row);
+        let ran = job.runtime > Span::ZERO;
+        let estimate = trace.has_estimate(row).then_some(job.estimate);
+        let [user, group, executable, queue] = self.names.of(metadata, row);
+        let procs = u64::from(job.procs);
+        let out = &mut self.out;
+        write!(out, "{} {}", job.number, job.submit)?;
+        put(out, usage.wait)?;
+        write!(out, " {}", job.runtime)?;
+        put(out, ran.then_some(procs))?;
+        put(out, usage.cpu_time.map(|time| a_processor(time, procs)))?;
+        put(
+            out,
+            usage
+                .peak_memory
+                .map(|memory| kibibytes_a_processor(memory, procs)),
+        )?;
+        put(out, Some(procs))?;
+        put(out, estimate)?;
+        put(
+            out,
+            usage
+                .requested_memory
+                .map(|memory| kibibytes_a_processor(memory, procs)),
+        )?;
+        put(out, status(usage.status))?;
+        for name in [user, group, executable, queue] {
+            put(out, name)?;
+        }
+        writeln!(out, " -1 -1 -1")
+    }
+}
+
+impl Names {
+    fn of(&mut self, metadata: Option<&Metadata>, row: usize) -> [Option<u64>; 4] {
+        let Some(metadata) = metadata else {
+            return [None; 4];
+        };
+        [
+            self.users.of(metadata.user.get(row)),
+            self.groups.of(metadata.group.get(row)),
+            self.executables.of(metadata.executable.get(row)),
+            self.queues.of(metadata.queue.get(row)),
+        ]
+    }
+}
+
+/// A field with a blank before it; -1 for what is not known.
+fn put(out: &mut impl Write, field: Option<impl std::fmt::Display>) -> io::Result<()> {
+    match field {
+        Some(value) => write!(out, " {value}"),
+        None => out.write_all(b" -1"),
+    }
+}
+
+/// The status as SWF counts: 1 completed, 0 failed for whatever reason, 5 cancelled.
+const fn status(status: Status) -> Option<u8> {
+    match status {
+        Status::Unknown => None,
+        Status::Completed => Some(1),
+        Status::Cancelled => Some(5),
+        Status::Failed
+        | Status::TimedOut
+        | Status::OutOfMemory
+        | Status::NodeFailed
+        | Status::Preempted => Some(0),
+    }
+}
+
+fn a_processor(time: Span, procs: u64) -> Span {
+    Span::from_secs_f64(time.as_secs_f64() / procs as f64)
+}
+
+/// Rounded to the nearest, as SWF counts whole kibibytes.
+fn kibibytes_a_processor(memory: Bytes, procs: u64) -> u64 {
+    (memory.as_f64() / procs as f64 / 1024.0).round() as u64
+}
+
+/// Whether a comment is the directive `name`.
+fn says(comments: &[String], name: &str) -> bool {
+    let named = |comment: &String| {
+        comment
+            .split_once(':')
+            .is_some_and(|(n, _)| n.trim() == name)
+    };
+    comments.iter().any(named)
+}
+
+/// Text that cannot begin a line of its own.
+fn one_line(text: &str) -> String {
+    text.replace(|c: char| c.is_control() && c != '\t', " ")
+}

@@ -1,0 +1,222 @@
+//! Writing a job table as Parquet.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use parquet::basic::{LogicalType, Repetition, Type as Physical};
+use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
+use parquet::errors::{ParquetError, Result};
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
+use parquet::schema::types::Type;
+
+use tollgate_model::{Bytes, Instant, Span};
+
+use super::header::Column;
+use super::write::is_held;
+use crate::labels::Labels;
+use crate::trace::{Metadata, Trace, TraceJob};
+use crate::usage::{Status, Usage};
+
+/// Writes traces as Parquet, a batch of rows at a time, each a row group: the columns of the job
+/// table under the same names. Times are seconds and money is credits, as doubles; identifiers,
+/// processors and bytes are integers, names are text. What is not known is null.
+pub struct ParquetWriter<W: Write + Send>(State<W>);
+
+enum State<W: Write + Send> {
+    /// Taken when the first batch comes.
+    Waiting(Option<W>),
+    Open(SerializedFileWriter<W>, Vec<Column>),
+}
+
+/// The values of a column in a batch; none where they are not known.
+enum Cells {
+    Reals(Vec<Option<f64>>),
+    Wholes(Vec<Option<i64>>),
+    Texts(Vec<Option<ByteArray>>),
+}
+
+impl<W: Write + Send> ParquetWriter<W> {
+    /// A writer to `out`, which should be buffered.
+    pub const fn new(out: W) -> Self {
+        Self(State::Waiting(Some(out)))
+    }
+
+    /// Writes the rows of `batch`; which columns there are is settled by the first.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub fn write(&mut self, batch: &Trace) -> io::Result<()> {
+        if let State::Waiting(out) = &mut self.0 {
+            let out = out
+                .take()
+                .ok_or_else(|| io::Error::other("has failed before"))?;
+            self.0 = begin(out, batch).map_err(io_error)?;
+        }
+        self.row_group(batch).map_err(io_error)
+    }
+
+    /// Writes the end of the file.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub fn finish(self) -> io::Result<W> {
+        match self.0 {
+            State::Waiting(out) => out.ok_or_else(|| io::Error::other("has failed before")),
+            State::Open(file, _) => file.into_inner().map_err(io_error),
+        }
+    }
+
+    fn row_group(&mut self, batch: &Trace) -> Result<()> {
+        let State::Open(file, columns) = &mut self.0 else {
+            return Err(ParquetError::General("has failed before".to_owned()));
+        };
+        let mut group = file.next_row_group()?;
+        let known = columns.iter().map(|&column| cells(batch, column));
+        for cells in known.chain(extra_cells(batch)) {
+            let column = group.next_column()?;
+            cells.put(column.expect("as many columns as the schema has"))?;
+        }
+        group.close()?;
+        Ok(())
+    }
+}
+
+fn begin<W: Write + Send>(out: W, batch: &Trace) -> Result<State<W>> {
+    let held = |column: &Column| is_held(batch, *column);
+    let columns: Vec<Column> = Column::ALL.into_iter().filter(held).collect();
+    let extra = batch.extra.iter().flat_map(|extra| extra.names());
+    let fields = columns
+        .iter()
+        .map(|&column| cells(batch, column).field(column.name()))
+        .chain(extra.map(|name| Cells::Texts(Vec::new()).field(name)))
+        .collect::<Result<Vec<_>>>()?;
+    let schema = Type::group_type_builder("job")
+        .with_fields(fields)
+        .build()?;
+    let file = SerializedFileWriter::new(out, Arc::new(schema), Arc::default())?;
+    Ok(State::Open(file, columns))
+}
+
+/// What `batch` holds in `column`.
+fn cells(batch: &Trace, column: Column) -> Cells {
+    let jobs = || batch.jobs.iter();
+    let usages = || (0..batch.jobs.len()).map(|row| batch.usage(row));
+    let slas = || batch.slas.iter().flatten();
+    let spans = |of: fn(Usage) -> Option<Span>| seconds(usages().map(of));
+    let bytes = |of: fn(Usage) -> Option<Bytes>| {
+        let cells = usages().map(|usage| of(usage).map(|bytes| bytes.as_u64().cast_signed()));
+        Cells::Wholes(cells.collect())
+    };
+    let names = |of: fn(&Metadata) -> &Labels| {
+        let labels = batch.metadata.as_ref().map(of);
+        let rows = 0..batch.jobs.len();
+        Cells::Texts(
+            rows.map(|row| labels?.get(row).map(ByteArray::from))
+                .collect(),
+        )
+    };
+    match column {
+        Column::JobId => Cells::Wholes(jobs().map(|job| Some(job.number.cast_signed())).collect()),
+        Column::Submit => {
+            let submits = jobs().map(|job| Some(job.submit.since(Instant::ZERO)));
+            seconds(submits)
+        }
+        Column::Runtime => seconds(jobs().map(|job| Some(job.runtime))),
+        Column::Procs => Cells::Wholes(jobs().map(|job| Some(job.procs.into())).collect()),
+        Column::Estimate => {
+            let known =
+                |(row, job): (usize, &TraceJob)| batch.has_estimate(row).then_some(job.estimate);
+            seconds(jobs().enumerate().map(known))
+        }
+        Column::User => names(|names| &names.user),
+        Column::Group => names(|names| &names.group),
+        Column::Account => names(|names| &names.account),
+        Column::Executable => names(|names| &names.executable),
+        Column::Queue => names(|names| &names.queue),
+        Column::Deadline => seconds(slas().map(|sla| sla.deadline)),
+        Column::Budget => Cells::Reals(slas().map(|sla| Some(sla.budget?.as_f64())).collect()),
+        Column::Penalty => Cells::Reals(slas().map(|sla| Some(sla.penalty?.as_f64())).collect()),
+        Column::Wait => spans(|usage| usage.wait),
+        Column::CpuTime => spans(|usage| usage.cpu_time),
+        Column::PeakMemory => bytes(|usage| usage.peak_memory),
+        Column::RequestedMemory => bytes(|usage| usage.requested_memory),
+        Column::Status => {
+            let known = usages()
+                .map(|usage| Some(usage.status).filter(|&status| status != Status::Unknown));
+            Cells::Texts(
+                known
+                    .map(|status| Some(ByteArray::from(status?.word())))
+                    .collect(),
+            )
+        }
+    }
+}
+
+fn seconds(spans: impl Iterator<Item = Option<Span>>) -> Cells {
+    Cells::Reals(spans.map(|span| span.map(Span::as_secs_f64)).collect())
+}
+
+/// The columns that tollgate does not know; an empty cell is null, as in the table.
+fn extra_cells(batch: &Trace) -> impl Iterator<Item = Cells> {
+    let extra = batch.extra.iter();
+    extra.flat_map(move |extra| {
+        (0..extra.names().len()).map(move |place| {
+            let rows = 0..batch.jobs.len();
+            let cell = |row| extra.row(row).nth(place).filter(|cell| !cell.is_empty());
+            Cells::Texts(rows.map(|row| cell(row).map(ByteArray::from)).collect())
+        })
+    })
+}
+
+impl Cells {
+    fn field(&self, name: &str) -> Result<Arc<Type>> {
+        let (physical, logical) = match self {
+            Self::Reals(_) => (Physical::DOUBLE, None),
+            Self::Wholes(_) => (Physical::INT64, None),
+            Self::Texts(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+        };
+        let field = Type::primitive_type_builder(name, physical)
+            .with_repetition(Repetition::OPTIONAL)
+            .with_logical_type(logical)
+            .build()?;
+        Ok(Arc::new(field))
+    }
+
+    fn put(self, mut column: SerializedColumnWriter<'_>) -> Result<()> {
+        match self {
+            Self::Reals(cells) => {
+                let (levels, values) = apart(cells);
+                let typed = column.typed::<DoubleType>();
+                typed.write_batch(&values, Some(&levels), None)?;
+            }
+            Self::Wholes(cells) => {
+                let (levels, values) = apart(cells);
+                let typed = column.typed::<Int64Type>();
+                typed.write_batch(&values, Some(&levels), None)?;
+            }
+            Self::Texts(cells) => {
+                let (levels, values) = apart(cells);
+                let typed = column.typed::<ByteArrayType>();
+                typed.write_batch(&values, Some(&levels), None)?;
+            }
+        }
+        column.close()
+    }
+}
+
+/// For each cell whether it is known, and the values that are.
+fn apart<T>(cells: Vec<Option<T>>) -> (Vec<i16>, Vec<T>) {
+    let levels = cells.iter().map(|cell| i16::from(cell.is_some())).collect();
+    (levels, cells.into_iter().flatten().collect())
+}
+
+/// What the output said, where it said anything.
+fn io_error(error: ParquetError) -> io::Error {
+    match error {
+        ParquetError::External(error) => match error.downcast::<io::Error>() {
+            Ok(error) => *error,
+            Err(error) => io::Error::other(error),
+        },
+        error => io::Error::other(error),
+    }
+}

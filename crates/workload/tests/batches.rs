@@ -1,0 +1,178 @@
+//! A trace that is read in batches is the trace that is read at once.
+
+use std::fmt::Write;
+use std::io::{self, Read};
+
+use tollgate_workload::batches::{Stopped, read_in_batches};
+use tollgate_workload::diagnostics::Occurrence;
+use tollgate_workload::{Columns, Finding, ReadOptions, Trace, open};
+
+const OPTIONS: ReadOptions = ReadOptions {
+    columns: Columns::All,
+};
+
+/// More than two batches.
+const JOBS: usize = 40_000;
+
+/// A batch as it was visited, and how many jobs and findings it had.
+#[derive(Default)]
+struct Gathered {
+    batches: usize,
+    /// Job number, user and wait, as text.
+    rows: Vec<String>,
+    each: Vec<Occurrence>,
+}
+
+impl Gathered {
+    fn take(&mut self, batch: &Trace) {
+        self.batches += 1;
+        self.rows.extend(rows(batch));
+        self.each.extend_from_slice(batch.diagnostics.each());
+    }
+}
+
+fn rows(trace: &Trace) -> impl Iterator<Item = String> {
+    let metadata = trace.metadata.as_ref().unwrap();
+    let extra = |row| {
+        trace
+            .extra
+            .as_ref()
+            .map(|extra| extra.row(row).collect::<Vec<_>>())
+    };
+    trace.jobs.iter().enumerate().map(move |(row, job)| {
+        format!(
+            "{job:?} {:?} {:?} {:?} {} {:?}",
+            metadata.user.get(row),
+            metadata.usage[row],
+            trace.slas.as_ref().map(|slas| slas[row]),
+            trace.has_estimate(row),
+            extra(row),
+        )
+    })
+}
+
+/// Reads `text` both ways and compares; what was gathered is returned.
+fn compared(text: &str) -> Gathered {
+    let whole = open::read("both", text.as_bytes(), OPTIONS).unwrap();
+    let mut gathered = Gathered::default();
+    let rest = read_in_batches("both", text.as_bytes(), OPTIONS, |batch| {
+        gathered.take(batch);
+        Ok::<(), ()>(())
+    })
+    .unwrap_or_else(|_| panic!("can be read"));
+    assert!(
+        gathered
+            .rows
+            .iter()
+            .eq(rows(&whole).collect::<Vec<_>>().iter())
+    );
+    assert!(rest.jobs.is_empty());
+    assert_eq!(rest.diagnostics.to_string(), whole.diagnostics.to_string());
+    assert_eq!(rest.comments, whole.comments);
+    assert_eq!(rest.format, whole.format);
+    for (finding, tally) in whole.diagnostics.iter() {
+        let each = gathered.each.iter().filter(|each| each.finding == finding);
+        assert_eq!(each.count() as u64, tally.count, "{finding}");
+    }
+    gathered
+}
+
+#[test]
+fn swf() {
+    let mut text = String::from("; Version: 2.2\n; MaxProcs: 64\n");
+    for job in 0..JOBS {
+        // Every third has no estimate, every seventh line is none.
+        let estimate = if job % 3 == 0 { -1 } else { 100 };
+        writeln!(
+            text,
+            "{job} {job} 5 10 4 -1 -1 4 {estimate} -1 1 {} 2 3",
+            job % 50
+        )
+        .unwrap();
+        if job % 7 == 0 {
+            text.push_str("1 2 3\n");
+        }
+    }
+    let gathered = compared(&text);
+    assert!(gathered.batches > 2);
+    let first = gathered.each[0];
+    assert_eq!((first.line, first.finding), (3, Finding::RunTimeAsEstimate));
+    assert_eq!(gathered.each[1].line, 4);
+}
+
+#[test]
+fn a_job_table_with_slas_and_unknown_columns() {
+    let mut text = String::from("job_id,submit_s,runtime_s,procs,user,deadline_s,site\n");
+    for job in 0..JOBS {
+        writeln!(
+            text,
+            "{job},{job},10,2,user{},{},s{}",
+            job % 9,
+            job + 1,
+            job % 4
+        )
+        .unwrap();
+    }
+    assert!(compared(&text).batches > 2);
+}
+
+/// The steps of a job come behind it, so that no batch may end between them.
+#[test]
+fn sacct_with_steps() {
+    let mut text =
+        String::from("JobID|User|State|Submit|Start|End|AllocCPUS|Timelimit|MaxRSS|TotalCPU\n");
+    let times = "2025-01-01T00:00:00|2025-01-01T00:01:00|2025-01-01T00:02:00";
+    for job in 1..=JOBS {
+        writeln!(text, "{job}|ann|COMPLETED|{times}|4|01:00:00||").unwrap();
+        writeln!(text, "{job}.batch||COMPLETED|{times}|4||{job}K|00:00:30").unwrap();
+    }
+    let gathered = compared(&text);
+    assert!(gathered.batches > 2);
+    assert!(
+        gathered
+            .rows
+            .iter()
+            .all(|row| !row.contains("peak_memory: None"))
+    );
+}
+
+#[test]
+fn lines_that_are_no_jobs_are_listed_all_the_same() {
+    let mut text = String::from("; MaxProcs: 64\n");
+    for _ in 0..JOBS {
+        text.push_str("1 2 3\n");
+    }
+    let mut each = 0;
+    let outcome = read_in_batches("bad", text.as_bytes(), OPTIONS, |batch| {
+        each += batch.diagnostics.each().len();
+        Ok::<(), ()>(())
+    });
+    assert_eq!(each, JOBS);
+    let Err(Stopped::Input(error)) = outcome else {
+        panic!("there is no job");
+    };
+    assert!(error.to_string().contains("no usable line"), "{error}");
+}
+
+#[test]
+fn whoever_has_enough_is_given_no_more() {
+    /// Jobs for ever, a byte at a time if need be.
+    struct Endless(usize);
+    impl Read for Endless {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let line = b"1 0 -1 10 4 -1 -1 4 20\n";
+            for byte in &mut *buffer {
+                *byte = line[self.0 % line.len()];
+                self.0 += 1;
+            }
+            Ok(buffer.len())
+        }
+    }
+    let mut batches = 0;
+    let outcome = read_in_batches("endless", Endless(0), OPTIONS, |_| {
+        batches += 1;
+        if batches < 3 { Ok(()) } else { Err("enough") }
+    });
+    assert!(matches!(outcome, Err(Stopped::Visitor("enough"))));
+    assert_eq!(batches, 3);
+}

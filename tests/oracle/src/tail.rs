@@ -1,0 +1,115 @@
+//! Time-shared admission by the tail of distributions: the task due first runs, and a job is let
+//! in where every promise is kept although every task needs as much as it needs at the level 1 -
+//! bound. Estimates only: no oracle forecasts.
+
+mod node;
+
+use tollgate_model::outcome::Ran;
+use tollgate_model::{Credits, Decision, Instant, Market, NodeId, Reason};
+
+use crate::{OracleJob, OracleOutcome};
+use node::Node;
+
+/// The policy's settings.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TailSettings {
+    /// With what probability promises on a node may break.
+    pub bound: f64,
+    /// Whether a deadline is taken to be long enough for its job.
+    pub trusted: bool,
+    /// Who pays what.
+    pub market: Market,
+}
+
+/// What becomes of `jobs` on `nodes` nodes, in the order of `jobs`.
+///
+/// # Panics
+///
+/// If a job has no deadline.
+pub fn run(jobs: &[OracleJob], nodes: u32, settings: &TailSettings) -> Vec<OracleOutcome> {
+    let mut cluster = vec![Node::default(); nodes as usize];
+    let mut finishes: Vec<Instant> = jobs.iter().map(|job| job.spec.submit).collect();
+    let mut answers: Vec<Option<Result<Offer, Reason>>> = jobs.iter().map(|_| None).collect();
+    let mut coming: Vec<usize> = (0..jobs.len()).collect();
+    coming.sort_by_key(|&job| jobs[job].spec.submit);
+    for job in coming {
+        let now = jobs[job].spec.submit;
+        for node in &mut cluster {
+            node.advance(now, settings, &mut finishes);
+        }
+        let answer = decide(&jobs[job], &cluster, now, settings);
+        if let Ok(offer) = &answer {
+            for &node in &offer.nodes {
+                cluster[node].add(job, &jobs[job], now);
+            }
+        }
+        answers[job] = Some(answer);
+    }
+    for node in &mut cluster {
+        node.drain(settings, &mut finishes);
+    }
+    let told = answers.into_iter().zip(jobs).zip(finishes);
+    told.map(|((answer, job), finish)| {
+        let answer = answer.expect("every job is decided at its submission");
+        outcome(answer, job, finish, settings.market)
+    })
+    .collect()
+}
+
+/// Where a job goes, in ascending order, and for how much.
+struct Offer {
+    nodes: Vec<usize>,
+    price: Credits,
+}
+
+fn decide(
+    job: &OracleJob,
+    cluster: &[Node],
+    now: Instant,
+    settings: &TailSettings,
+) -> Result<Offer, Reason> {
+    let procs = job.spec.procs as usize;
+    if procs > cluster.len() {
+        return Err(Reason::TooWide);
+    }
+    let deadline = job.spec.sla.deadline.expect("a deadline").as_secs_f64();
+    let estimate = job.spec.estimate.as_secs_f64();
+    let price = match settings.market {
+        Market::Commodity => Credits::from_f64(estimate + estimate / deadline),
+        Market::None | Market::Bid => Credits::ZERO,
+    };
+    if job.cannot_pay(price) {
+        return Err(Reason::OverBudget);
+    }
+    let mut nodes: Vec<usize> = (0..cluster.len())
+        .filter(|&node| cluster[node].keeps_promises_with(job, now, settings))
+        .collect();
+    if nodes.len() < procs {
+        return Err(Reason::Risk);
+    }
+    // The least work first, in milliseconds.
+    nodes.sort_by_key(|&node| (cluster[node].load(now, settings) * 1e3).round() as i64);
+    nodes.truncate(procs);
+    nodes.sort();
+    Ok(Offer { nodes, price })
+}
+
+fn outcome(
+    answer: Result<Offer, Reason>,
+    job: &OracleJob,
+    finish: Instant,
+    market: Market,
+) -> OracleOutcome {
+    let start = job.spec.submit;
+    match answer {
+        Err(reason) => OracleOutcome::rejected(reason, start),
+        Ok(Offer { nodes, price }) => OracleOutcome {
+            decision: Decision::Accepted,
+            decided: start,
+            ran: Some(Ran { start, finish }),
+            price,
+            utility: job.utility(market, price, finish),
+            nodes: nodes.into_iter().map(|node| NodeId(node as u32)).collect(),
+        },
+    }
+}

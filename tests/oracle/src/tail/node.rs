@@ -1,0 +1,214 @@
+//! A node on which the task that is due first runs.
+
+use tollgate_model::distribution::N_LEVELS;
+use tollgate_model::{Distribution, Instant, Probability, Span};
+
+use super::TailSettings;
+use crate::OracleJob;
+
+/// Remaining work of at most this many seconds counts as none.
+const TOLERANCE: f64 = 1e-6 + 1e-9;
+
+/// What part of its estimate a job takes, at the levels of a distribution.
+const PARTS: [f64; N_LEVELS] = [
+    0.004, 0.01, 0.04, 0.09, 0.17, 0.27, 0.44, 0.62, 0.81, 1.0, 1.01, 1.2,
+];
+
+/// One of a job's tasks on a node.
+#[derive(Clone, Debug)]
+struct Task {
+    job: usize,
+    /// Seconds of work it really is.
+    runtime: f64,
+    belief: Distribution,
+    deadline: Span,
+    due: Instant,
+    /// Seconds of work done.
+    done: f64,
+    /// Seconds of work done when something last happened on the node: what it is judged by.
+    seen: f64,
+}
+
+/// A node and its tasks in order of arrival.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Node {
+    tasks: Vec<Task>,
+    /// Up to when the work done is counted.
+    since: Instant,
+}
+
+impl Task {
+    fn new(job: usize, asked: &OracleJob) -> Self {
+        let estimate = asked.spec.estimate.as_secs_f64();
+        let deadline = asked.spec.sla.deadline.expect("a deadline");
+        Self {
+            job,
+            runtime: asked.runtime.as_secs_f64(),
+            belief: Distribution::new(PARTS.map(|part| Span::from_secs_f64(part * estimate))),
+            deadline,
+            due: asked.spec.submit + deadline,
+            done: 0.0,
+            seen: 0.0,
+        }
+    }
+
+    fn passed(&self, now: Instant) -> bool {
+        self.due <= now + Span::TICK
+    }
+
+    /// Seconds of work that it needs in all, by what it had done when it was last looked at.
+    fn need(&self, settings: &TailSettings) -> f64 {
+        self.need_within(settings.trusted.then_some(self.deadline), settings)
+    }
+
+    /// The same, given that it is at most `most`.
+    fn need_within(&self, most: Option<Span>, settings: &TailSettings) -> f64 {
+        let within = |seconds: f64| {
+            let span = Span::from_secs_f64(seconds);
+            self.belief.probability_within(span).as_f64()
+        };
+        let gone = if self.seen > 0.0 {
+            within(self.seen + TOLERANCE)
+        } else {
+            0.0
+        };
+        let possible = most.map_or(1.0, |most| within(most.as_secs_f64()));
+        if possible <= gone {
+            return self.deadline.as_secs_f64();
+        }
+        let level = gone + (possible - gone) * (1.0 - settings.bound);
+        let level = Probability::new(level).expect("a probability");
+        self.belief.quantile(level).as_secs_f64()
+    }
+
+    /// Seconds of work at which it outlives its next quantile, beyond the last what it needs.
+    fn mark(&self, settings: &TailSettings) -> f64 {
+        let quantiles = self.belief.quantiles().iter().map(|q| q.as_secs_f64());
+        let mut ahead = quantiles.filter(|&quantile| quantile > self.done + 2.0 * TOLERANCE);
+        let next = ahead.next();
+        next.unwrap_or_else(|| self.need_within(None, settings))
+    }
+}
+
+impl Node {
+    /// The place of the task that runs.
+    fn first(&self, now: Instant) -> Option<usize> {
+        (0..self.tasks.len()).min_by_key(|&place| {
+            let task = &self.tasks[place];
+            (task.passed(now), task.due, place)
+        })
+    }
+
+    fn work_until(&mut self, now: Instant) {
+        if let Some(first) = self.first(self.since) {
+            self.tasks[first].done += now.since(self.since).as_secs_f64();
+        }
+        self.since = now;
+    }
+
+    pub(super) fn add(&mut self, job: usize, asked: &OracleJob, now: Instant) {
+        self.work_until(now);
+        self.tasks.push(Task::new(job, asked));
+        self.look();
+    }
+
+    fn look(&mut self) {
+        for task in &mut self.tasks {
+            task.seen = task.done;
+        }
+    }
+
+    pub(super) fn advance(
+        &mut self,
+        now: Instant,
+        settings: &TailSettings,
+        finishes: &mut [Instant],
+    ) {
+        let due = |event: &Instant| *event <= now;
+        while let Some(event) = self.next_event(settings).filter(due) {
+            self.step(event, finishes);
+        }
+        if self.next_event(settings) == Some(now + Span::TICK) {
+            self.step(now, finishes);
+        }
+    }
+
+    pub(super) fn drain(&mut self, settings: &TailSettings, finishes: &mut [Instant]) {
+        while let Some(event) = self.next_event(settings) {
+            self.step(event, finishes);
+        }
+    }
+
+    fn step(&mut self, now: Instant, finishes: &mut [Instant]) {
+        self.work_until(now);
+        for task in &self.tasks {
+            if task.runtime - task.done <= TOLERANCE {
+                finishes[task.job] = finishes[task.job].max(now);
+            }
+        }
+        self.tasks
+            .retain(|task| task.runtime - task.done > TOLERANCE);
+        self.look();
+    }
+
+    /// The next instant at which the task that runs ends or outlives a quantile, or a deadline
+    /// passes.
+    fn next_event(&self, settings: &TailSettings) -> Option<Instant> {
+        let running = &self.tasks[self.first(self.since)?];
+        let reaches = |work: f64| self.since + Span::ceil_secs_f64(work - running.done);
+        let mark = reaches(running.mark(settings));
+        let dues = self.tasks.iter().filter(|task| !task.passed(self.since));
+        let due = dues.map(|task| task.due).min();
+        due.into_iter()
+            .chain([reaches(running.runtime), mark])
+            .min()
+    }
+
+    /// Seconds of work still needed at `now` by each task that can be in time, with the seconds
+    /// until it is due, in order of deadline.
+    fn promises(&self, now: Instant, settings: &TailSettings) -> Vec<(Instant, f64, f64)> {
+        let mut node = self.clone();
+        node.work_until(now);
+        let mut promises: Vec<(Instant, f64, f64)> = node
+            .tasks
+            .iter()
+            .filter(|task| !task.passed(now))
+            .map(|task| {
+                let left = (task.need(settings) - task.done).max(0.0);
+                (task.due, left, task.due.since(now).as_secs_f64())
+            })
+            .collect();
+        promises.sort_by_key(|promise| promise.0);
+        promises
+    }
+
+    /// Seconds of work promised: who is late stops at the deadline.
+    pub(super) fn load(&self, now: Instant, settings: &TailSettings) -> f64 {
+        let promises = self.promises(now, settings);
+        let upto = |load: f64, (_, left, until): (Instant, f64, f64)| (load + left).min(until);
+        promises.into_iter().fold(0.0, upto)
+    }
+
+    /// Whether `job` is in time here, and all that are due after it as well.
+    pub(super) fn keeps_promises_with(
+        &self,
+        job: &OracleJob,
+        now: Instant,
+        settings: &TailSettings,
+    ) -> bool {
+        let new = Task::new(usize::MAX, job);
+        let promises = self.promises(now, settings);
+        let (before, after): (Vec<_>, Vec<_>) = promises
+            .into_iter()
+            .partition(|promise| promise.0 <= new.due);
+        let upto = |load: f64, (_, left, until): (Instant, f64, f64)| (load + left).min(until);
+        let mut finish = before.into_iter().fold(0.0, upto) + new.need(settings);
+        if finish > new.deadline.as_secs_f64() + TOLERANCE {
+            return false;
+        }
+        after.into_iter().all(|(_, left, until)| {
+            finish += left;
+            finish <= until + TOLERANCE
+        })
+    }
+}
