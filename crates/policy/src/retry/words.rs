@@ -39,18 +39,6 @@ pub enum RetryError {
     NotAlone,
 }
 
-impl RetryError {
-    /// The next thing to try, if there is one.
-    pub const fn hint(&self) -> Option<&'static str> {
-        match self {
-            Self::Unknown(_) | Self::Twice(_) => None,
-            Self::Arguments { .. } | Self::NoLimit | Self::NotAlone => {
-                Some("for example n2:3, a1:40h, i1:24h+n1:6 or d1:100,90h,3+n2")
-            }
-        }
-    }
-}
-
 fn names() -> String {
     let names: Vec<&str> = REGISTRY.iter().map(|named| named.name).collect();
     names.join(", ")

@@ -11,8 +11,6 @@ const HOUR_US: i64 = 3_600_000_000;
 /// unless the record is of an earlier time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Log {
-    /// How long the record is; positive.
-    pub span: Span,
     /// By computer: how long nobody sat there.
     pub idle: Vec<Span>,
     /// By computer: how often somebody sat down.

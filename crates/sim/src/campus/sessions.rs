@@ -228,7 +228,6 @@ impl Sessions {
         let span = self.horizon.since(Instant::ZERO);
         let clusters = computers.iter().map(|one| one.cluster as usize + 1).max();
         let mut log = Log {
-            span,
             rate: vec![[0.0; HOURS_OF_WEEK]; clusters.unwrap_or(0)],
             ..Log::default()
         };
