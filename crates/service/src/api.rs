@@ -12,5 +12,7 @@ mod routes;
 pub mod server;
 mod translate;
 pub mod types;
+mod which;
+mod words;
 
 pub use instant::{BadInstant, iso, read_iso};
