@@ -167,7 +167,7 @@ pub(crate) enum Failure {
     NoCsv,
     /// A job whose output was thrown away.
     #[error("job {id} has no output: it was thrown away")]
-    NoOutput { id: u64 },
+    NoOutput { id: String },
     /// A file cannot be read.
     #[error("{file}: cannot be read: {error}")]
     Read { file: String, error: io::Error },
