@@ -48,7 +48,10 @@ fn main() {
         );
     }
     for (name, site) in &sites {
-        println!("{:8.1} MB resident, the service, {name}", site.resident_mb());
+        println!(
+            "{:8.1} MB resident, the service, {name}",
+            site.resident_mb()
+        );
     }
     let (_, site) = &sites[0];
     let mut starts: Vec<f64> = (0..201).map(|_| site.submit_to_start()).collect();
@@ -143,7 +146,16 @@ impl Site {
         let processes = self.processes();
         let (began, cpu) = (Instant::now(), cpu_s(&processes));
         let range = format!("1-{tasks}");
-        let words = ["submit", "-q", "-o", "none", "-a", &range, "--", "/bin/true"];
+        let words = [
+            "submit",
+            "-q",
+            "-o",
+            "none",
+            "-a",
+            &range,
+            "--",
+            "/bin/true",
+        ];
         let (id, accepted) = self.tollgate(&words);
         assert!(accepted, "it is refused");
         let answer_s = began.elapsed().as_secs_f64();
@@ -165,7 +177,9 @@ impl Site {
             since.expect("after 1970").as_secs_f64()
         };
         let began = now();
-        let words = ["submit", "-q", "-o", "none", "-e", "1s", "--", "/bin/sh", "-c", &line];
+        let words = [
+            "submit", "-q", "-o", "none", "-e", "1s", "--", "/bin/sh", "-c", &line,
+        ];
         let (id, accepted) = self.tollgate(&words);
         assert!(accepted, "it is refused");
         assert!(self.tollgate(&["wait", "-q", &id]).1, "a task failed");

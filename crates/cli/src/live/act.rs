@@ -6,9 +6,10 @@ use std::io::{self, Write};
 use tollgate_service::api::types::{Done, Job, Jobs};
 
 use super::address::Address;
+use super::error::LiveError;
 use super::{print, words};
 use crate::args::Format;
-use crate::exit::Failure;
+use crate::exit::{Failure, NoCsv};
 
 /// The most files that are shown at once.
 const MOST_LOGS: u32 = 10_000;
@@ -56,7 +57,7 @@ pub(crate) fn wait(args: &WaitArgs) -> Result<(), Failure> {
     match (args.quiet, args.format) {
         (true, _) => {}
         (false, Format::Json) => print::json(&mut out, &job)?,
-        (false, Format::Csv) => return Err(Failure::NoCsv),
+        (false, Format::Csv) => return Err(NoCsv.into()),
         (false, Format::Table) => {
             let status = job.status.as_deref().unwrap_or("");
             writeln!(out, "job {}: {} {status}", print::name(&job), job.state)?;
@@ -64,8 +65,10 @@ pub(crate) fn wait(args: &WaitArgs) -> Result<(), Failure> {
     }
     let kept_out = matches!(job.state.as_str(), "rejected" | "cancelled" | "lost");
     match job.exit_code {
-        _ if kept_out => Err(Failure::JobStatus(1)),
-        Some(code) if code != 0 && job.state == "finished" => Err(Failure::JobStatus(code)),
+        _ if kept_out => Err(LiveError::JobStatus(1).into()),
+        Some(code) if code != 0 && job.state == "finished" => {
+            Err(LiveError::JobStatus(code).into())
+        }
         Some(_) | None => Ok(()),
     }
 }
@@ -86,17 +89,13 @@ pub(crate) fn logs(args: &Args) -> Result<(), Failure> {
     let alone = jobs.len() == 1;
     for job in jobs {
         let Some(file) = job.output else {
-            return Err(Failure::NoOutput {
-                id: args.id.clone(),
-            });
+            let id = args.id.clone();
+            return Err(LiveError::NoOutput { id }.into());
         };
         if job.attempts == 0 && !alone {
             continue;
         }
-        let mut log = File::open(&file).map_err(|error| Failure::Read {
-            file: file.clone(),
-            error,
-        })?;
+        let mut log = File::open(&file).map_err(|error| Failure::read(file.clone(), error))?;
         io::copy(&mut log, &mut io::stdout().lock())?;
     }
     Ok(())
