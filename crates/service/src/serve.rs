@@ -4,8 +4,8 @@ use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::Mode;
 use tokio::net::UnixListener;
@@ -21,7 +21,10 @@ use crate::core::Rules;
 use crate::folder::{Folder, FolderError};
 use crate::keeper::{self, Ask, Keeper, StartError};
 use crate::scripts::Scripts;
-use crate::store::Store;
+use crate::store::{Reader, Store};
+
+/// How often copies of scripts are looked through.
+const SWEEP: Duration = Duration::from_secs(600);
 
 /// Why a service cannot run.
 #[derive(Debug, thiserror::Error)]
@@ -91,7 +94,8 @@ pub fn serve<E: Engine + 'static>(
     let reader = store.reader().map_err(StartError::from)?;
     let mut keeper = Keeper::new(store, engine, rules, Box::new(now)).map_err(StartError::from)?;
     if access.users == Users::All {
-        keeper.run_as(accounts::any);
+        let aside = accounts::looked_up_aside().map_err(StartError::Thread)?;
+        keeper.run_as(aside);
     }
     keeper.limit_jobs(access.limits.jobs);
     let (door, thread) = keeper::start(keeper)?;
@@ -145,6 +149,10 @@ async fn listen(
     };
     fs::set_permissions(&socket, Permissions::from_mode(mode)).map_err(failed)?;
     let (stop, stopped) = watch::channel(false);
+    tokio::spawn(sweep_scripts(
+        Arc::clone(&service.scripts),
+        Arc::clone(&service.reader),
+    ));
     let serving = tokio::spawn(serve_unix(listener, router(service), access, stopped));
     ready();
     let asked = stop_signal().await;
@@ -152,6 +160,24 @@ async fn listen(
     let _ = serving.await;
     let _ = fs::remove_file(&socket);
     asked
+}
+
+/// Deletes copies of scripts that no job needs any more, for as long as the service is there.
+async fn sweep_scripts(scripts: Arc<Scripts>, reader: Arc<Mutex<Reader>>) {
+    let mut interval = tokio::time::interval(SWEEP);
+    loop {
+        interval.tick().await;
+        let (scripts, reader) = (Arc::clone(&scripts), Arc::clone(&reader));
+        let swept = tokio::task::spawn_blocking(move || {
+            scripts.sweep(|| {
+                let reader = reader.lock().unwrap_or_else(PoisonError::into_inner);
+                reader.programs_in_use().map_err(io::Error::other)
+            })
+        });
+        if let Ok(Err(error)) = swept.await {
+            eprintln!("tollgate: copies of scripts cannot be deleted: {error}");
+        }
+    }
 }
 
 async fn stop_signal() -> Result<(), ServeError> {

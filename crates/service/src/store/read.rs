@@ -1,5 +1,6 @@
 //! What those who ask are told of what is stored.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use rusqlite::{Connection, Row, params};
@@ -160,6 +161,17 @@ impl Reader {
             selection.limit
         ];
         self.rows(&sql, values, job_row)
+    }
+
+    /// The first words of what jobs run that are not over: their programs.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn programs_in_use(&self) -> Result<BTreeSet<PathBuf>, StoreError> {
+        let sql = "SELECT DISTINCT json_extract(program, '$.argv[0]') FROM job
+             WHERE state IN ('queued', 'held', 'running', 'quoted', 'waiting')";
+        let rows = self.rows(sql, [], |row| row.get::<_, Option<String>>(0))?;
+        Ok(rows.into_iter().flatten().map(PathBuf::from).collect())
     }
 
     /// The attempts at a job, in order.
