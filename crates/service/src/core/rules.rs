@@ -130,14 +130,16 @@ pub(super) fn asked(class: ClassId, submission: &Submission) -> tollgate_forecas
     }
 }
 
-/// The job with the estimate that is decided on, if it is handed in at `now` and was not before.
+/// The job with the estimate that is decided on, as one that is handed in at `now`: of a deadline that
+/// counts from before that is left what is left, which may be nothing.
 pub(super) fn spec(submission: &Submission, estimate: Span, now: Instant) -> JobSpec {
+    let since = submission.plan.since.unwrap_or(now);
     JobSpec {
-        submit: submission.plan.since.unwrap_or(now),
+        submit: now,
         estimate,
         procs: submission.procs,
         sla: Sla {
-            deadline: submission.deadline,
+            deadline: submission.deadline.map(|span| (since + span).since(now)),
             budget: submission.budget,
             penalty: submission.penalty,
         },
