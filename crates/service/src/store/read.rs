@@ -199,10 +199,8 @@ impl Reader {
     /// # Errors
     /// If the store cannot be read.
     pub fn ledger(&self, user: Option<u32>) -> Result<Vec<Account>, StoreError> {
-        let sql = "SELECT user, at / 86400000000 AS day,
-                 sum(CASE kind WHEN 'charge' THEN amount ELSE 0 END),
-                 sum(CASE kind WHEN 'penalty' THEN amount ELSE 0 END)
-             FROM ledger WHERE (?1 IS NULL OR user = ?1) GROUP BY user, day ORDER BY user, day";
+        let sql = "SELECT user, day, charges, penalties FROM account
+             WHERE ?1 IS NULL OR user = ?1 ORDER BY user, day";
         self.rows(sql, [user], |row| {
             Ok(Account {
                 user: row.get(0)?,
