@@ -32,6 +32,7 @@ pub use outcome::{
     Answer, Axis, Change, Floor, Ignored, Offer, Order, Prospect, Refusal, Reply, Source, Standing,
     Step,
 };
+use prospect::Ahead;
 pub use rules::{Rules, Written};
 
 /// The most quotes that are held for one user at a time: each keeps room from others.
@@ -48,6 +49,7 @@ pub struct Core {
     now: Instant,
     effects: Vec<Effect>,
     scratch: Scratch,
+    ahead: Ahead,
 }
 
 /// A [`Core`] on its way to a file and back. The rules are the configuration's.
@@ -72,6 +74,7 @@ impl Core {
             now: Instant::ZERO,
             effects: Vec::new(),
             scratch: Scratch::default(),
+            ahead: Ahead::default(),
         }
     }
 
@@ -234,16 +237,18 @@ impl Core {
         let candidate = Candidate::new(submission, answer.spec, &forecast);
         let mut live = Live::new(submission, asked, forecast, answer.spec);
         live.held = answer.held_until;
+        let (spec, reserved_for) = self.asked(&candidate);
         let input = Input::Submitted {
-            spec: self.rules.for_policy(&candidate.reserved()),
+            spec,
             retry: submission.retry,
-            forecast: Some(candidate.reserved_for()),
+            forecast: Some(reserved_for),
         };
         let answered = self.gate.handle(self.now, input, &mut self.effects);
         let Ok(tollgate_gate::Answer::Job(slot)) = answered else {
             unreachable!("the job was probed just now: {answered:?}");
         };
         self.jobs.insert(job, slot, live);
+        self.ahead.forget(slot);
         self.carry_out(step);
     }
 
@@ -326,6 +331,7 @@ impl Core {
                     return;
                 };
                 live.start(attempt, self.now);
+                self.ahead.forget(slot);
                 // A quote that is held has nodes, and nothing to run on them yet.
                 if live.runs() {
                     let key = live.attempt_key(job);
@@ -379,6 +385,7 @@ impl Core {
             && let Some((_, live)) = self.jobs.at_mut(slot)
         {
             live.stop();
+            self.ahead.forget(slot);
         }
     }
 
