@@ -27,6 +27,8 @@ pub struct Config {
     pub estimate_level: f64,
     /// The least probability at which a deadline is promised. Between 0 and 1.
     pub confidence: f64,
+    /// How many tasks may share a node (a core) at a time. At least 1.
+    pub max_resident: u32,
     /// Whom the service is for: `own`, its own user, or `all`, which needs root.
     pub users: Users,
     /// Whether root may hand in jobs where `users` is `all`.
@@ -44,6 +46,7 @@ impl Default for Config {
             default_estimate_s: 600.0,
             estimate_level: 0.9,
             confidence: 0.5,
+            max_resident: 8,
             users: Users::Own,
             root_jobs: false,
             limits: Limits::default(),
@@ -143,6 +146,10 @@ impl Config {
             )?),
             level: self.level()?,
             confidence: self.least()?,
+            max_resident: {
+                at_least_one("max_resident", u64::from(self.max_resident))?;
+                self.max_resident
+            },
         })
     }
 

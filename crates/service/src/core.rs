@@ -65,8 +65,10 @@ pub struct Saved {
 impl Core {
     /// A service that has seen nothing yet.
     pub fn new(rules: Rules) -> Self {
+        let mut gate = Gate::new(rules.policy.build(rules.market), rules.market);
+        gate.limit_tasks(Some(rules.max_resident));
         Self {
-            gate: Gate::new(rules.policy.build(rules.market), rules.market),
+            gate,
             rules,
             jobs: Jobs::default(),
             forecaster: Forecaster::default(),
@@ -165,8 +167,10 @@ impl Core {
     /// The service that was saved. The rules must be those that it was saved under.
     pub fn restore(saved: Saved, rules: Rules) -> Self {
         let policy = rules.policy.build(rules.market);
+        let mut gate = Gate::restore(saved.gate, policy, rules.market, saved.now);
+        gate.limit_tasks(Some(rules.max_resident));
         Self {
-            gate: Gate::restore(saved.gate, policy, rules.market, saved.now),
+            gate,
             jobs: saved.jobs,
             forecaster: saved.forecaster,
             classes: saved.classes.into_iter().collect(),
@@ -193,11 +197,13 @@ impl Core {
                 worker,
                 epoch,
                 nodes,
+                memory,
             } => self.input(
                 Input::WorkerUp {
                     worker,
                     epoch,
                     nodes,
+                    memory,
                 },
                 step,
             ),

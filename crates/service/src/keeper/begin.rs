@@ -4,6 +4,7 @@ use std::io;
 
 use tollgate_engine::{Engine, EngineError};
 use tollgate_gate::WorkerId;
+use tollgate_model::{NodeId, NodeRange};
 
 use super::commit::Programs;
 use super::owner::Keeper;
@@ -35,21 +36,29 @@ impl<E: Engine> Keeper<E> {
     /// # Errors
     /// If the engine cannot be asked, or the store cannot be written.
     pub fn begin(&mut self) -> Result<(), StartError> {
-        let nodes = self.engine.capacity()?.nodes;
+        let capacity = self.engine.capacity()?;
+        let nodes = capacity.nodes;
+        let memory = Some(capacity.memory_per_node).filter(|&memory| memory > 0);
         let known = self.core.gate().worker(LOCAL);
+        // Other memory alone is no reason to take anything off its nodes.
+        let idle = self.core.running().is_empty();
+        let view = self.core.gate().view(self.core.now());
+        let told = |range: NodeRange| view.node(NodeId(range.first)).memory();
+        let is_other = |range: NodeRange| range.len != nodes || idle && told(range) != memory;
         let mut commands = Vec::new();
-        if let Some(life) = known.filter(|life| life.up && life.nodes.len != nodes) {
+        if let Some(life) = known.filter(|life| life.up && is_other(life.nodes)) {
             let epoch = life.epoch;
             commands.push(Command::WorkerGone {
                 worker: LOCAL,
                 epoch,
             });
         }
-        if known.is_none_or(|life| !life.up || life.nodes.len != nodes) {
+        if known.is_none_or(|life| !life.up || is_other(life.nodes)) {
             commands.push(Command::WorkerUp {
                 worker: LOCAL,
                 epoch: known.map_or(1, |life| life.epoch + 1),
                 nodes,
+                memory,
             });
         }
         if !commands.is_empty() {
