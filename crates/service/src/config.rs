@@ -180,7 +180,9 @@ impl Config {
         let listen = self.listen.as_ref();
         Ok(Doors {
             access,
-            listen: listen.map(|listen| listen.checked(&self.folder)).transpose()?,
+            listen: listen
+                .map(|listen| listen.checked(&self.folder))
+                .transpose()?,
             keys: listen::keys(&self.tokens, &self.certificates, access)?,
         })
     }

@@ -2,8 +2,8 @@
 
 use std::fs::{self, Permissions};
 use std::io;
-use std::os::unix::fs::PermissionsExt;
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
 use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -241,7 +241,14 @@ async fn listen_tcp(
     let listener = TcpListener::bind(tcp.address).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
     let tls = tls::server(certificate, keyring.has_certificates())?;
-    Ok((listener, tls, Heard { address, fingerprint }))
+    Ok((
+        listener,
+        tls,
+        Heard {
+            address,
+            fingerprint,
+        },
+    ))
 }
 
 async fn stop_signal() -> Result<(), ServeError> {

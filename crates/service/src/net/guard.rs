@@ -41,7 +41,9 @@ pub(super) async fn pass(
     mut request: Request,
     next: Next,
 ) -> Response {
-    let checked = guard.hosts.check(request.uri(), request.headers(), caller.local);
+    let checked = guard
+        .hosts
+        .check(request.uri(), request.headers(), caller.local);
     if let Err(misled) = checked {
         return last(refuse(misled));
     }

@@ -2,6 +2,8 @@
 
 #![allow(dead_code)] // Each test is a crate of its own and uses a part of this.
 
+pub(crate) mod open;
+
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
