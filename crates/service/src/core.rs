@@ -14,6 +14,7 @@ mod offer;
 mod outcome;
 mod prospect;
 mod rules;
+mod workers;
 
 use std::collections::BTreeMap;
 
@@ -198,9 +199,7 @@ impl Core {
                 },
                 step,
             ),
-            &Command::WorkerGone { worker, epoch } => {
-                self.input(Input::WorkerGone { worker, epoch }, step)
-            }
+            &Command::WorkerGone { worker, epoch } => self.lose_worker(worker, epoch, step),
             Command::Tick => self.input(Input::Tick, step),
         };
         match done {

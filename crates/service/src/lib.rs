@@ -13,6 +13,7 @@
 //! | [`access`] | whom it lets do what, and how much |
 //! | [`accounts`] | whom jobs run as |
 //! | [`folder`] | its data folder |
+//! | [`fleet`] | workers on other hosts |
 //! | [`scripts`] | copies of the scripts that jobs run |
 //!
 //! A request takes this way: `api` puts an [`keeper::Ask`] before the keeper; the keeper handles all
@@ -27,6 +28,7 @@ pub mod config;
 pub mod core;
 mod engine_words;
 pub mod fault;
+pub mod fleet;
 pub mod folder;
 pub mod keeper;
 pub mod scripts;

@@ -21,6 +21,7 @@ impl<E: Engine> Keeper<E> {
         let now = self.now();
         self.retry = self.retry.filter(|&at| at > now);
         self.engine_off = self.engine_off.filter(|&at| at > now);
+        let asks = self.hear_workers(asks);
         self.poll();
         self.full = self.full && !self.store.keep_reserve();
         let mut commands = Vec::new();
@@ -29,6 +30,10 @@ impl<E: Engine> Keeper<E> {
         let mut programs = BTreeMap::new();
         for report in &self.reports {
             commands.push(engine_words::command(report));
+            askers.push(Asker::Nobody);
+        }
+        for command in self.fleet.news(self.core.gate()) {
+            commands.push(command);
             askers.push(Asker::Nobody);
         }
         if self.core.next_wake().is_some_and(|at| at <= now) {
@@ -92,12 +97,16 @@ impl<E: Engine> Keeper<E> {
                 | Ask::Nodes { .. }
                 | Ask::Explain { .. }
                 | Ask::Wait { .. }
+                | Ask::Worker { .. }
                 | Ask::Wake
                 | Ask::Stop => later.push(ask),
             }
         }
         if !commands.is_empty() {
             self.act(&commands, programs, askers);
+        }
+        for (worker, running) in self.fleet.settle(self.core.gate()) {
+            self.bring_up_to_date(worker, &running);
         }
         if self.engine_off.is_none() {
             self.carry_out();
@@ -109,6 +118,18 @@ impl<E: Engine> Keeper<E> {
         if self.store.since_snapshot() >= BATCHES_A_SNAPSHOT {
             self.rest();
         }
+    }
+
+    /// Workers first: what they say is news for this turn. The other asks are left.
+    fn hear_workers(&mut self, asks: Vec<Ask>) -> Vec<Ask> {
+        let mut others = Vec::new();
+        for ask in asks {
+            match ask {
+                Ask::Worker { heard, reply } => drop(reply.send(self.fleet.hear(heard))),
+                ask => others.push(ask),
+            }
+        }
+        others
     }
 
     fn crowd(&self, asks: &[Ask]) -> Crowd {
