@@ -3,6 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`args`] | the flags |
+//! | [`error`] | what can be wrong |
 //! | [`words`] | spans, levels and keys as people type and read them |
 //! | [`records`] | records of jobs on their way to a forecaster |
 //! | [`naming`] | which number stands for which user, executable, .. |
@@ -14,6 +15,7 @@
 
 mod args;
 mod classes;
+mod error;
 mod evaluate;
 mod explain;
 mod learn;
@@ -23,7 +25,6 @@ mod state;
 mod words;
 
 pub(crate) use args::Args;
-pub(crate) use state::StateError;
 
 use crate::exit::Failure;
 use crate::voice::Voice;

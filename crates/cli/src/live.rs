@@ -12,12 +12,14 @@
 //! | [`demo`] | `tollgate demo` |
 //! | [`generate`] | `tollgate generate` |
 //! | [`act`] | `tollgate cancel`, `hold`, `release`, `wait`, `logs` |
+//! | [`error`] | what can be wrong between a user and the service |
 //! | [`words`] | spans, instants, memory and rates as people type them |
 //! | [`mod@print`] | instants and spans as people read them |
 
 pub(crate) mod act;
 mod address;
 pub(crate) mod demo;
+mod error;
 pub(crate) mod figures;
 pub(crate) mod generate;
 mod job;

@@ -5,7 +5,7 @@
 //! | [`args`] | the words that are understood |
 //! | [`calendar`] | dates |
 //! | [`csv_rows`] | rows of CSV with the keys of JSON as columns |
-//! | [`exit`] | what can go wrong, in one message each, and the exit codes |
+//! | [`exit`] | the exit codes, and how a command says what went wrong |
 //! | [`policies`] | `tollgate policies` |
 //! | [`replay`] | `tollgate replay` |
 //! | [`study`] | `tollgate study` |

@@ -3,6 +3,7 @@
 //! | module | step |
 //! |---|---|
 //! | [`args`] | the flags as they are typed |
+//! | [`error`] | what can be wrong with them, and with the jobs |
 //! | [`plan`] | the flags as checked settings |
 //! | [`campus`] | the same in the world of desktops |
 //! | [`input`] | the jobs, and what is said about them |
@@ -15,6 +16,7 @@
 
 mod args;
 mod campus;
+mod error;
 mod gantt;
 mod input;
 mod jobs;
@@ -35,7 +37,7 @@ use plan::Plan;
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if let Some(failure) = campus::misplaced(args) {
-        return Err(failure);
+        return Err(failure.into());
     }
     match args.world {
         campus::World::Cluster => cluster(args),

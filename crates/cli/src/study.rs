@@ -3,6 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`args`] | the flags of a run |
+//! | [`error`] | what can be wrong |
 //! | [`mod@run`] | `study run` and `study chunk` |
 //! | [`batch`] | a run as a job array |
 //! | [`mod@print`] | the claims ledger |
@@ -10,6 +11,7 @@
 
 mod args;
 mod batch;
+mod error;
 mod print;
 mod report;
 mod run;

@@ -9,11 +9,13 @@
 //! | [`synth`] | `trace synth` |
 //! | [`input`] | records, read a batch at a time |
 //! | [`output`] | jobs on their way out, in which format |
+//! | [`error`] | what can be wrong |
 //! | [`place`] | standard output, or a file that appears only when it is whole |
 
 mod anonymise;
 mod check;
 mod convert;
+mod error;
 mod info;
 mod input;
 mod output;

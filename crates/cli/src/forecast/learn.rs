@@ -4,6 +4,7 @@ use tollgate_forecast::{Course, Forecaster, Record, Setting};
 use tollgate_model::Span;
 
 use super::args::Args;
+use super::error::ForecastError;
 use super::records::{self, Entry, Jobs};
 use super::state::{State, StateError, cpu_job, memory_job};
 use super::words::Key;
@@ -18,7 +19,7 @@ pub(super) fn state(args: &Args, voice: Voice) -> Result<State, Failure> {
         None => None,
     };
     if args.records.is_empty() && known.is_none() {
-        return Err(Failure::NoRecords);
+        return Err(ForecastError::NoRecords.into());
     }
     let mut state = match known {
         Some(state) => checked(state, args)?,

@@ -10,6 +10,7 @@ use tollgate_workload::{
     Columns, Diagnostics, Finding, Metadata, ReadOptions, Trace, TraceJob, open,
 };
 
+use super::error::ForecastError;
 use super::naming::{Naming, Numbered};
 use super::words::Key;
 use crate::exit::Failure;
@@ -78,10 +79,11 @@ pub(super) fn read(
     }
     let sources = jobs.sources.join(", ");
     if jobs.tally.never_ran == all && !files.is_empty() {
-        return Err(Failure::NothingToLearn {
+        return Err(ForecastError::NothingToLearn {
             file: sources,
             jobs: all,
-        });
+        }
+        .into());
     }
     jobs.entries.sort_by_key(|entry| entry.record.submit);
     if !files.is_empty() {

@@ -1,5 +1,6 @@
 //! Everything that was learned, on its way to a file and back.
 
+use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -11,6 +12,7 @@ use tollgate_model::{Instant, Span};
 use super::naming::Naming;
 use super::records::Entry;
 use super::words::Key;
+use crate::exit::{Complaint, Exit};
 
 /// What is known of a site.
 #[derive(Clone, Debug, Default)]
@@ -31,38 +33,50 @@ pub(super) struct State {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StateError {
     /// It cannot be opened.
-    #[error("{file}: cannot be read: {error}")]
+    #[error("--state: {file}: cannot be read: {error}")]
     Open { file: String, error: io::Error },
     /// It is no state, or only a part of one.
-    #[error("{file}: expected what `tollgate forecast --state` has written, whole: {error}")]
+    #[error(
+        "--state: {file}: expected what `tollgate forecast --state` has written, whole: {error}"
+    )]
     Damaged {
         file: String,
         error: serde_json::Error,
     },
     /// It was written by another version of the program.
-    #[error("{file}: {error}")]
+    #[error("--state: {file}: {error}")]
     Version { file: String, error: OtherVersion },
     /// Its classes are made by other keys.
-    #[error("{file}: its classes are made by {found}, and --by asks for {asked}")]
+    #[error("--state: {file}: its classes are made by {found}, and --by asks for {asked}")]
     Keys {
         file: String,
         found: String,
         asked: String,
     },
     /// It cannot be written.
-    #[error("{file}: cannot be written: {error}")]
+    #[error("--state: {file}: cannot be written: {error}")]
     Write { file: String, error: io::Error },
 }
 
-impl StateError {
-    pub(crate) fn hint(&self) -> Option<&'static str> {
+impl Complaint for StateError {
+    fn exit(&self) -> Exit {
         match self {
-            Self::Damaged { .. } | Self::Version { .. } => {
-                Some("remove the file and learn from all records again")
+            Self::Write { .. } => Exit::Failed,
+            Self::Open { .. } | Self::Damaged { .. } | Self::Version { .. } | Self::Keys { .. } => {
+                Exit::Usage
             }
-            Self::Keys { .. } => Some("leave out --by, or name another file"),
-            Self::Open { .. } | Self::Write { .. } => None,
         }
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        let hint = match self {
+            Self::Damaged { .. } | Self::Version { .. } => {
+                "remove the file and learn from all records again"
+            }
+            Self::Keys { .. } => "leave out --by, or name another file",
+            Self::Open { .. } | Self::Write { .. } => return None,
+        };
+        Some(hint.into())
     }
 }
 

@@ -6,9 +6,10 @@ use std::io::{self, Write};
 use tollgate_service::api::types::{Done, Job};
 
 use super::address::Address;
+use super::error::LiveError;
 use super::print;
 use crate::args::Format;
-use crate::exit::Failure;
+use crate::exit::{Failure, NoCsv};
 
 /// Which job is meant.
 #[derive(Debug, clap::Args)]
@@ -52,7 +53,7 @@ pub(crate) fn wait(args: &WaitArgs) -> Result<(), Failure> {
     match (args.quiet, args.format) {
         (true, _) => {}
         (false, Format::Json) => print::json(&mut out, &job)?,
-        (false, Format::Csv) => return Err(Failure::NoCsv),
+        (false, Format::Csv) => return Err(NoCsv.into()),
         (false, Format::Table) => {
             let status = job.status.as_deref().unwrap_or("");
             writeln!(out, "job {}: {} {status}", job.id, job.state)?;
@@ -60,8 +61,10 @@ pub(crate) fn wait(args: &WaitArgs) -> Result<(), Failure> {
     }
     let kept_out = matches!(job.state.as_str(), "rejected" | "cancelled" | "lost");
     match job.exit_code {
-        _ if kept_out => Err(Failure::JobStatus(1)),
-        Some(code) if code != 0 && job.state == "finished" => Err(Failure::JobStatus(code)),
+        _ if kept_out => Err(LiveError::JobStatus(1).into()),
+        Some(code) if code != 0 && job.state == "finished" => {
+            Err(LiveError::JobStatus(code).into())
+        }
         Some(_) | None => Ok(()),
     }
 }
@@ -73,12 +76,9 @@ pub(crate) fn logs(args: &Args) -> Result<(), Failure> {
         .connect()?
         .get(&format!("/v1/jobs/{}", args.id))?;
     let Some(file) = job.output else {
-        return Err(Failure::NoOutput { id: args.id });
+        return Err(LiveError::NoOutput { id: args.id }.into());
     };
-    let mut log = File::open(&file).map_err(|error| Failure::Read {
-        file: file.clone(),
-        error,
-    })?;
+    let mut log = File::open(&file).map_err(|error| Failure::read(file.clone(), error))?;
     io::copy(&mut log, &mut io::stdout().lock())?;
     Ok(())
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use tollgate_service::{Client, folder};
 
+use super::error::LiveError;
 use crate::exit::Failure;
 
 /// Which service is meant.
@@ -26,7 +27,7 @@ impl Address {
             .or_else(|| set("TOLLGATE_DATA").map(PathBuf::from))
             .or_else(|| set("XDG_STATE_HOME").map(|state| PathBuf::from(state).join("tollgate")))
             .or_else(|| set("HOME").map(|home| PathBuf::from(home).join(".local/state/tollgate")));
-        folder.ok_or(Failure::NoData)
+        folder.ok_or_else(|| LiveError::NoData.into())
     }
 
     /// A connection to it.

@@ -72,10 +72,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 
 fn remove(path: &Path) -> Result<(), Failure> {
     match fs::remove_dir_all(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Failure::Write {
-            file: path.display().to_string(),
-            error,
-        }),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(Failure::write(path.display().to_string(), error))
+        }
         Ok(()) | Err(_) => Ok(()),
     }
 }

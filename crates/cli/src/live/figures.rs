@@ -10,7 +10,7 @@ use super::address::Address;
 use super::list::STYLE;
 use super::print;
 use crate::args::Format;
-use crate::exit::Failure;
+use crate::exit::{Failure, NoCsv};
 
 /// Where and how to answer.
 #[derive(Debug, clap::Args)]
@@ -36,7 +36,7 @@ pub(crate) fn nodes(args: &Args) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match args.format {
         Format::Json => print::json(&mut out, &nodes)?,
-        Format::Csv => return Err(Failure::NoCsv),
+        Format::Csv => return Err(NoCsv.into()),
         Format::Table => {
             let mut table = table(&["node", "state", "tasks"]);
             for node in &nodes.nodes {
@@ -63,7 +63,7 @@ pub(crate) fn calibration(args: &Args) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match args.format {
         Format::Json => print::json(&mut out, &calibration)?,
-        Format::Csv => return Err(Failure::NoCsv),
+        Format::Csv => return Err(NoCsv.into()),
         Format::Table if calibration.bins.is_empty() => {
             writeln!(out, "no job that was promised a deadline is over yet")?;
         }

@@ -41,20 +41,17 @@ enum What {
 /// `tollgate generate`.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     match &args.what {
-        What::Man { out } => man(out).map_err(|error| Failure::Write {
-            file: out.display().to_string(),
-            error,
-        }),
+        What::Man { out } => {
+            man(out).map_err(|error| Failure::write(out.display().to_string(), error))
+        }
         What::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(*shell, &mut Cli::command(), "tollgate", &mut text);
             Ok(io::stdout().lock().write_all(&text)?)
         }
         What::Systemd { address } => {
-            let program = std::env::current_exe().map_err(|error| Failure::Read {
-                file: "the program itself".to_owned(),
-                error,
-            })?;
+            let program = std::env::current_exe()
+                .map_err(|error| Failure::read("the program itself".to_owned(), error))?;
             let data = std::path::absolute(address.folder()?);
             let data = data.map_err(|error| Failure::flag("data", error.to_string()))?;
             let unit = unit(&quoted(&program)?, &quoted(&data)?);

@@ -9,7 +9,7 @@ use super::address::Address;
 use super::figures::{self, Standing};
 use super::print;
 use crate::args::Format;
-use crate::exit::Failure;
+use crate::exit::{Failure, NoCsv};
 
 pub(super) const STYLE: TableStyle =
     TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
@@ -78,7 +78,7 @@ pub(crate) fn status(args: &StatusArgs) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match args.format {
         Format::Json => print::json(&mut out, &standing)?,
-        Format::Csv => return Err(Failure::NoCsv),
+        Format::Csv => return Err(NoCsv.into()),
         Format::Table => {
             let now = print::now();
             let since = print::local(&status.up_since_at, &now);
@@ -217,7 +217,7 @@ fn write_csv(out: impl Write, jobs: &[Job]) -> Result<(), Failure> {
         rows.flush()?;
         Ok(())
     };
-    write().map_err(|error| Failure::Print(io::Error::from(error)))
+    write().map_err(|error| io::Error::from(error).into())
 }
 
 /// `tollgate explain`.
@@ -227,7 +227,7 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match args.format {
         Format::Json => print::json(&mut out, &explained)?,
-        Format::Csv => return Err(Failure::NoCsv),
+        Format::Csv => return Err(NoCsv.into()),
         Format::Table => {
             let now = print::now();
             writeln!(out, "job {}: {}", args.id, explained.job.state)?;
@@ -259,7 +259,7 @@ pub(crate) fn ledger(args: &LedgerArgs) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match args.format {
         Format::Json => print::json(&mut out, &ledger)?,
-        Format::Csv => return Err(Failure::NoCsv),
+        Format::Csv => return Err(NoCsv.into()),
         Format::Table => {
             let mut table = Table::new();
             table.load_style(STYLE);

@@ -5,6 +5,7 @@ use std::io::{ErrorKind, Read};
 
 use clap::Parser;
 
+use super::error::LiveError;
 use super::job::JobArgs;
 use crate::exit::Failure;
 
@@ -42,10 +43,7 @@ impl Script {
         let Ok(mut file) = File::open(name) else {
             return Ok(None);
         };
-        let failed = |error| Failure::Read {
-            file: name.clone(),
-            error,
-        };
+        let failed = |error| Failure::read(name.clone(), error);
         let mut mark = [0; 2];
         match file.read_exact(&mut mark) {
             Ok(()) if mark == *b"#!" => {}
@@ -58,7 +56,7 @@ impl Script {
         file.take(LONGEST).read_to_end(&mut bytes).map_err(failed)?;
         let text = String::from_utf8(bytes).ok();
         let text = text.filter(|text| text.len() as u64 <= LONGEST);
-        let text = text.ok_or_else(|| Failure::NotCopied { file: name.clone() })?;
+        let text = text.ok_or_else(|| LiveError::NotCopied { file: name.clone() })?;
         let file = name.clone();
         Ok(Some(Self { file, text }))
     }
@@ -68,7 +66,7 @@ impl Script {
     ///
     /// # Errors
     /// The first line that is not understood.
-    pub(super) fn wishes(&self) -> Result<JobArgs, Failure> {
+    pub(super) fn wishes(&self) -> Result<JobArgs, LiveError> {
         let head = self.text.lines().zip(1_usize..);
         let head = head.take_while(|(line, _)| line.trim().is_empty() || line.starts_with('#'));
         let mut wishes = JobArgs::default();
@@ -76,7 +74,7 @@ impl Script {
             let Some(rest) = line.strip_prefix(MARK) else {
                 continue;
             };
-            let wrong = |message: String| Failure::ScriptLine {
+            let wrong = |message: String| LiveError::ScriptLine {
                 file: self.file.clone(),
                 line: number,
                 message,

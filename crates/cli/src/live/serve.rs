@@ -70,10 +70,8 @@ fn default_config(folder: &Folder) -> Result<Config, Failure> {
 
 /// This machine, by way of a runner that outlives the service: this very program.
 fn local(folder: &Folder, users: Users) -> Result<LocalEngine, Failure> {
-    let program = env::current_exe().map_err(|error| Failure::Read {
-        file: "the program itself".to_owned(),
-        error,
-    })?;
+    let program = env::current_exe()
+        .map_err(|error| Failure::read("the program itself".to_owned(), error))?;
     let runner = [program.into_os_string(), RUNNER.into()];
     let settings = LocalSettings {
         other_users: users == Users::All,

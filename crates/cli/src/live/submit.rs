@@ -6,10 +6,11 @@ use jiff::Zoned;
 use tollgate_service::api::types::{Answer, Decision, Done, JobRequest, Offer};
 
 use super::address::Address;
+use super::error::LiveError;
 use super::job::JobArgs;
 use super::{print, words};
 use crate::args::Format;
-use crate::exit::Failure;
+use crate::exit::{Failure, NoCsv};
 
 /// Hand in a job: it is accepted with a promise, queued, or rejected with the reasons (exit code 3).
 #[derive(Debug, clap::Args)]
@@ -67,7 +68,7 @@ fn claim(args: &Common, quote: u64) -> Result<(), Failure> {
         (true, _) => writeln!(out, "{}", done.id)?,
         (false, Format::Json) => print::json(&mut out, &done)?,
         (false, Format::Table) => writeln!(out, "job {}: accepted, as quoted", done.id)?,
-        (false, Format::Csv) => return Err(Failure::NoCsv),
+        (false, Format::Csv) => return Err(NoCsv.into()),
     }
     Ok(())
 }
@@ -88,11 +89,11 @@ fn hand_in(args: &Common, path: &str, hold_s: Option<f64>) -> Result<(), Failure
         }
         (false, Format::Json) => print::json(&mut out, &answer)?,
         (false, Format::Table) => write_words(&mut out, &answer, &now)?,
-        (false, Format::Csv) => return Err(Failure::NoCsv),
+        (false, Format::Csv) => return Err(NoCsv.into()),
     }
     match answer.decision {
         Decision::Accepted | Decision::Queued => Ok(()),
-        Decision::Rejected => Err(Failure::Rejected),
+        Decision::Rejected => Err(LiveError::Rejected.into()),
     }
 }
 

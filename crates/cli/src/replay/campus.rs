@@ -17,6 +17,7 @@ use tollgate_sim::campus::retry::{Finished, Retry};
 use tollgate_sim::campus::{Environment, Policies, Tally, select, year};
 
 use super::args::Args;
+use super::error::ReplayError;
 use super::plan;
 use crate::args::count;
 use crate::exit::Failure;
@@ -96,7 +97,7 @@ fn time_of_day(word: &str) -> Result<Span, &'static str> {
 }
 
 /// The flags that belong to one world only, if the other one is asked for.
-pub(super) fn misplaced(args: &Args) -> Option<Failure> {
+pub(super) fn misplaced(args: &Args) -> Option<ReplayError> {
     let campus = &args.campus;
     let of_campus = [
         ("--logins", campus.logins.is_some()),
@@ -118,7 +119,7 @@ pub(super) fn misplaced(args: &Args) -> Option<Failure> {
         World::Campus => (&of_cluster[..], "campus"),
     };
     let (flag, _) = flags.iter().find(|(_, given)| *given)?;
-    Some(Failure::WrongWorld { flag, world })
+    Some(ReplayError::WrongWorld { flag, world })
 }
 
 pub(super) fn run(args: &Args) -> Result<(), Failure> {

@@ -35,8 +35,5 @@ pub(super) fn write(
             })
         },
     );
-    fs::write(path, svg).map_err(|error| Failure::Write {
-        file: path.display().to_string(),
-        error,
-    })
+    fs::write(path, svg).map_err(|error| Failure::write(path.display().to_string(), error))
 }

@@ -7,6 +7,7 @@ use tollgate_sim::{ClassId, Context, Known};
 use tollgate_workload::labels::Labels;
 use tollgate_workload::{Columns, Drawn, Generator, NodesFrom, ReadOptions, Workload, open};
 
+use super::error::ReplayError;
 use super::plan::Plan;
 use crate::exit::Failure;
 use crate::voice::counted;
@@ -50,19 +51,22 @@ impl Input {
             Some(last) => trace.last(last.get()),
             None => trace,
         };
-        let workload = Workload::new(Arc::new(trace), plan.jobs, plan.market)?;
+        let workload =
+            Workload::new(Arc::new(trace), plan.jobs, plan.market).map_err(ReplayError::from)?;
         if workload.is_empty() {
-            return Err(Failure::NothingRan {
+            return Err(ReplayError::NothingRan {
                 file: workload.trace().source.clone(),
                 jobs: workload.dropped(),
-            });
+            }
+            .into());
         }
         let machine = Machine::of(plan, &workload);
         if machine.nodes > MAX_NODES {
-            return Err(Failure::HugeMachine {
+            return Err(ReplayError::HugeMachine {
                 machine: machine.to_string(),
                 most: MAX_NODES,
-            });
+            }
+            .into());
         }
         let known = if plan.estimates.are_forecast() {
             known(&workload)

@@ -58,10 +58,7 @@ impl<'a> JobsOut<'a> {
 }
 
 fn write_failure(file: &str, error: io::Error) -> Failure {
-    Failure::Write {
-        file: file.to_owned(),
-        error,
-    }
+    Failure::write(file.to_owned(), error)
 }
 
 struct Rows<'a, W: Write> {

@@ -10,8 +10,9 @@ use tollgate_sim::{Estimates, Record};
 use tollgate_workload::Settings;
 
 use super::args::Args;
+use super::error::ReplayError;
 use crate::args::Format;
-use crate::exit::Failure;
+use crate::exit::{Failure, NoParquet};
 use crate::voice::Voice;
 
 /// Everything that was asked for, known to be possible before a file is touched.
@@ -37,21 +38,20 @@ pub(super) struct Plan {
 impl Plan {
     pub(super) fn new(args: &Args) -> Result<Self, Failure> {
         let jobs = args.sla.settings(args.seed);
-        jobs.validate()?;
+        jobs.validate().map_err(ReplayError::from)?;
         if args.jobs_out.as_deref() == Some(Path::new("-")) {
-            return Err(Failure::JobsOutToStdout);
+            return Err(ReplayError::JobsOutToStdout.into());
         }
         if let Some(file) = args.jobs_out.as_deref()
             && file.extension().is_some_and(|ending| ending == "parquet")
         {
             let file = file.display().to_string();
-            return Err(Failure::NoParquet { file });
+            return Err(NoParquet { file }.into());
         }
         let choices = choices(&args.policies, args.market)?;
         if args.gantt.is_some() && choices.len() != 1 {
-            return Err(Failure::GanttOfSeveral {
-                policies: choices.len(),
-            });
+            let policies = choices.len();
+            return Err(ReplayError::GanttOfSeveral { policies }.into());
         }
         Ok(Self {
             file: args.workload.clone(),
@@ -90,7 +90,7 @@ impl Plan {
     }
 }
 
-fn choices(lists: &[String], market: Market) -> Result<Vec<Choice>, Failure> {
+fn choices(lists: &[String], market: Market) -> Result<Vec<Choice>, ReplayError> {
     if lists.is_empty() {
         return Ok(Choice::of_market(market));
     }
@@ -99,7 +99,7 @@ fn choices(lists: &[String], market: Market) -> Result<Vec<Choice>, Failure> {
         choices.extend(Choice::parse_list(list)?);
     }
     match choices.iter().find(|choice| !choice.runs_in(market)) {
-        Some(choice) => Err(Failure::WrongMarket {
+        Some(choice) => Err(ReplayError::WrongMarket {
             policy: choice.to_string(),
             market,
         }),

@@ -4,6 +4,7 @@ use tollgate_policy::Choice;
 use tollgate_risk::Objectives;
 use tollgate_sim::{self as sim, Replay};
 
+use super::error::ReplayError;
 use super::gantt;
 use super::input::Input;
 use super::jobs::JobsOut;
@@ -69,7 +70,7 @@ fn one_policy(
     let arrivals = Counted::new(input.workload.arrivals(), progress);
     let policy = choice.build(plan.market);
     let replay = sim::replay_with(arrivals, policy, &settings, plan.estimates, &input.known);
-    let replay = replay.map_err(|violation| Failure::Violation {
+    let replay = replay.map_err(|violation| ReplayError::Violation {
         policy: choice.to_string(),
         violation,
     })?;

@@ -25,10 +25,7 @@ pub(super) fn run(args: &Run, study: &Study, folder: &Folder, voice: Voice) -> R
     let script = folder.path(SCRIPT);
     folder
         .write(SCRIPT, array.slurm_script().as_bytes())
-        .map_err(|error| Failure::Write {
-            file: script.display().to_string(),
-            error,
-        })?;
+        .map_err(|error| Failure::write(script.display().to_string(), error))?;
     voice.note(format!("waiting for {}", counted(array.chunks, "chunk")));
     Ok(submit_to_slurm(&script)?)
 }

@@ -7,6 +7,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tollgate_study::{Earlier, Folder, Ledger, Progress, Study};
 
 use super::args::{Chunk, Engine, Run};
+use super::error::Broken;
 use super::{batch, print, report};
 use crate::exit::Failure;
 use crate::voice::{Voice, counted};
@@ -44,7 +45,10 @@ pub(super) fn run(args: &Run) -> Result<(), Failure> {
     report::write(&path, &args.weights)?;
     print::ledger(&ledger, args.format)?;
     voice.note(format!("the results are in {}", path.display()));
-    if args.strict { strict(&ledger) } else { Ok(()) }
+    if args.strict {
+        strict(&ledger)?;
+    }
+    Ok(())
 }
 
 pub(super) fn chunk(args: &Chunk) -> Result<(), Failure> {
@@ -64,10 +68,7 @@ fn folder_of(out: Option<&Path>, study: &Study) -> PathBuf {
 }
 
 fn create(path: &Path) -> Result<Folder, Failure> {
-    Folder::create(path).map_err(|error| Failure::Write {
-        file: path.display().to_string(),
-        error,
-    })
+    Folder::create(path).map_err(|error| Failure::write(path.display().to_string(), error))
 }
 
 fn describe(study: &Study, voice: Voice) {
@@ -116,7 +117,7 @@ fn show(bar: &ProgressBar, progress: Progress) {
     bar.set_position(progress.done as u64);
 }
 
-fn strict(ledger: &Ledger) -> Result<(), Failure> {
+fn strict(ledger: &Ledger) -> Result<(), Broken> {
     let broken: Vec<&str> = ledger
         .broken()
         .map(|entry| entry.claim.id.as_str())
@@ -124,7 +125,7 @@ fn strict(ledger: &Ledger) -> Result<(), Failure> {
     if broken.is_empty() {
         return Ok(());
     }
-    Err(Failure::Claims {
+    Err(Broken {
         broken: broken.len(),
         all: ledger.entries.len(),
         ids: broken.join(", "),

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tollgate_workload::anonymise::{Anonymiser, Key};
 
+use super::error::TraceError;
 use super::input::{Clock, each_batch, say_findings};
 use super::output;
 use crate::args::whole;
@@ -82,7 +83,7 @@ fn kept(columns: &[String]) -> BTreeSet<String> {
         .collect()
 }
 
-fn key(args: &Args, voice: Voice) -> Result<Key, Failure> {
+fn key(args: &Args, voice: Voice) -> Result<Key, TraceError> {
     match (&args.key, args.seed) {
         (Some(path), _) => key_in(path),
         (None, Some(seed)) => {
@@ -96,14 +97,14 @@ fn key(args: &Args, voice: Voice) -> Result<Key, Failure> {
     }
 }
 
-fn key_in(path: &Path) -> Result<Key, Failure> {
+fn key_in(path: &Path) -> Result<Key, TraceError> {
     let file = path.display().to_string();
     let bytes = match fs::read(path) {
         Ok(bytes) => bytes,
-        Err(error) => return Err(Failure::Key { file, error }),
+        Err(error) => return Err(TraceError::Key { file, error }),
     };
     if bytes.len() < LEAST_BYTES {
-        return Err(Failure::ShortKey {
+        return Err(TraceError::ShortKey {
             file,
             bytes: bytes.len(),
             least: LEAST_BYTES,
@@ -112,8 +113,8 @@ fn key_in(path: &Path) -> Result<Key, Failure> {
     Ok(Key::of_bytes(&bytes))
 }
 
-fn drawn() -> Result<Key, Failure> {
+fn drawn() -> Result<Key, TraceError> {
     let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).map_err(|error| Failure::NoRandomness(error.to_string()))?;
+    getrandom::fill(&mut bytes).map_err(|error| TraceError::NoRandomness(error.to_string()))?;
     Ok(Key::new(u128::from_le_bytes(bytes)))
 }

@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use serde::Serialize;
+use tollgate_workload::batches::Stopped;
 use tollgate_workload::diagnostics::Occurrence;
 use tollgate_workload::folder::files_in;
 use tollgate_workload::{Action, Field, Finding};
 
+use super::error::TraceError;
 use super::input::each_batch;
 use crate::args::Format;
 use crate::exit::Failure;
@@ -60,18 +62,18 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
     checked?;
     match findings {
         0 => Ok(()),
-        findings => Err(Failure::Findings { findings }),
+        findings => Err(TraceError::Findings { findings }.into()),
     }
 }
 
 /// Every file of a folder is a record of its own here: lines are lines of files.
 fn check(path: &Path, list: &mut List, voice: Voice) -> Result<(), Failure> {
     if !path.is_dir() {
-        return check_file(path, list, voice);
+        return Ok(check_file(path, list, voice)?);
     }
     for file in files_in(path)? {
         match check_file(&file, list, voice) {
-            Err(Failure::Input(error)) if error.cause.is_of_content() => {
+            Err(Stopped::Input(error)) if error.cause.is_of_content() => {
                 let line = 1;
                 let finding = Finding::UselessFile;
                 list.add(&error.file, Occurrence { line, finding })?;
@@ -82,7 +84,7 @@ fn check(path: &Path, list: &mut List, voice: Voice) -> Result<(), Failure> {
     Ok(())
 }
 
-fn check_file(path: &Path, list: &mut List, voice: Voice) -> Result<(), Failure> {
+fn check_file(path: &Path, list: &mut List, voice: Voice) -> Result<(), Stopped<Failure>> {
     let (before, mut jobs) = (list.count, 0);
     let header = each_batch(path, |batch| {
         jobs += batch.jobs.len();

@@ -19,6 +19,7 @@ mod zone;
 use std::io::{self, BufWriter, Write, stdout};
 use std::path::{Path, PathBuf};
 
+use tollgate_workload::batches::Stopped;
 use tollgate_workload::survey::{Survey, Surveyor};
 use tollgate_workload::{OpenError, ReadError, Trace};
 
@@ -131,7 +132,7 @@ pub(super) fn schema() -> Result<(), Failure> {
 fn survey(path: &Path, asked: Option<&Zone>, voice: Voice) -> Result<Known, Failure> {
     match survey_jobs(path, asked, voice) {
         // What came from standard input is gone.
-        Err(Failure::Input(OpenError {
+        Err(Stopped::Input(OpenError {
             cause: ReadError::NotJobs { found },
             ..
         })) if path != Path::new("-") => Ok(Known::Other(OtherKeys::read(path, found, voice)?)),
@@ -139,7 +140,11 @@ fn survey(path: &Path, asked: Option<&Zone>, voice: Voice) -> Result<Known, Fail
     }
 }
 
-fn survey_jobs(path: &Path, asked: Option<&Zone>, voice: Voice) -> Result<Record, Failure> {
+fn survey_jobs(
+    path: &Path,
+    asked: Option<&Zone>,
+    voice: Voice,
+) -> Result<Record, Stopped<Failure>> {
     let mut known = None;
     let header = each_batch(path, |batch| {
         let (_, surveyor) = known.get_or_insert_with(|| {

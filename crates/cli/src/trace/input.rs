@@ -6,6 +6,7 @@ use tollgate_model::Instant;
 use tollgate_workload::batches::{Stopped, open_in_batches};
 use tollgate_workload::{Columns, ReadOptions, Trace};
 
+use super::error::TraceError;
 use crate::exit::Failure;
 use crate::voice::Voice;
 
@@ -19,11 +20,17 @@ const OPTIONS: ReadOptions = ReadOptions {
 pub(super) fn each_batch(
     path: &Path,
     visit: impl FnMut(&Trace) -> Result<(), Failure>,
-) -> Result<Trace, Failure> {
-    open_in_batches(path, OPTIONS, visit).map_err(|stopped| match stopped {
-        Stopped::Input(error) => Failure::Input(error),
-        Stopped::Visitor(failure) => failure,
-    })
+) -> Result<Trace, Stopped<Failure>> {
+    open_in_batches(path, OPTIONS, visit)
+}
+
+impl From<Stopped<Self>> for Failure {
+    fn from(stopped: Stopped<Self>) -> Self {
+        match stopped {
+            Stopped::Input(error) => error.into(),
+            Stopped::Visitor(failure) => failure,
+        }
+    }
 }
 
 /// Says what was skipped, repaired or defaulted.
@@ -46,9 +53,10 @@ impl Clock {
         if *origin == batch.unix_start {
             return Ok(());
         }
-        Err(Failure::TwoClocks {
+        Err(TraceError::TwoClocks {
             first: first.clone(),
             other: batch.source.clone(),
-        })
+        }
+        .into())
     }
 }

@@ -9,8 +9,9 @@ use clap::ValueEnum;
 use tollgate_model::Instant;
 use tollgate_workload::{Trace, swf, table};
 
+use super::error::TraceError;
 use super::place::Place;
-use crate::exit::Failure;
+use crate::exit::{Failure, NoParquet};
 use crate::voice::Voice;
 
 /// Where to, and how.
@@ -65,12 +66,13 @@ impl Destination {
     pub(super) fn target(&self) -> Result<Target, Failure> {
         let path = self.out.clone().filter(|path| path != Path::new("-"));
         let ending = path.as_deref().and_then(Format::of_ending);
-        let format = self.to.or(ending).ok_or(Failure::NoOutputFormat)?;
+        let format = self.to.or(ending).ok_or(TraceError::NoOutputFormat)?;
         if format == Format::Parquet && !cfg!(feature = "parquet") {
             let name = |path: PathBuf| path.display().to_string();
-            return Err(Failure::NoParquet {
+            return Err(NoParquet {
                 file: path.map_or_else(|| "--to parquet".to_owned(), name),
-            });
+            }
+            .into());
         }
         Ok(Target { format, path })
     }
@@ -178,10 +180,7 @@ impl Output {
 
 fn failure(file: Option<&str>, error: io::Error) -> Failure {
     match file {
-        None => Failure::Print(error),
-        Some(file) => Failure::Write {
-            file: file.to_owned(),
-            error,
-        },
+        None => error.into(),
+        Some(file) => Failure::write(file.to_owned(), error),
     }
 }

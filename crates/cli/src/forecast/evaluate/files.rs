@@ -69,8 +69,5 @@ fn table(file: &Path, rows: &[Value]) -> Result<(), Failure> {
 }
 
 fn failed(file: &Path, error: std::io::Error) -> Failure {
-    Failure::Write {
-        file: file.display().to_string(),
-        error,
-    }
+    Failure::write(file.display().to_string(), error)
 }

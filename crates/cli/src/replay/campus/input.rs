@@ -6,6 +6,7 @@ use tollgate_workload::{Columns, ReadOptions, logins, open};
 
 use crate::exit::Failure;
 use crate::replay::args::Args;
+use crate::replay::error::ReplayError;
 use crate::voice::{Voice, counted};
 
 /// The campus that is asked for.
@@ -16,13 +17,15 @@ pub(super) fn environment(args: &Args, voice: Voice) -> Result<Environment, Fail
         ..Settings::history()
     };
     match (&args.workload, &args.campus.logins) {
-        (None, None) => synthetic(&settings, voice),
-        (Some(_), None) => Err(Failure::OneRecord {
+        (None, None) => Ok(synthetic(&settings, voice)?),
+        (Some(_), None) => Err(ReplayError::OneRecord {
             missing: "--logins FILE",
-        }),
-        (None, Some(_)) => Err(Failure::OneRecord {
+        }
+        .into()),
+        (None, Some(_)) => Err(ReplayError::OneRecord {
             missing: "a record of tasks",
-        }),
+        }
+        .into()),
         (Some(tasks), Some(logins)) => {
             let options = ReadOptions {
                 columns: Columns::All,
@@ -49,7 +52,7 @@ pub(super) fn environment(args: &Args, voice: Voice) -> Result<Environment, Fail
             };
             reading.settings.scale = 1.0;
             let found = records::environment(&trace, &logins, &reading);
-            let (campus, notes) = found.ok_or_else(|| Failure::NothingRan {
+            let (campus, notes) = found.ok_or_else(|| ReplayError::NothingRan {
                 file: trace.source.clone(),
                 jobs: trace.jobs.len(),
             })?;
@@ -59,7 +62,7 @@ pub(super) fn environment(args: &Args, voice: Voice) -> Result<Environment, Fail
     }
 }
 
-fn synthetic(settings: &Settings, voice: Voice) -> Result<Environment, Failure> {
+fn synthetic(settings: &Settings, voice: Voice) -> Result<Environment, ReplayError> {
     let campus = Environment::draw(settings)?;
     voice.note(format_args!(
         "a synthetic campus, calibrated to that of Newcastle University in 2010: {}, {}, {} days",

@@ -1,0 +1,122 @@
+//! What can be wrong between a user and the service.
+
+use std::borrow::Cow;
+
+use tollgate_engine::EngineError;
+use tollgate_service::{ClientError, ConfigError, FolderError, ServeError};
+
+use crate::exit::{Complaint, Exit};
+
+/// What the service answers to a request with a field that means nothing.
+const UNPROCESSABLE: u16 = 422;
+
+/// Why a client did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LiveError {
+    /// A script that is too long to be copied, or no text.
+    #[error("{file}: expected a script in UTF-8 of at most 700 kB, to be copied")]
+    NotCopied { file: String },
+    /// What a script says of itself is not understood.
+    #[error("{file}:{line}: #TOLLGATE: {message}")]
+    ScriptLine {
+        file: String,
+        line: usize,
+        message: String,
+    },
+    /// Nobody said where the service keeps its data.
+    #[error("there is no folder to find the service by")]
+    NoData,
+    /// A job whose output was thrown away.
+    #[error("job {id} has no output: it was thrown away")]
+    NoOutput { id: u64 },
+    /// The job is not let in, as the answer says.
+    #[error("rejected")]
+    Rejected,
+    /// The job that was waited for has ended like this.
+    #[error("the job ended with {0}")]
+    JobStatus(u8),
+}
+
+impl Complaint for LiveError {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::NotCopied { .. } | Self::ScriptLine { .. } | Self::NoData => Exit::Usage,
+            Self::NoOutput { .. } => Exit::Failed,
+            Self::Rejected => Exit::Rejected,
+            Self::JobStatus(code) => Exit::Job(*code),
+        }
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        let hint = match self {
+            Self::NotCopied { .. } => {
+                "name its interpreter, as in `-- bash ./job.sh`, and it runs as it is then"
+            }
+            Self::ScriptLine { .. } => "`tollgate submit --help` lists the options",
+            Self::NoData => "say which with `--data DIR` or TOLLGATE_DATA",
+            Self::NoOutput { .. } | Self::Rejected | Self::JobStatus(_) => return None,
+        };
+        Some(hint.into())
+    }
+}
+
+/// The service did not do what it was asked.
+impl Complaint for ClientError {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Refused { status, .. } if status.as_u16() == UNPROCESSABLE => Exit::Usage,
+            Self::NoService { .. }
+            | Self::Connect { .. }
+            | Self::Broken(_)
+            | Self::Refused { .. }
+            | Self::Nonsense(_)
+            | Self::Request(_) => Exit::Failed,
+        }
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::NoService { .. } => {
+                Some("start one with `tollgate serve`, or name its folder with `--data`".into())
+            }
+            Self::Refused { problem, .. } => problem.hint.as_deref().map(Cow::Borrowed),
+            Self::Connect { .. } | Self::Broken(_) | Self::Nonsense(_) | Self::Request(_) => None,
+        }
+    }
+}
+
+/// The service's folder cannot be used.
+impl Complaint for FolderError {
+    fn exit(&self) -> Exit {
+        Exit::Failed
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        self.hint().map(Cow::Borrowed)
+    }
+}
+
+/// The service's settings cannot be used.
+impl Complaint for ConfigError {
+    fn exit(&self) -> Exit {
+        Exit::Usage
+    }
+}
+
+/// The engine cannot be used.
+impl Complaint for EngineError {
+    fn exit(&self) -> Exit {
+        Exit::Failed
+    }
+}
+
+/// The service cannot run.
+impl Complaint for ServeError {
+    fn exit(&self) -> Exit {
+        Exit::Failed
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        self.hint().map(Cow::Borrowed)
+    }
+}

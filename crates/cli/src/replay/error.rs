@@ -1,0 +1,91 @@
+//! What can be wrong with a question to `tollgate replay`.
+
+use std::borrow::Cow;
+
+use tollgate_gate::Violation;
+use tollgate_model::Market;
+use tollgate_policy::PolicyError;
+use tollgate_sim::campus;
+use tollgate_workload::SettingsError;
+
+use crate::exit::{Complaint, Exit};
+
+/// Why there is no replay.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReplayError {
+    /// A word names no policy or no setting of one.
+    #[error("--policy: {0}")]
+    Policy(#[from] PolicyError),
+    /// A policy whose rules say nothing about the market.
+    #[error("--policy: `{policy}` weighs budgets, and in market `{market}` there are none")]
+    WrongMarket { policy: String, market: Market },
+    /// A setting of the workload outside its range.
+    #[error("--{0}")]
+    Settings(#[from] SettingsError),
+    /// A setting of the synthetic campus outside its range.
+    #[error("--{0}")]
+    Campus(#[from] campus::SettingsError),
+    /// A flag of another world.
+    #[error("{flag} means nothing in the world `{world}`")]
+    WrongWorld {
+        flag: &'static str,
+        world: &'static str,
+    },
+    /// Tasks without log-ins, or the other way round.
+    #[error("a campus of records needs both: expected {missing}")]
+    OneRecord { missing: &'static str },
+    /// The workload can be read, but no job of it ever ran.
+    #[error("{file}: expected at least one job that ran, found {jobs} that never did")]
+    NothingRan { file: String, jobs: usize },
+    /// More nodes than any machine has.
+    #[error("{machine}: expected at most {most} nodes")]
+    HugeMachine { machine: String, most: u32 },
+    /// Rows of jobs would be mixed with the answer.
+    #[error("--jobs-out: expected the name of a file, got `-`")]
+    JobsOutToStdout,
+    /// A chart shows one schedule.
+    #[error("--gantt: expected one policy, got {policies}")]
+    GanttOfSeveral { policies: usize },
+    /// A schedule is impossible. A bug in tollgate.
+    #[error("policy `{policy}`: the schedule is impossible: {violation}")]
+    Violation {
+        policy: String,
+        violation: Violation,
+    },
+}
+
+impl Complaint for ReplayError {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Policy(_)
+            | Self::WrongMarket { .. }
+            | Self::Settings(_)
+            | Self::Campus(_)
+            | Self::WrongWorld { .. }
+            | Self::OneRecord { .. }
+            | Self::NothingRan { .. }
+            | Self::HugeMachine { .. }
+            | Self::JobsOutToStdout
+            | Self::GanttOfSeveral { .. } => Exit::Usage,
+            Self::Violation { .. } => Exit::Failed,
+        }
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        let hint = match self {
+            Self::Policy(_) => "`tollgate policies` lists the policies and their parameters",
+            Self::WrongMarket { .. } => "add `--market bid` or `--market commodity`",
+            Self::WrongWorld { .. } => "`--world` is cluster or campus",
+            Self::Settings(_) | Self::Campus(_) => return None,
+            Self::OneRecord { .. } => "without either, `--world campus` is a synthetic campus",
+            Self::NothingRan { .. } => "`--never-ran one` runs such jobs for one second",
+            Self::HugeMachine { .. } => "give the size of the machine with `--nodes`",
+            Self::JobsOutToStdout => "`--jobs-out /dev/stdout` mixes both, if that is meant",
+            Self::GanttOfSeveral { .. } => "choose the one to be drawn with `--policy`",
+            Self::Violation { .. } => {
+                "this is a bug in tollgate; please report it with the command and the input"
+            }
+        };
+        Some(hint.into())
+    }
+}
