@@ -14,6 +14,8 @@
 //! | [`accounts`] | whom jobs run as |
 //! | [`folder`] | its data folder |
 //! | [`fleet`] | workers on other hosts |
+//! | [`net`] | TCP with TLS, tokens and certificates |
+//! | [`seats`] | how many connections each may have |
 //! | [`scripts`] | copies of the scripts that jobs run |
 //!
 //! A request takes this way: `api` puts an [`keeper::Ask`] before the keeper; the keeper handles all
@@ -31,12 +33,15 @@ pub mod fault;
 pub mod fleet;
 pub mod folder;
 pub mod keeper;
+pub mod net;
 pub mod scripts;
+pub mod seats;
 pub mod serve;
 pub mod store;
 
 pub use access::{Access, Users};
 pub use client::{Client, ClientError};
-pub use config::{Config, ConfigError};
+pub use config::{Config, ConfigError, Doors, ListenSettings};
 pub use folder::{Folder, FolderError};
-pub use serve::{ServeError, serve};
+pub use net::{Remote, RemoteError};
+pub use serve::{Heard, ServeError, serve};

@@ -21,10 +21,11 @@ use super::types::{
     Answer, Calibration, Done, Explanation, Job, JobRequest, Jobs, Ledger, Nodes, Objectives,
     Status,
 };
-use super::{figures, translate};
-use crate::access::{Limits, Peer};
+use super::{figures, tokens, translate};
+use crate::access::{Access, Limits, Peer};
 use crate::core::Command;
 use crate::keeper::{Ask, Door, Failed, Reply, Story};
+use crate::net::Keyring;
 use crate::scripts::Scripts;
 use crate::store::{JobRow, Reader, Selection, StoreError};
 
@@ -45,8 +46,10 @@ pub struct Service {
     pub reader: Arc<Mutex<Reader>>,
     /// What is said about the service itself.
     pub about: Arc<About>,
-    /// How much of a request is taken, and for how long.
-    pub limits: Limits,
+    /// Whom it lets do what, and how much.
+    pub access: Access,
+    /// Whom tokens stand for.
+    pub keyring: Arc<Keyring>,
     /// Tells the time.
     pub clock: fn() -> Instant,
     /// Copies of the scripts that jobs run.
@@ -64,7 +67,7 @@ pub struct About {
     pub since: Instant,
 }
 
-type Answered<T> = Result<Json<T>, Refused>;
+pub(super) type Answered<T> = Result<Json<T>, Refused>;
 
 /// Every path.
 pub fn router(service: Service) -> Router {
@@ -84,9 +87,11 @@ pub fn router(service: Service) -> Router {
         .route("/v1/objectives", get(objectives))
         .route("/v1/calibration", get(calibration))
         .route("/v1/nodes", get(nodes))
+        .route("/v1/tokens", get(tokens::list).post(tokens::make))
+        .route("/v1/tokens/{id}/revoke", post(tokens::revoke))
         .fallback(nowhere)
         .layer(DefaultBodyLimit::disable())
-        .layer(from_fn_with_state(service.limits, take_whole))
+        .layer(from_fn_with_state(service.access.limits, take_whole))
         .with_state(service)
 }
 

@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::access::Role;
+
 /// A job to be handed in, or to be quoted for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -371,6 +373,60 @@ pub struct Account {
     pub penalties: f64,
     /// What the provider earned: the sum of both.
     pub utility: f64,
+}
+
+/// A token that is to be made.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TokenRequest {
+    /// Whom it is to stand for: a user's name or number. Whoever asks, if left out; only root and
+    /// the service's own user may name others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// What its holder is let in for: `user` or `worker`.
+    #[serde(default)]
+    pub kind: Role,
+    /// After what span it stands for nobody any more. Positive; never if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_s: Option<f64>,
+}
+
+/// A token that was made. It is told this once, and kept nowhere.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NewToken {
+    /// What is shown to be let in.
+    pub token: String,
+    /// What is known of it.
+    #[serde(flatten)]
+    pub about: Token,
+}
+
+/// What is known of a token or a certificate.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Token {
+    /// What it is called.
+    pub id: String,
+    /// `token` or `certificate`.
+    pub proof: String,
+    /// Whom it stands for: a user id.
+    pub user_id: u32,
+    /// What its holder is let in for: `user` or `worker`.
+    pub kind: Role,
+    /// When it was made; left out if the settings name it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub made_at: Option<String>,
+    /// From when on it stands for nobody; left out if never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<String>,
+    /// The SHA-256 of the token, or of the certificate's public key.
+    pub fingerprint: String,
+}
+
+/// Tokens and certificates: one's own, or, for root and the service's user, all.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Tokens {
+    /// They: those that the settings name first.
+    pub tokens: Vec<Token>,
 }
 
 /// That something was done, or is so.
