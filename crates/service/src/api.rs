@@ -13,6 +13,7 @@ pub mod server;
 mod tokens;
 mod translate;
 pub mod types;
+mod work;
 
 pub(crate) use reply::Refused;
 

@@ -76,6 +76,9 @@ mod tests {
         assert!(seats.clone().take(2).is_some());
         drop(taken);
         assert!(seats.take(1).is_some());
-        assert!(seats.counts.lock().unwrap().is_empty(), "nobody is remembered");
+        assert!(
+            seats.counts.lock().unwrap().is_empty(),
+            "nobody is remembered"
+        );
     }
 }

@@ -73,7 +73,12 @@ impl ListenSettings {
                 return Err(ConfigError::Range {
                     key: "listen",
                     expected: "both `certificate` and `key`, or neither",
-                    found: if one.is_some() { "`certificate`" } else { "`key`" }.to_owned(),
+                    found: if one.is_some() {
+                        "`certificate`"
+                    } else {
+                        "`key`"
+                    }
+                    .to_owned(),
                 });
             }
         };

@@ -37,6 +37,8 @@ pub struct Kit<E> {
     pub user: String,
     /// Whether it runs jobs of every user.
     pub all_users: bool,
+    /// Whether it runs jobs of root.
+    pub root_jobs: bool,
     /// Opens the engine, on these terms: it ends what runs when nobody asks for it for so long.
     pub open: Box<dyn FnMut(&Terms) -> Result<E, EngineError> + Send>,
     /// As whom a job runs whose owner is called so; none is as whom the engine runs.
@@ -145,6 +147,7 @@ impl<E: Engine> Hand<E> {
             name: self.kit.name.clone(),
             user: self.kit.user.clone(),
             all_users: self.kit.all_users,
+            root_jobs: self.kit.root_jobs,
             service: self.memory.service.clone(),
             epoch: self.memory.epoch,
         };

@@ -75,6 +75,9 @@ impl<E: Engine> Fleet<E> {
         for &attempt in running {
             self.seat(attempt, worker);
         }
+        if let Some(post) = self.posts.get_mut(&worker) {
+            post.is_known = true;
+        }
     }
 
     fn change_life(
@@ -93,6 +96,7 @@ impl<E: Engine> Fleet<E> {
         let before = std::mem::replace(&mut post.line, offer);
         post.life = life;
         post.heard = now;
+        post.is_known = false;
         if offer.is_some() {
             post.offer = None;
             post.running = Some(Vec::new());

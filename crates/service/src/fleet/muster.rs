@@ -165,6 +165,10 @@ impl<E: Engine> Fleet<E> {
                 continue;
             }
             let (worker, nodes) = self.home_of(&duty.launch.nodes);
+            if nodes.is_empty() {
+                // They have gone since, and the attempt with them.
+                continue;
+            }
             self.seat(duty.launch.attempt, worker);
             let launch = Launch {
                 nodes,
@@ -272,6 +276,10 @@ impl<E: Engine> Fleet<E> {
 
     /// Whether an earlier attempt of the same task may still be under way.
     fn runs_already(&self, attempt: AttemptKey) -> bool {
+        let mut lives = self.posts.values().filter(|post| post.life.is_some());
+        if attempt.attempt > 1 && lives.any(|post| !post.is_known) {
+            return true;
+        }
         let first = AttemptKey {
             attempt: 0,
             ..attempt

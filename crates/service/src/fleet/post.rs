@@ -56,6 +56,9 @@ pub(super) struct Post {
     pub(super) capacity: Option<Capacity>,
     /// A new life that it has offered on this connection.
     pub(super) offer: Option<u64>,
+    /// Whether it has said what it runs, since the service was started. As long as it has not, it may
+    /// run what the service does not remember.
+    pub(super) is_known: bool,
     /// What it runs, where that was said and nobody has looked at it yet.
     pub(super) running: Option<Vec<AttemptKey>>,
 }
@@ -75,6 +78,7 @@ impl Post {
             heard: now,
             capacity: None,
             offer: None,
+            is_known: false,
             running: None,
         }
     }

@@ -90,7 +90,7 @@ impl Roster {
 }
 
 /// Replaces a file that only its owner can read; it is on disk when this returns.
-pub(super) fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
+pub(crate) fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
     let new = path.with_extension("new");
     let mut file = OpenOptions::new()
         .create(true)

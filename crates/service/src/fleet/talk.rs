@@ -8,6 +8,8 @@ use super::post::{Connection, Heard, Post, Stage, What};
 use super::words::{Count, Frame, Hello, Order, ToService, ToWorker, VERSION};
 use crate::engine_words;
 
+/// What the user is called whose jobs are run only where that was asked for.
+const ROOT: &str = "root";
 /// The most nodes of one worker: who offers more is mistaken, or means harm.
 const MOST_NODES: u32 = 4096;
 
@@ -157,6 +159,9 @@ impl<E: Engine> Fleet<E> {
             return Err("the worker's folder belongs to another service".to_owned());
         }
         match &house.whose {
+            Whose::Own(own) if own == ROOT && !hello.root_jobs => {
+                Err("the service runs jobs of root, and the worker runs none".to_owned())
+            }
             _ if hello.all_users => Ok(()),
             Whose::Own(own) if *own == hello.user => Ok(()),
             Whose::Own(own) => Err(format!(

@@ -18,6 +18,8 @@ use std::time::Duration;
 
 /// The shortest grace time: below it, what a runner looks after once a second comes too late.
 pub const SHORTEST: Duration = Duration::from_secs(2);
+/// The longest grace time: connections are thought to be gone after less than that.
+pub const LONGEST: Duration = Duration::from_secs(3600);
 /// The longest time that a task is given between being asked to end and being killed.
 const LONGEST_STOP: Duration = Duration::from_secs(5);
 

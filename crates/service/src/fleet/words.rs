@@ -54,6 +54,8 @@ pub struct Hello {
     pub user: String,
     /// Whether it runs jobs of every user.
     pub all_users: bool,
+    /// Whether it runs jobs of root.
+    pub root_jobs: bool,
     /// The service that it has worked for, if it has.
     pub service: Option<String>,
     /// The life that it had last; 0 if none.

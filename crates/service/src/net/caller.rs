@@ -87,12 +87,7 @@ impl Caller {
 
     /// Whom the holder of `key` is let be; none if they have too many connections already. A
     /// connection has the place of whoever asked last: what is between may join several users'.
-    pub(super) async fn sit(
-        &self,
-        key: &Key,
-        access: Access,
-        seats: &Seats<u32>,
-    ) -> Option<Peer> {
+    pub(super) async fn sit(&self, key: &Key, access: Access, seats: &Seats<u32>) -> Option<Peer> {
         if let Some(peer) = self.known_as(key) {
             return Some(peer);
         }
@@ -148,7 +143,9 @@ mod tests {
     fn there_is_an_end_to_strangers_from_everywhere() {
         let anteroom = Anteroom::new(1);
         let from = |n: u32| IpAddr::from(n.to_be_bytes());
-        let all: Vec<_> = (0..MOST_STRANGERS).map(|n| anteroom.enter(from(n))).collect();
+        let all: Vec<_> = (0..MOST_STRANGERS)
+            .map(|n| anteroom.enter(from(n)))
+            .collect();
         assert!(all.iter().all(Option::is_some));
         assert!(anteroom.enter(from(MOST_STRANGERS)).is_none());
     }

@@ -67,8 +67,7 @@ impl Certificate {
             return Err(CertificateError::File { path, what });
         }
         let key = pem(&files.key, Secrecy::Private)?;
-        let key =
-            PrivateKeyDer::from_pem_slice(&key).map_err(|error| no_pem(&files.key, error))?;
+        let key = PrivateKeyDer::from_pem_slice(&key).map_err(|error| no_pem(&files.key, error))?;
         Ok(Self { chain, key })
     }
 
@@ -76,7 +75,11 @@ impl Certificate {
     ///
     /// # Errors
     /// If the files cannot be used or written.
-    pub fn read_or_make(files: &Files, hosts: &[String], ip: IpAddr) -> Result<Self, CertificateError> {
+    pub fn read_or_make(
+        files: &Files,
+        hosts: &[String],
+        ip: IpAddr,
+    ) -> Result<Self, CertificateError> {
         if !files.key.exists() {
             make(files, hosts, ip)?;
         }
@@ -105,7 +108,9 @@ fn make(files: &Files, hosts: &[String], ip: IpAddr) -> Result<(), CertificateEr
     let mut names = hosts.to_vec();
     names.extend(["localhost".to_owned(), ip.to_string()]);
     let mut params = CertificateParams::new(names)?;
-    params.distinguished_name.push(DnType::CommonName, "tollgate");
+    params
+        .distinguished_name
+        .push(DnType::CommonName, "tollgate");
     let signing_key = KeyPair::generate()?;
     let cert = params.self_signed(&signing_key)?;
     let CertifiedKey { cert, signing_key } = CertifiedKey { cert, signing_key };
@@ -177,7 +182,11 @@ mod tests {
             fs::metadata(path).unwrap().mode() & 0o777
         };
         assert_eq!(mode(&files.key), 0o600);
-        fs::set_permissions(&files.key, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+        fs::set_permissions(
+            &files.key,
+            std::os::unix::fs::PermissionsExt::from_mode(0o644),
+        )
+        .unwrap();
         let read = Certificate::read(&files);
         assert!(matches!(read, Err(CertificateError::Open(_))), "{read:?}");
     }
@@ -186,11 +195,17 @@ mod tests {
     fn what_is_no_certificate_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("server.crt");
-        let files = Files { certificate: file.clone(), key: file.clone() };
+        let files = Files {
+            certificate: file.clone(),
+            key: file.clone(),
+        };
         for text in ["", "nonsense", "-----BEGIN CERTIFICATE-----\nxx\n"] {
             fs::write(&file, text).unwrap();
             let read = Certificate::read(&files);
-            assert!(matches!(read, Err(CertificateError::File { .. })), "{read:?}");
+            assert!(
+                matches!(read, Err(CertificateError::File { .. })),
+                "{read:?}"
+            );
         }
     }
 }

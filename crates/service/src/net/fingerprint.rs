@@ -106,7 +106,14 @@ mod tests {
 
     #[test]
     fn nothing_else_is_one() {
-        for words in ["", "sha256:", "md5:00", &ABC[..60], &format!("{ABC}0"), "sha256:zz"] {
+        for words in [
+            "",
+            "sha256:",
+            "md5:00",
+            &ABC[..60],
+            &format!("{ABC}0"),
+            "sha256:zz",
+        ] {
             assert_eq!(words.parse::<Fingerprint>(), Err(BadFingerprint), "{words}");
         }
     }

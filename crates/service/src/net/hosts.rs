@@ -100,11 +100,25 @@ mod tests {
             ..Hosts::default()
         };
         let host = |name, local| check(&hosts, &[("host", name)], local);
-        for name in ["127.0.0.1", "127.0.0.1:8443", "localhost", "LOCALHOST:1", "cluster.example", "Cluster.Example:8443"] {
+        for name in [
+            "127.0.0.1",
+            "127.0.0.1:8443",
+            "localhost",
+            "LOCALHOST:1",
+            "cluster.example",
+            "Cluster.Example:8443",
+        ] {
             assert_eq!(host(name, "127.0.0.1"), Ok(()), "{name}");
         }
         assert_eq!(host("[2001:db8::1]:8443", "2001:db8::1"), Ok(()));
-        for name in ["evil.example", "127.0.0.2", "localhost.evil.example", "", "cluster.example.", "x@localhost"] {
+        for name in [
+            "evil.example",
+            "127.0.0.2",
+            "localhost.evil.example",
+            "",
+            "cluster.example.",
+            "x@localhost",
+        ] {
             assert_eq!(host(name, "127.0.0.1"), Err(Misled::Host), "{name}");
         }
         assert_eq!(host("localhost", "192.0.2.1"), Err(Misled::Host));
@@ -134,7 +148,13 @@ mod tests {
         };
         assert_eq!(from("https://localhost:8443"), Ok(()));
         assert_eq!(from("https://desk.example"), Ok(()));
-        for origin in ["null", "http://localhost:8443", "https://localhost", "https://evil.example", "https://desk.example:1"] {
+        for origin in [
+            "null",
+            "http://localhost:8443",
+            "https://localhost",
+            "https://evil.example",
+            "https://desk.example:1",
+        ] {
             assert_eq!(from(origin), Err(Misled::Origin), "{origin}");
         }
     }

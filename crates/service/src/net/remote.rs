@@ -139,7 +139,10 @@ impl Remote {
         if uri.scheme_str() != Some("https") || !is_plain || authority.as_str().contains('@') {
             return Err(url());
         }
-        let bare = authority.host().trim_start_matches('[').trim_end_matches(']');
+        let bare = authority
+            .host()
+            .trim_start_matches('[')
+            .trim_end_matches(']');
         server_name(bare).map_err(|_| url())?;
         let trust = match (directions.fingerprint, &directions.authorities) {
             (Some(print), _) => Trust::Key(print),
@@ -190,7 +193,9 @@ impl Remote {
         let stream = in_time(stream).await.map_err(unreachable)?;
         let _ = stream.set_nodelay(true);
         let connector = TlsConnector::from(Arc::clone(&self.tls));
-        in_time(connector.connect(name, stream)).await.map_err(refused)
+        in_time(connector.connect(name, stream))
+            .await
+            .map_err(refused)
     }
 }
 
@@ -243,7 +248,15 @@ mod tests {
             let remote = remote(url).unwrap();
             assert_eq!((remote.host.as_str(), remote.port), (host, port));
         }
-        for url in ["", "cluster:8443", "http://cluster:8443", "https://", "https://cluster/v1", "https://x@cluster", "https://a b"] {
+        for url in [
+            "",
+            "cluster:8443",
+            "http://cluster:8443",
+            "https://",
+            "https://cluster/v1",
+            "https://x@cluster",
+            "https://a b",
+        ] {
             assert!(matches!(remote(url), Err(RemoteError::Url(_))), "{url}");
         }
     }

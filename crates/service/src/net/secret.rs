@@ -77,7 +77,9 @@ impl Secret {
             return Err(SecretError::Open { path, mode });
         }
         let mut text = String::new();
-        file.take(LONGEST).read_to_string(&mut text).map_err(failed)?;
+        file.take(LONGEST)
+            .read_to_string(&mut text)
+            .map_err(failed)?;
         let word = text.trim();
         if word.is_empty() || !word.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(SecretError::NoToken(path.to_owned()));
@@ -140,7 +142,10 @@ mod tests {
         for text in ["", "\n", "two words", "caf\u{e9}"] {
             fs::write(&file, text).unwrap();
             fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
-            assert!(matches!(Secret::read(&file), Err(SecretError::NoToken(_))), "{text:?}");
+            assert!(
+                matches!(Secret::read(&file), Err(SecretError::NoToken(_))),
+                "{text:?}"
+            );
         }
     }
 }

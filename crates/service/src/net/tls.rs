@@ -63,7 +63,9 @@ pub fn client(trust: Trust, shown: Option<Certificate>) -> Result<Arc<ClientConf
                 .map_err(|error| Error::General(error.to_string()))?
         }
     };
-    let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
+    let builder = builder
+        .dangerous()
+        .with_custom_certificate_verifier(verifier);
     let mut config = match shown {
         Some(shown) => builder.with_client_auth_cert(shown.chain, shown.key)?,
         None => builder.with_no_client_auth(),
@@ -115,7 +117,9 @@ impl ServerCertVerifier for OneKey {
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
+        self.provider
+            .signature_verification_algorithms
+            .supported_schemes()
     }
 }
 

@@ -55,6 +55,7 @@ impl Host {
             name: format!("host {}", self.number),
             user: "me".to_owned(),
             all_users: false,
+            root_jobs: false,
             open: Box::new(move |_| Ok(Watched::open(&world, &acknowledged))),
             run_as: Box::new(|owner| match owner {
                 "me" => Ok(None),
