@@ -59,11 +59,7 @@ impl<E: Engine> Fleet<E> {
         }
         let posts = self.posts.iter_mut();
         let told = posts.filter_map(|(&worker, post)| Some((worker, post.running.take()?)));
-        let told: Vec<_> = told.collect();
-        for (worker, running) in &told {
-            self.seat_all(*worker, running);
-        }
-        told
+        told.collect()
     }
 
     /// Notes what a worker runs, and what it does not: an order that was lost on its way to it was
@@ -96,7 +92,7 @@ impl<E: Engine> Fleet<E> {
         let before = std::mem::replace(&mut post.line, offer);
         post.life = life;
         post.heard = now;
-        post.is_known = false;
+        post.is_known = offer.is_some();
         if offer.is_some() {
             post.offer = None;
             post.running = Some(Vec::new());

@@ -200,7 +200,9 @@ impl<E: Engine> Fleet<E> {
         post.capacity = Some(capacity);
         if goes_on {
             post.line = Some(line);
-            post.running = Some(running);
+            post.running = Some(running.clone());
+            // Before anything else is sent there: that is not among them yet.
+            self.seat_all(worker, &running);
         } else {
             post.offer = Some(line);
         }
