@@ -62,18 +62,30 @@ impl<E: Engine> Fleet<E> {
         told.collect()
     }
 
-    /// Notes what a worker runs, and what it does not: an order that was lost on its way to it was
-    /// never carried out. What is to run there is handed in again after this.
+    /// Notes what a worker runs, and what it does not.
     pub(crate) fn seat_all(&mut self, worker: WorkerId, running: &[AttemptKey]) {
-        self.seats.retain(|attempt, seat| {
-            seat.worker != worker || seat.over || running.contains(attempt)
-        });
+        for (attempt, seat) in &mut self.seats {
+            seat.is_doubtful |= seat.worker == worker && !running.contains(attempt);
+        }
         for &attempt in running {
             self.seat(attempt, worker);
         }
         if let Some(post) = self.posts.get_mut(&worker) {
             post.is_known = true;
         }
+    }
+
+    /// Of what the worker did not name, only what `is_wanted` is still thought to be there: it is handed
+    /// in again. The order to start the rest was lost on its way, or its end was told already.
+    pub(crate) fn settle_doubts(
+        &mut self,
+        worker: WorkerId,
+        is_wanted: impl Fn(AttemptKey) -> bool,
+    ) {
+        self.seats.retain(|&attempt, seat| {
+            let is_gone = seat.worker == worker && seat.is_doubtful && !seat.over;
+            !is_gone || is_wanted(attempt)
+        });
     }
 
     fn change_life(
@@ -109,7 +121,8 @@ impl<E: Engine> Fleet<E> {
         let grace = self.grace();
         let lives = self.posts.values().filter(|post| post.life.is_some());
         let left = lives.map(|post| (post.heard + grace).saturating_sub(now));
-        left.min()
+        let unread = (!self.inbox.is_empty()).then_some(Duration::ZERO);
+        left.chain(unread).min()
     }
 
     fn grace(&self) -> Duration {

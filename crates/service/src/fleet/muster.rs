@@ -86,6 +86,9 @@ pub(super) struct Seat {
     pub(super) worker: WorkerId,
     /// Whether it has ended.
     pub(super) over: bool,
+    /// Whether the worker did not name it when it said what it runs: it has ended, and that is to be
+    /// reported, or the order to start it was lost.
+    pub(super) is_doubtful: bool,
 }
 
 impl<E: Engine> Fleet<E> {
@@ -150,8 +153,11 @@ impl<E: Engine> Fleet<E> {
 
     /// Notes that an attempt may be under way there.
     pub(crate) fn seat(&mut self, attempt: AttemptKey, worker: WorkerId) {
-        let over = false;
-        self.seats.entry(attempt).or_insert(Seat { worker, over });
+        self.seats.entry(attempt).or_insert(Seat {
+            worker,
+            over: false,
+            is_doubtful: false,
+        });
     }
 
     /// Hands in attempts. Those for a worker that is not there reach it when it comes again, those
@@ -170,6 +176,9 @@ impl<E: Engine> Fleet<E> {
                 continue;
             }
             self.seat(duty.launch.attempt, worker);
+            if let Some(seat) = self.seats.get_mut(&duty.launch.attempt) {
+                seat.is_doubtful = false;
+            }
             let launch = Launch {
                 nodes,
                 ..duty.launch
@@ -208,9 +217,9 @@ impl<E: Engine> Fleet<E> {
         &mut self,
         attempts: &[AttemptKey],
         why: KillReason,
+        now: Instant,
     ) -> Result<(), EngineError> {
-        self.held
-            .retain(|duty| !attempts.contains(&duty.launch.attempt));
+        self.kill_held(attempts, now);
         for (worker, attempts) in self.part(attempts, |attempt| *attempt) {
             match worker {
                 LOCAL => self.local.kill(&attempts, why)?,
@@ -264,6 +273,18 @@ impl<E: Engine> Fleet<E> {
             self.held.extend(ready);
         }
         started
+    }
+
+    /// What waits to be started ends without that.
+    fn kill_held(&mut self, attempts: &[AttemptKey], now: Instant) {
+        let is_meant = |duty: &mut Duty| attempts.contains(&duty.launch.attempt);
+        let killed: Vec<Duty> = self.held.extract_if(.., is_meant).collect();
+        let ended = killed.into_iter().map(|duty| Unfit {
+            attempt: duty.launch.attempt,
+            step: "start",
+            reason: "it was killed before it started".to_owned(),
+        });
+        self.inbox.extend(ended.map(|unfit| unfit.ended(now)));
     }
 
     fn hold(&mut self, duty: Duty) {

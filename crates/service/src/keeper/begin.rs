@@ -93,6 +93,8 @@ impl<E: Engine> Keeper<E> {
                 orders.extend(Some(order.clone()).filter(|_| !runs(attempt)));
             }
         }
+        let is_wanted = |attempt| wanted.contains(&engine_words::key_of(attempt));
+        self.fleet.settle_doubts(worker, is_wanted);
         let standing = self.core.standing_orders().into_iter();
         orders.extend(standing.filter(|order| match order {
             Order::SetShare { attempt, .. } | Order::Kill { attempt } => wanted.contains(attempt),

@@ -77,7 +77,7 @@ impl<E: Engine> Keeper<E> {
             .and_then(|()| when(!shares.is_empty(), || self.fleet.set_shares(&shares)))
             .and_then(|()| {
                 when(!kills.is_empty(), || {
-                    self.fleet.kill(&kills, KillReason::Cancelled)
+                    self.fleet.kill(&kills, KillReason::Cancelled, now)
                 })
             });
         if let Err(error) = done {
