@@ -27,8 +27,10 @@ pub struct Limits {
     /// Connections over TCP from one address at a time whose other end has not said yet who it is.
     /// At least 1.
     pub strangers: u32,
-    /// Jobs of a user that are not over. At least 1.
+    /// Jobs of a user that are not over, each task of an array counted. At least 1.
     pub jobs: u32,
+    /// Tasks of an array. At least 1.
+    pub array: u32,
     /// Bytes of a request. At least 1.
     pub body_bytes: usize,
     /// Seconds that a client may take for the head of a request, and for its body. Above 0, at
@@ -42,6 +44,7 @@ impl Default for Limits {
             connections: 64,
             strangers: 64,
             jobs: 100_000,
+            array: 1_000_000,
             body_bytes: 1 << 20,
             request_s: 5.0,
         }

@@ -13,6 +13,8 @@ pub mod server;
 mod tokens;
 mod translate;
 pub mod types;
+mod which;
+mod words;
 mod work;
 
 pub(crate) use reply::Refused;

@@ -65,11 +65,11 @@ pub enum FolderError {
         mode: u32,
     },
     /// A file is not ours, or others may change it, or read what they must not.
-    #[error("{}: expected a file of user {me} or root that {expected}, found user {owner}, mode {mode:03o}", path.display())]
+    #[error("{}: expected what only user {me} and root can {expected}, found user {owner}'s, mode {mode:03o}", path.display())]
     File {
         /// The file, or the folder that it is in.
         path: PathBuf,
-        /// What others must not be able to do.
+        /// What nobody else may do.
         expected: &'static str,
         /// Whose it is.
         owner: u32,
@@ -285,8 +285,8 @@ pub fn check_file(file: &File, path: &Path, secrecy: Secrecy) -> Result<(), Fold
         error,
     })?;
     let (closed, expected) = match secrecy {
-        Secrecy::Public => (0o022, "others cannot write to"),
-        Secrecy::Private => (0o027, "others cannot read or write to"),
+        Secrecy::Public => (0o022, "change"),
+        Secrecy::Private => (0o027, "read and change"),
     };
     let (owner, mode) = (metadata.uid(), metadata.mode() & 0o777);
     let me = rustix::process::geteuid().as_raw();

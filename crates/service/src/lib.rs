@@ -39,7 +39,7 @@ pub mod seats;
 pub mod serve;
 pub mod store;
 
-pub use access::{Access, Users};
+pub use access::{Access, Role, Users};
 pub use client::{Client, ClientError};
 pub use config::{Config, ConfigError, Doors, ListenSettings};
 pub use folder::{Folder, FolderError};

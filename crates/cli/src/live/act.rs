@@ -78,6 +78,9 @@ pub(crate) fn logs(args: &Args) -> Result<(), Failure> {
     let Some(file) = job.output else {
         return Err(LiveError::NoOutput { id: args.id }.into());
     };
+    if args.address.is_elsewhere()? {
+        return Err(LiveError::OutputElsewhere { file }.into());
+    }
     let mut log = File::open(&file).map_err(|error| Failure::read(file.clone(), error))?;
     io::copy(&mut log, &mut io::stdout().lock())?;
     Ok(())

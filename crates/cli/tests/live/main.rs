@@ -7,6 +7,7 @@
 //! | [`scripts`] | scripts that are handed in |
 //! | [`jobs`] | jobs that are held, cancelled, waited for |
 //! | [`answers`] | what each command prints, as JSON |
+//! | [`network`] | a service that is reached over the network |
 //! | [`nobody`] | no service is there |
 //! | [`generate`] | `tollgate generate` |
 //! | [`demo`] | `tollgate demo` |
@@ -16,6 +17,7 @@ mod demo;
 mod documents;
 mod generate;
 mod jobs;
+mod network;
 mod nobody;
 mod scripts;
 mod site;

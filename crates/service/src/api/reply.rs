@@ -68,7 +68,10 @@ impl From<Failed> for Refused {
         let status = match &failed {
             Failed::Ignored(Ignored::UnknownJob) => return Self::unknown_job(),
             Failed::Ignored(Ignored::NoQuote) => StatusCode::NOT_FOUND,
-            Failed::Ignored(Ignored::Gate(_)) => StatusCode::CONFLICT,
+            Failed::Ignored(Ignored::Gate(_) | Ignored::NoTask) | Failed::InVain(_) => {
+                StatusCode::CONFLICT
+            }
+            Failed::NoPredecessor(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Failed::TooMany(_) => StatusCode::TOO_MANY_REQUESTS,
             Failed::Full => StatusCode::INSUFFICIENT_STORAGE,
             Failed::Store(_) | Failed::Engine(_) => StatusCode::SERVICE_UNAVAILABLE,

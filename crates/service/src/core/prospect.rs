@@ -7,6 +7,7 @@ use tollgate_model::{Distribution, Instant, JobId, Probability, Span};
 
 use super::Core;
 use super::answer::Candidate;
+use super::command::TaskKey;
 use super::outcome::Prospect;
 
 /// Above so many jobs that are not over, a look-ahead takes longer than an answer may.
@@ -75,8 +76,8 @@ impl Core {
     }
 
     /// The same of a job that is queued or runs, by all that is known at `now`.
-    pub fn outlook(&self, now: Instant, job: u64) -> Option<Prospect> {
-        let live = self.jobs.get(job)?;
+    pub fn outlook(&self, now: Instant, task: impl Into<TaskKey>) -> Option<Prospect> {
+        let live = self.jobs.get(task)?;
         let now = self.now.max(now);
         let whom = Whom::Known(live.slot);
         self.expect(now, whom, live.spec.due(), &live.distribution(now))

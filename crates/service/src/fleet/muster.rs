@@ -253,6 +253,9 @@ impl<E: Engine> Fleet<E> {
             if let Some(seat) = self.seats.get_mut(&report.attempt) {
                 seat.over = true;
             }
+            // It was handed in again before this was known.
+            self.held
+                .retain(|duty| duty.launch.attempt != report.attempt);
         }
         let failed = failed.or(self.release(now).err());
         (reports, failed)

@@ -32,7 +32,7 @@ impl<E: Engine> Keeper<E> {
                 self.moment(Moment::Committed);
                 self.answer(&step, askers);
                 self.moment(Moment::Answered);
-                self.tell_waiting(&step.changes);
+                self.tell_waiting();
                 self.orders.extend(step.orders);
                 self.acknowledge();
                 self.moment(Moment::Acknowledged);
@@ -80,7 +80,7 @@ impl<E: Engine> Keeper<E> {
         }
         match self.commit(&reports, Programs::new()) {
             Ok(step) => {
-                self.tell_waiting(&step.changes);
+                self.tell_waiting();
                 self.orders.extend(step.orders);
                 self.acknowledge();
             }

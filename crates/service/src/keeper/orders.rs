@@ -95,7 +95,7 @@ impl<E: Engine> Keeper<E> {
         nodes: &[NodeId],
     ) -> Result<Option<Duty>, StoreError> {
         let program = self.store.program(attempt.job)?;
-        let live = self.core.job(attempt.job);
+        let live = self.core.job(attempt.of());
         let live = live.filter(|live| live.runs() && live.attempt == attempt.attempt);
         let (Some(program), Some(live)) = (program, live) else {
             return Ok(None);
@@ -145,4 +145,19 @@ fn pairs(env: Vec<(String, String)>) -> Vec<(OsString, OsString)> {
 fn output(name: &str, attempt: AttemptKey) -> PathBuf {
     let name = name.replace("%j", &attempt.job.to_string());
     PathBuf::from(name.replace("%a", &attempt.task.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outputs_are_named_by_job_and_task() {
+        let attempt = AttemptKey {
+            job: 12,
+            task: 7,
+            attempt: 2,
+        };
+        assert_eq!(output("out-%j-%a", attempt), PathBuf::from("out-12-7"));
+    }
 }

@@ -1,12 +1,12 @@
 //! What the service shows for itself: a certificate and its private key.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, Read, Write};
 use std::net::IpAddr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use rcgen::{CertificateParams, CertifiedKey, DnType, KeyPair};
+use rcgen::{CertificateParams, DnType, KeyPair};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::ParsedCertificate;
@@ -111,12 +111,11 @@ fn make(files: &Files, hosts: &[String], ip: IpAddr) -> Result<(), CertificateEr
     params
         .distinguished_name
         .push(DnType::CommonName, "tollgate");
-    let signing_key = KeyPair::generate()?;
-    let cert = params.self_signed(&signing_key)?;
-    let CertifiedKey { cert, signing_key } = CertifiedKey { cert, signing_key };
+    let key = KeyPair::generate()?;
+    let certificate = params.self_signed(&key)?;
     // The key last: whoever finds it finds the certificate too.
-    write(&files.certificate, &cert.pem())?;
-    write(&files.key, &signing_key.serialize_pem())
+    write(&files.certificate, &certificate.pem())?;
+    write(&files.key, &key.serialize_pem())
 }
 
 fn write(path: &Path, text: &str) -> Result<(), CertificateError> {
@@ -141,10 +140,7 @@ fn write(path: &Path, text: &str) -> Result<(), CertificateError> {
 fn pem(path: &Path, secrecy: Secrecy) -> Result<Vec<u8>, CertificateError> {
     let failed = |error: io::Error| CertificateError::File {
         path: path.to_owned(),
-        what: match error.kind() {
-            ErrorKind::NotFound => "there is no such file".to_owned(),
-            _ => format!("cannot be read: {error}"),
-        },
+        what: format!("cannot be read: {error}"),
     };
     let mut file = File::open(path).map_err(failed)?;
     folder::check_file(&file, path, secrecy)?;
