@@ -15,6 +15,7 @@ mod translate;
 pub mod types;
 mod which;
 mod words;
+mod work;
 
 pub(crate) use reply::Refused;
 

@@ -5,6 +5,7 @@ mod listen;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tollgate_model::{Market, Probability, Span};
@@ -12,6 +13,7 @@ use tollgate_policy::{Choice, PolicyError};
 
 use crate::access::{Access, Limits, Users};
 use crate::core::Rules;
+use crate::fleet::terms::{self, Terms};
 use crate::folder::{self, FolderError, Secrecy};
 use crate::net::Key;
 use crate::net::keyring::Written;
@@ -41,6 +43,8 @@ pub struct Config {
     pub root_jobs: bool,
     /// How much one user may have of the service.
     pub limits: Limits,
+    /// Workers on other hosts.
+    pub workers: WorkerSettings,
     /// Where to listen besides the socket; nowhere if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub listen: Option<ListenSettings>,
@@ -64,6 +68,40 @@ pub struct Doors {
     pub listen: Option<Listen>,
     /// Whom tokens and certificates stand for.
     pub keys: Vec<Key>,
+    /// How long workers are waited for.
+    pub terms: Terms,
+}
+
+/// How the service deals with workers on other hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct WorkerSettings {
+    /// Seconds without a word after which a worker is given up, and its jobs with it. At least 2,
+    /// at most an hour.
+    pub grace_s: f64,
+}
+
+impl Default for WorkerSettings {
+    fn default() -> Self {
+        Self {
+            grace_s: Terms::default().grace.as_secs_f64(),
+        }
+    }
+}
+
+impl WorkerSettings {
+    fn terms(self) -> Result<Terms, ConfigError> {
+        let allowed = terms::SHORTEST.as_secs_f64()..=terms::LONGEST.as_secs_f64();
+        if allowed.contains(&self.grace_s) {
+            let grace = Duration::from_secs_f64(self.grace_s);
+            return Ok(Terms { grace });
+        }
+        Err(ConfigError::Range {
+            key: "workers.grace_s",
+            expected: "seconds, at least 2 and at most 3600",
+            found: self.grace_s.to_string(),
+        })
+    }
 }
 
 impl Default for Config {
@@ -78,6 +116,7 @@ impl Default for Config {
             users: Users::Own,
             root_jobs: false,
             limits: Limits::default(),
+            workers: WorkerSettings::default(),
             listen: None,
             tokens: Vec::new(),
             certificates: Vec::new(),
@@ -184,6 +223,7 @@ impl Config {
                 .map(|listen| listen.checked(&self.folder))
                 .transpose()?,
             keys: listen::keys(&self.tokens, &self.certificates, access)?,
+            terms: self.workers.terms()?,
         })
     }
 

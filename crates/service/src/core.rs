@@ -17,6 +17,7 @@ mod outcome;
 mod prospect;
 mod ranges;
 mod rules;
+mod workers;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -261,9 +262,7 @@ impl Core {
                 },
                 step,
             ),
-            &Command::WorkerGone { worker, epoch } => {
-                self.input(Input::WorkerGone { worker, epoch }, step)
-            }
+            &Command::WorkerGone { worker, epoch } => self.lose_worker(worker, epoch, step),
             Command::Tick => self.input(Input::Tick, step),
         };
         match done {

@@ -23,9 +23,10 @@ use super::types::{
 };
 use super::which::Which;
 use super::words::words;
-use super::{figures, tokens, translate};
+use super::{figures, tokens, translate, work};
 use crate::access::{Access, Limits, Peer};
 use crate::core::{Command, Plan, Ranges, Submission, TaskKey};
+use crate::fleet::{self, Porch};
 use crate::keeper::{Ask, Door, Failed, Reply};
 use crate::net::Keyring;
 use crate::scripts::Scripts;
@@ -56,6 +57,8 @@ pub struct Service {
     pub clock: fn() -> Instant,
     /// Copies of the scripts that jobs run.
     pub scripts: Arc<Scripts>,
+    /// Where workers come in.
+    pub porch: Porch,
 }
 
 /// What is said about the service itself.
@@ -90,6 +93,7 @@ pub fn router(service: Service) -> Router {
         .route("/v1/objectives", get(objectives))
         .route("/v1/calibration", get(calibration))
         .route("/v1/nodes", get(nodes))
+        .route(fleet::route::PATH, get(work::take))
         .route("/v1/tokens", get(tokens::list).post(tokens::make))
         .route("/v1/tokens/{id}/revoke", post(tokens::revoke))
         .fallback(nowhere)

@@ -37,6 +37,7 @@ impl<E: Engine> Keeper<E> {
             | Ask::Hold { .. }
             | Ask::Claim { .. }
             | Ask::Act { .. }
+            | Ask::Worker { .. }
             | Ask::Wake
             | Ask::Stop => {}
         }
@@ -66,7 +67,7 @@ impl<E: Engine> Keeper<E> {
     }
 
     fn site(&mut self) -> Result<Site, Failed> {
-        let capacity = self.engine.capacity();
+        let capacity = self.fleet.capacity();
         let capacity = capacity.map_err(|error| Failed::Engine(error.to_string()))?;
         let view = self.core.gate().view(self.core.now());
         let tasks = |node: NodeId| view.node(node).tasks().len() as u32;
@@ -75,6 +76,7 @@ impl<E: Engine> Keeper<E> {
         Ok(Site {
             capacity,
             nodes: nodes.collect(),
+            workers: self.fleet.sites(self.core.gate()),
         })
     }
 

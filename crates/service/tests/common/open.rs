@@ -74,6 +74,7 @@ impl Open {
             keyring: Arc::clone(&keyring),
             clock: || NOW,
             scripts: Arc::new(Scripts::new(folder.path().join("scripts"))),
+            porch: tollgate_service::fleet::Porch::new(door.clone()),
         };
         let files = Files {
             certificate: folder.path().join("server.crt"),
