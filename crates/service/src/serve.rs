@@ -125,6 +125,7 @@ pub fn serve<E: Engine + 'static>(
         keeper.run_as(accounts::any);
     }
     keeper.limit_jobs(access.limits.jobs);
+    let log = keeper.log();
     let (door, thread) = keeper::start(keeper)?;
     let service = Service {
         door: door.clone(),
@@ -138,6 +139,8 @@ pub fn serve<E: Engine + 'static>(
         scripts: Arc::new(Scripts::new(folder.scripts())),
         access,
         keyring,
+        log,
+        streams: Seats::new(access.limits.streams),
     };
     let served = runtime()?.block_on(listen(folder, service, doors.listen, ready));
     door.ask(Ask::Stop);
@@ -173,6 +176,7 @@ async fn listen(
     let seats = Seats::new(access.limits.connections);
     let keyring = Arc::clone(&service.keyring);
     let clock = service.clock;
+    let log = service.log.clone();
     let router = router(service);
     let (stop, stopped) = watch::channel(false);
     let heard = network.as_ref().map(|(_, _, heard)| *heard);
@@ -196,6 +200,7 @@ async fn listen(
     }
     ready(heard);
     let asked = stop_signal().await;
+    log.close();
     let _ = stop.send(true);
     for task in serving {
         let _ = task.await;
