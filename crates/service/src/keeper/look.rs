@@ -63,6 +63,8 @@ impl<E: Engine> Keeper<E> {
             queued: (queued + (waiting - by_user) as u64) as u32,
             held: (held + by_user as u64) as u32,
             running: count(Phase::Running) as u32,
+            commits: self.store.batch().unsigned_abs(),
+            engine_failures: self.engine_failures,
         }
     }
 
