@@ -42,6 +42,7 @@ pub(crate) enum Command {
     /// Show how many promises were kept, by the probability that they were made with.
     Calibration(live::figures::Args),
     Ledger(live::list::LedgerArgs),
+    Token(live::token::Args),
     Trace(trace::Args),
     Generate(live::generate::Args),
 }

@@ -10,6 +10,7 @@
 //! | [`list`] | `tollgate status`, `jobs`, `explain`, `ledger` |
 //! | [`figures`] | `tollgate nodes`, `calibration`, and the objectives |
 //! | [`demo`] | `tollgate demo` |
+//! | [`token`] | `tollgate token` |
 //! | [`generate`] | `tollgate generate` |
 //! | [`act`] | `tollgate cancel`, `hold`, `release`, `wait`, `logs` |
 //! | [`error`] | what can be wrong between a user and the service |
@@ -28,4 +29,5 @@ mod print;
 mod script;
 pub(crate) mod serve;
 pub(crate) mod submit;
+pub(crate) mod token;
 mod words;

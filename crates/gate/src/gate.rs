@@ -117,6 +117,11 @@ impl Gate {
         self.workers.get(worker)
     }
 
+    /// Every worker there ever was, and its latest life, by number.
+    pub fn workers(&self) -> impl Iterator<Item = (WorkerId, Life)> + '_ {
+        self.workers.iter()
+    }
+
     /// When passes happen under this policy.
     pub fn discipline(&self) -> Discipline {
         self.policy.discipline()

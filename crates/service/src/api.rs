@@ -10,7 +10,14 @@ mod instant;
 mod reply;
 mod routes;
 pub mod server;
+mod streams;
+mod tokens;
 mod translate;
 pub mod types;
+mod which;
+mod words;
+mod work;
+
+pub(crate) use reply::Refused;
 
 pub use instant::{BadInstant, iso, read_iso};

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::{CommandFactory, Subcommand};
 use clap_complete::Shell;
 
-use super::address::Address;
+use super::address::Place;
 use crate::args::Cli;
 use crate::exit::Failure;
 
@@ -34,7 +34,7 @@ enum What {
     /// Print a unit that keeps the service running; jobs go on while it restarts.
     Systemd {
         #[command(flatten)]
-        address: Address,
+        place: Place,
     },
 }
 
@@ -49,10 +49,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             clap_complete::generate(*shell, &mut Cli::command(), "tollgate", &mut text);
             Ok(io::stdout().lock().write_all(&text)?)
         }
-        What::Systemd { address } => {
+        What::Systemd { place } => {
             let program = std::env::current_exe()
                 .map_err(|error| Failure::read("the program itself".to_owned(), error))?;
-            let data = std::path::absolute(address.folder()?);
+            let data = std::path::absolute(place.folder()?);
             let data = data.map_err(|error| Failure::flag("data", error.to_string()))?;
             let unit = unit(&quoted(&program)?, &quoted(&data)?);
             Ok(io::stdout().lock().write_all(unit.as_bytes())?)

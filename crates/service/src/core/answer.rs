@@ -16,7 +16,7 @@ pub(super) struct Candidate<'a> {
     pub(super) submission: &'a Submission,
     pub(super) spec: JobSpec,
     pub(super) distribution: Distribution,
-    basis: Basis,
+    pub(super) basis: Basis,
 }
 
 impl Core {
@@ -53,11 +53,12 @@ impl Core {
             prospect: None,
             offers: Vec::new(),
             held_until: None,
+            parts: Vec::new(),
         };
         let accepted = match answer.standing {
             Standing::Rejected(_) => return answer,
             Standing::Accepted { .. } => true,
-            Standing::Queued => false,
+            Standing::Queued | Standing::Waits => false,
         };
         answer.prospect = self.prospect(at, &candidate);
         let probability = answer.prospect.and_then(|prospect| prospect.probability);
@@ -107,7 +108,7 @@ impl Core {
     }
 
     /// What the policy says, with every reason that it has.
-    fn standing(&mut self, at: Instant, candidate: &Candidate<'_>) -> Standing {
+    pub(super) fn standing(&mut self, at: Instant, candidate: &Candidate<'_>) -> Standing {
         let Candidate {
             submission, spec, ..
         } = candidate;
@@ -225,7 +226,7 @@ impl<'a> Candidate<'a> {
     }
 
     /// How sure it would be to keep its deadline if it started at once, alone on its nodes.
-    fn best_case(&self) -> Option<tollgate_model::Probability> {
+    pub(super) fn best_case(&self) -> Option<tollgate_model::Probability> {
         let deadline = self.spec.sla.deadline?;
         Some(
             self.distribution

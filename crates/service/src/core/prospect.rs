@@ -7,6 +7,7 @@ use tollgate_model::{Distribution, Instant, JobId, Probability, Span};
 
 use super::Core;
 use super::answer::Candidate;
+use super::command::TaskKey;
 use super::expected::Medians;
 use super::outcome::Prospect;
 
@@ -84,9 +85,9 @@ impl Core {
     }
 
     /// The same of a job that is queued or runs, by all that is known at `now`.
-    pub fn outlook(&self, now: Instant, job: u64) -> Option<Prospect> {
+    pub fn outlook(&self, now: Instant, task: impl Into<TaskKey>) -> Option<Prospect> {
         self.ahead.begin();
-        let live = self.jobs.get(job)?;
+        let live = self.jobs.get(task)?;
         let now = self.now.max(now);
         let whom = Whom::Known(live.slot);
         let distribution = live.distribution(now);

@@ -135,13 +135,14 @@ pub(super) fn asked(class: ClassId, submission: &Submission) -> tollgate_forecas
     }
 }
 
-/// The job with the estimate that is decided on. A node has its part of the machine's memory, and
-/// what a job asks for is spread over its nodes: one that asks for more than its processors come
-/// with holds as many nodes as that much memory comes with.
+/// The job with the estimate that is decided on, if it is handed in at `now` and was not before. A
+/// node has its part of the machine's memory, and what a job asks for is spread over its nodes: one
+/// that asks for more than its processors come with holds as many nodes as that much memory comes
+/// with.
 pub(super) fn spec(
     submission: &Submission,
     estimate: Span,
-    submit: Instant,
+    now: Instant,
     memory_per_node: Option<u64>,
 ) -> JobSpec {
     let wanted = submission.memory.unwrap_or(0);
@@ -149,7 +150,7 @@ pub(super) fn spec(
     let procs = u32::try_from(filled).unwrap_or(u32::MAX);
     let procs = submission.procs.max(procs);
     JobSpec {
-        submit,
+        submit: submission.plan.since.unwrap_or(now),
         estimate,
         procs,
         memory: wanted.div_ceil(u64::from(procs.max(1))),

@@ -4,7 +4,7 @@ use tollgate_engine::Engine;
 
 use super::ask::{Failed, Reply, Verdict};
 use super::owner::Keeper;
-use crate::core::{Answer, Change, Reply as Said, Step};
+use crate::core::{Answer, Reply as Said, Step};
 use crate::store::StoreError;
 
 /// Who is answered once a step is committed.
@@ -18,6 +18,8 @@ pub(super) enum Asker {
 /// Who waits for a job.
 #[derive(Debug)]
 pub(super) struct Waiter {
+    /// Which task, if only one of an array is waited for.
+    task: Option<u32>,
     reply: Reply<()>,
     decided: bool,
 }
@@ -63,46 +65,47 @@ impl<E: Engine> Keeper<E> {
         }
     }
 
-    pub(super) fn tell_waiting(&mut self, changes: &[Change]) {
-        for change in changes {
-            let (job, over) = match change {
-                Change::Over { job, .. }
-                | Change::Rejected { job, .. }
-                | Change::Lapsed { job } => (*job, true),
-                Change::Accepted { job, .. } => (*job, false),
-                Change::Submitted { .. }
-                | Change::Claimed { .. }
-                | Change::Queued { .. }
-                | Change::Held { .. }
-                | Change::Started { .. }
-                | Change::Fate { .. }
-                | Change::Booked { .. } => continue,
-            };
-            let waiting = self.waiting.remove(&job).unwrap_or_default();
-            let (told, still): (Vec<_>, Vec<_>) = waiting
-                .into_iter()
-                .partition(|waiter| over || waiter.decided);
-            for waiter in told {
+    /// Tells those whose wait has come to its end.
+    pub(super) fn tell_waiting(&mut self) {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        waiting.retain(|&job, waiters| {
+            let over = |waiter: &mut Waiter| self.has_come(job, waiter.task, waiter.decided);
+            for waiter in waiters.extract_if(.., over) {
                 let _ = waiter.reply.send(Ok(()));
             }
-            if !still.is_empty() {
-                self.waiting.insert(job, still);
-            }
-        }
+            !waiters.is_empty()
+        });
+        self.waiting = waiting;
     }
 
-    pub(super) fn wait(&mut self, job: u64, reply: Reply<()>, decided: bool) {
-        let live = self.core.job(job);
-        let view = self.core.gate().view(self.core.now());
-        let known = live.map(|live| view.job(live.slot).accepted.is_some());
-        match known {
-            None => drop(reply.send(Ok(()))),
-            Some(true) if decided => drop(reply.send(Ok(()))),
-            Some(_) => {
-                let waiting = self.waiting.entry(job).or_default();
-                waiting.retain(|waiter| !waiter.reply.is_closed());
-                waiting.push(Waiter { reply, decided });
-            }
+    pub(super) fn wait(&mut self, job: u64, task: Option<u32>, reply: Reply<()>, decided: bool) {
+        if self.has_come(job, task, decided) {
+            let _ = reply.send(Ok(()));
+            return;
         }
+        let waiters = self.waiting.entry(job).or_default();
+        waiters.retain(|waiter| !waiter.reply.is_closed());
+        waiters.push(Waiter {
+            task,
+            reply,
+            decided,
+        });
+    }
+
+    /// Whether a job, or a task of it, is over or, with `decided`, let in or kept out.
+    fn has_come(&self, job: u64, task: Option<u32>, decided: bool) -> bool {
+        if self.core.waiting(job).is_some() {
+            return false;
+        }
+        let tasks = self.core.tasks_of(job);
+        let mut tasks = tasks.filter(|(key, _)| task.is_none_or(|task| key.task == task));
+        let array = self.core.array(job);
+        let sleeps = array.is_some_and(|array| match task {
+            Some(task) => array.sleeps(task),
+            None => array.asleep() > 0,
+        });
+        let view = self.core.gate().view(self.core.now());
+        let goes_on = |slot| !decided || view.job(slot).accepted.is_none();
+        !sleeps && !tasks.any(|(_, live)| goes_on(live.slot))
     }
 }

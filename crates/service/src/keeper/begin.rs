@@ -1,5 +1,6 @@
 //! How a service takes up where the last one left off.
 
+use std::collections::BTreeSet;
 use std::io;
 
 use tollgate_engine::{Engine, EngineError};
@@ -10,10 +11,8 @@ use super::commit::Programs;
 use super::owner::Keeper;
 use crate::core::{AttemptKey, Command, Order};
 use crate::engine_words;
+use crate::fleet::muster::LOCAL;
 use crate::store::StoreError;
-
-/// The engine of this machine, as the gate knows it.
-const LOCAL: WorkerId = WorkerId(0);
 
 /// Why the keeper cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -36,9 +35,9 @@ impl<E: Engine> Keeper<E> {
     /// # Errors
     /// If the engine cannot be asked, or the store cannot be written.
     pub fn begin(&mut self) -> Result<(), StartError> {
-        let capacity = self.engine.capacity()?;
+        let capacity = self.fleet.capacity()?;
         let nodes = capacity.nodes;
-        let memory = Some(capacity.memory_per_node).filter(|&memory| memory > 0);
+        let memory = capacity.node_memory();
         let known = self.core.gate().worker(LOCAL);
         // Other memory alone is no reason to take anything off its nodes.
         let idle = self.core.running().is_empty();
@@ -66,35 +65,52 @@ impl<E: Engine> Keeper<E> {
             self.orders.extend(step.orders);
         }
         self.full = !self.store.keep_reserve();
-        self.reconcile()?;
+        // Workers are waited for from now on, and what they had is thought to run there.
+        self.fleet.settle(self.core.gate());
+        for order in self.core.running() {
+            if let Order::Start { attempt, nodes, .. } = order {
+                let (worker, _) = self.fleet.home_of(&nodes);
+                self.fleet.seat(engine_words::key(attempt), worker);
+            }
+        }
+        let running = self.fleet.running_here()?;
+        self.fleet.seat_all(LOCAL, &running);
+        self.bring_up_to_date(LOCAL, &running);
+        self.carry_out();
         Ok(())
     }
 
-    fn reconcile(&mut self) -> Result<(), EngineError> {
-        let wanted = self.core.running();
-        let is_wanted = |attempt: AttemptKey| {
-            wanted.iter().any(|order| match order {
-                Order::Start { attempt: key, .. } => *key == attempt,
-                Order::SetShare { .. } | Order::Kill { .. } => false,
-            })
-        };
-        let running = self.engine.running()?.into_iter();
-        let known: Vec<_> = running
-            .map(|running| engine_words::key_of(running.attempt))
-            .collect();
-        let strays: Vec<Order> = known
-            .iter()
-            .filter(|&&attempt| !is_wanted(attempt))
-            .map(|&attempt| Order::Kill { attempt })
-            .collect();
-        // What runs goes on, also if its user has no account any more.
-        let missing = wanted.into_iter().filter(|order| match order {
-            Order::Start { attempt, .. } => !known.contains(attempt),
-            Order::SetShare { .. } | Order::Kill { .. } => true,
-        });
-        self.orders.extend(missing);
-        self.orders.extend(strays);
-        self.carry_out();
-        Ok(())
+    /// Has handed in again what is to run there and is not known there, ends what nobody wants, and
+    /// says again what holds for the rest.
+    pub(super) fn bring_up_to_date(
+        &mut self,
+        worker: WorkerId,
+        running: &[tollgate_engine::AttemptKey],
+    ) {
+        let is_there = |nodes: &[NodeId]| self.fleet.home_of(nodes).0 == worker;
+        let runs = |attempt: &AttemptKey| running.contains(&engine_words::key(*attempt));
+        let mut wanted = BTreeSet::new();
+        let mut orders = Vec::new();
+        for order in self.core.running() {
+            let Order::Start { attempt, nodes, .. } = &order else {
+                continue;
+            };
+            if is_there(nodes) {
+                wanted.insert(*attempt);
+                // What runs goes on, also if its user has no account any more.
+                orders.extend(Some(order.clone()).filter(|_| !runs(attempt)));
+            }
+        }
+        let is_wanted = |attempt| wanted.contains(&engine_words::key_of(attempt));
+        self.fleet.settle_doubts(worker, is_wanted);
+        let standing = self.core.standing_orders().into_iter();
+        orders.extend(standing.filter(|order| match order {
+            Order::SetShare { attempt, .. } | Order::Kill { attempt } => wanted.contains(attempt),
+            Order::Start { .. } => false,
+        }));
+        let strays = running.iter().map(|attempt| engine_words::key_of(*attempt));
+        let strays = strays.filter(|attempt| !wanted.contains(attempt));
+        orders.extend(strays.map(|attempt| Order::Kill { attempt }));
+        self.orders.extend(orders);
     }
 }

@@ -32,7 +32,7 @@ impl<E: Engine> Keeper<E> {
                 self.moment(Moment::Committed);
                 self.answer(&step, askers);
                 self.moment(Moment::Answered);
-                self.tell_waiting(&step.changes);
+                self.tell_waiting();
                 self.orders.extend(step.orders);
                 self.acknowledge();
                 self.moment(Moment::Acknowledged);
@@ -67,6 +67,7 @@ impl<E: Engine> Keeper<E> {
             self.core = self.store.recover(&rules)?;
             return Err(error);
         }
+        self.log.publish(self.store.batch(), at, &step.changes);
         Ok(step)
     }
 
@@ -80,7 +81,7 @@ impl<E: Engine> Keeper<E> {
         }
         match self.commit(&reports, Programs::new()) {
             Ok(step) => {
-                self.tell_waiting(&step.changes);
+                self.tell_waiting();
                 self.orders.extend(step.orders);
                 self.acknowledge();
             }

@@ -6,6 +6,7 @@ use tollgate_policy::Phase;
 
 use super::ask::{Ask, Census, Failed, Site, Story};
 use super::owner::Keeper;
+use crate::core::TaskKey;
 
 impl<E: Engine> Keeper<E> {
     pub(super) fn look(&mut self, ask: Ask) {
@@ -22,19 +23,21 @@ impl<E: Engine> Keeper<E> {
                 let site = self.site();
                 let _ = reply.send(site);
             }
-            Ask::Explain { job, reply } => {
-                let story = self.story(job);
+            Ask::Explain { task, reply } => {
+                let story = self.story(task);
                 let _ = reply.send(Ok(story));
             }
             Ask::Wait {
                 job,
+                task,
                 reply,
                 decided,
-            } => self.wait(job, reply, decided),
+            } => self.wait(job, task, reply, decided),
             Ask::Submit { .. }
             | Ask::Hold { .. }
             | Ask::Claim { .. }
             | Ask::Act { .. }
+            | Ask::Worker { .. }
             | Ask::Wake
             | Ask::Stop => {}
         }
@@ -43,20 +46,30 @@ impl<E: Engine> Keeper<E> {
     fn census(&mut self) -> Census {
         let now = self.now();
         let view = self.core.gate().view(now);
-        let count = |phase| view.jobs().filter(|(_, job)| job.phase == phase).count() as u32;
+        let count = |phase| view.jobs().filter(|(_, job)| job.phase == phase).count() as u64;
         let nodes = (0..view.n_nodes()).filter(|&node| view.is_up(NodeId(node)));
+        let (mut queued, mut held) = (count(Phase::Queued), count(Phase::Held));
+        // Beside those that have come into being.
+        for (_, array) in self.core.arrays() {
+            let (queue, back) = array.asleep_and_held();
+            queued += queue;
+            held += back;
+        }
+        let (waiting, by_user) = self.core.n_waiting();
         Census {
             now,
             nodes: nodes.count() as u32,
             idle: view.n_idle(),
-            queued: count(Phase::Queued),
-            held: count(Phase::Held),
-            running: count(Phase::Running),
+            queued: (queued + (waiting - by_user) as u64) as u32,
+            held: (held + by_user as u64) as u32,
+            running: count(Phase::Running) as u32,
+            commits: self.store.batch().unsigned_abs(),
+            engine_failures: self.engine_failures,
         }
     }
 
     fn site(&mut self) -> Result<Site, Failed> {
-        let capacity = self.engine.capacity();
+        let capacity = self.fleet.capacity();
         let capacity = capacity.map_err(|error| Failed::Engine(error.to_string()))?;
         let view = self.core.gate().view(self.core.now());
         let tasks = |node: NodeId| view.node(node).tasks().len() as u32;
@@ -65,23 +78,38 @@ impl<E: Engine> Keeper<E> {
         Ok(Site {
             capacity,
             nodes: nodes.collect(),
+            workers: self.fleet.sites(self.core.gate()),
         })
     }
 
-    fn story(&mut self, job: u64) -> Option<Story> {
+    fn story(&mut self, task: TaskKey) -> Option<Story> {
         let now = self.now();
-        let live = self.core.job(job)?;
         let view = self.core.gate().view(now);
-        let this = view.job(live.slot);
-        let ahead = view
-            .jobs()
-            .filter(|(_, other)| other.phase == Phase::Queued && other.sequence < this.sequence);
-        Some(Story {
+        let mut story = Story {
             now,
-            ahead: ahead.count() as u32,
+            ahead: 0,
             idle: view.n_idle(),
-            reserved: this.planned.filter(|_| this.phase == Phase::Queued),
-            prospect: self.core.outlook(now, job),
-        })
+            reserved: None,
+            prospect: None,
+            after: Vec::new(),
+        };
+        if let Some(waiting) = self.core.waiting(task.job) {
+            story.after = waiting.after().iter().map(|earlier| earlier.job).collect();
+            return Some(story);
+        }
+        let queued = view.jobs();
+        let queued = queued.filter(|(_, other)| other.phase == Phase::Queued);
+        let Some(live) = self.core.job(task) else {
+            let array = self.core.array(task.job);
+            array.filter(|array| array.sleeps(task.task))?;
+            story.ahead = queued.count() as u32;
+            return Some(story);
+        };
+        let this = view.job(live.slot);
+        let ahead = queued.filter(|(_, other)| other.sequence < this.sequence);
+        story.ahead = ahead.count() as u32;
+        story.reserved = this.planned.filter(|_| this.phase == Phase::Queued);
+        story.prospect = self.core.outlook(now, task);
+        Some(story)
     }
 }

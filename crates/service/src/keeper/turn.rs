@@ -1,19 +1,29 @@
 //! One turn of the keeper: everything that came in meanwhile.
 
-use std::collections::BTreeMap;
-
 use tollgate_engine::Engine;
 
 use super::answers::Asker;
 use super::ask::{Ask, Failed};
+use super::commit::Programs;
 use super::crowd::Crowd;
 use super::owner::Keeper;
-use crate::core::Command;
+use crate::core::{Command, Need, Submission};
 use crate::engine_words;
 use crate::fault::Moment;
 
 /// How many batches a recovery handles again at most, more or less.
 const BATCHES_A_SNAPSHOT: u32 = 2_000;
+
+/// What is to be handled in a turn.
+struct Intake {
+    commands: Vec<Command>,
+    /// One a command.
+    askers: Vec<Asker>,
+    programs: Programs,
+    /// Questions, to be looked into once all that is handled.
+    later: Vec<Ask>,
+    crowd: Crowd,
+}
 
 impl<E: Engine> Keeper<E> {
     /// Handles what came in, commits what follows, and then answers and acts.
@@ -21,89 +31,36 @@ impl<E: Engine> Keeper<E> {
         let now = self.now();
         self.retry = self.retry.filter(|&at| at > now);
         self.engine_off = self.engine_off.filter(|&at| at > now);
+        let asks = self.hear_workers(asks);
         self.poll();
         self.full = self.full && !self.store.keep_reserve();
-        let mut commands = Vec::new();
-        let mut askers = Vec::new();
-        // By the place of the command that it came with.
-        let mut programs = BTreeMap::new();
-        for report in &self.reports {
-            commands.push(engine_words::command(report));
-            askers.push(Asker::Nobody);
+        let mut intake = Intake {
+            commands: self.reports.iter().map(engine_words::command).collect(),
+            askers: self.reports.iter().map(|_| Asker::Nobody).collect(),
+            programs: Programs::new(),
+            later: Vec::new(),
+            crowd: self.crowd(&asks),
+        };
+        for command in self.fleet.news(self.core.gate()) {
+            intake.add(command, Asker::Nobody);
         }
         if self.core.next_wake().is_some_and(|at| at <= now) {
-            commands.push(Command::Tick);
-            askers.push(Asker::Nobody);
+            intake.add(Command::Tick, Asker::Nobody);
         }
-        let mut later = Vec::new();
-        let mut crowd = self.crowd(&asks);
         for ask in asks {
-            match ask {
-                Ask::Submit { .. } | Ask::Hold { .. } | Ask::Claim { .. } if self.full => {
-                    ask.fail(Failed::Full);
-                }
-                Ask::Submit { ref submission, .. } | Ask::Hold { ref submission, .. }
-                    if !crowd.enters(submission.user) =>
-                {
-                    ask.fail(Failed::TooMany(self.most_jobs));
-                }
-                Ask::Submit {
-                    submission,
-                    program,
-                    reply,
-                } => {
-                    programs.insert(commands.len(), *program);
-                    commands.push(Command::Submit(submission));
-                    askers.push(Asker::Submitted(reply));
-                }
-                Ask::Hold { submission, reply } => {
-                    commands.push(Command::Submit(submission));
-                    askers.push(Asker::Held(reply));
-                }
-                Ask::Claim {
-                    user,
-                    job,
-                    program,
-                    reply,
-                } => {
-                    let command = Command::Claim { job };
-                    match self.may(Some(user), &command) {
-                        Ok(()) => {
-                            programs.insert(commands.len(), *program);
-                            commands.push(command);
-                            askers.push(Asker::Acted(reply));
-                        }
-                        Err(failed) => drop(reply.send(Err(failed))),
-                    }
-                }
-                Ask::Act {
-                    user,
-                    command,
-                    reply,
-                } => match self.may(user, &command) {
-                    Ok(()) => {
-                        commands.push(command);
-                        askers.push(Asker::Acted(reply));
-                    }
-                    Err(failed) => drop(reply.send(Err(failed))),
-                },
-                Ask::Quote { .. }
-                | Ask::Census { .. }
-                | Ask::Nodes { .. }
-                | Ask::Explain { .. }
-                | Ask::Wait { .. }
-                | Ask::Wake
-                | Ask::Stop => later.push(ask),
-            }
+            self.take_in(ask, &mut intake);
         }
-        if !commands.is_empty() {
-            self.act(&commands, programs, askers);
+        if !intake.commands.is_empty() {
+            self.act(&intake.commands, intake.programs, intake.askers);
+        }
+        for (worker, running) in self.fleet.settle(self.core.gate()) {
+            self.bring_up_to_date(worker, &running);
         }
         if self.engine_off.is_none() {
             self.carry_out();
             self.moment(Moment::Ordered);
         }
-        for ask in later {
+        for ask in intake.later {
             self.look(ask);
         }
         if self.store.since_snapshot() >= BATCHES_A_SNAPSHOT {
@@ -111,26 +68,132 @@ impl<E: Engine> Keeper<E> {
         }
     }
 
+    /// Workers first: what they say is news for this turn. The other asks are left.
+    fn hear_workers(&mut self, asks: Vec<Ask>) -> Vec<Ask> {
+        let mut others = Vec::new();
+        for ask in asks {
+            match ask {
+                Ask::Worker { heard, reply } => drop(reply.send(self.fleet.hear(heard))),
+                ask => others.push(ask),
+            }
+        }
+        others
+    }
+
+    fn take_in(&mut self, ask: Ask, to: &mut Intake) {
+        match ask {
+            Ask::Submit { .. } | Ask::Hold { .. } | Ask::Claim { .. } if self.full => {
+                ask.fail(Failed::Full);
+            }
+            Ask::Submit { ref submission, .. } | Ask::Hold { ref submission, .. }
+                if !to.crowd.enters(submission.user, submission.n_tasks()) =>
+            {
+                ask.fail(Failed::TooMany(self.most_jobs));
+            }
+            Ask::Submit {
+                mut submission,
+                program,
+                reply,
+            } => match self.settle_predecessors(&mut submission) {
+                Ok(()) => {
+                    to.programs.insert(to.commands.len(), *program);
+                    to.add(Command::Submit(submission), Asker::Submitted(reply));
+                }
+                Err(failed) => drop(reply.send(Err(failed))),
+            },
+            Ask::Hold { submission, reply } => {
+                to.add(Command::Submit(submission), Asker::Held(reply));
+            }
+            Ask::Claim {
+                user,
+                job,
+                program,
+                reply,
+            } => {
+                let command = Command::Claim { job };
+                match self.may(Some(user), &command) {
+                    Ok(()) => {
+                        to.programs.insert(to.commands.len(), *program);
+                        to.add(command, Asker::Acted(reply));
+                    }
+                    Err(failed) => drop(reply.send(Err(failed))),
+                }
+            }
+            Ask::Act {
+                user,
+                command,
+                reply,
+            } => match self.may(user, &command) {
+                Ok(()) => to.add(command, Asker::Acted(reply)),
+                Err(failed) => drop(reply.send(Err(failed))),
+            },
+            Ask::Quote { .. }
+            | Ask::Census { .. }
+            | Ask::Nodes { .. }
+            | Ask::Explain { .. }
+            | Ask::Wait { .. }
+            | Ask::Worker { .. }
+            | Ask::Wake
+            | Ask::Stop => to.later.push(ask),
+        }
+    }
+
     fn crowd(&self, asks: &[Ask]) -> Crowd {
-        let live = || self.core.jobs().map(|(_, live)| live.user);
-        Crowd::new(self.most_jobs, asks.len(), live)
+        let arriving = asks.iter().filter_map(Ask::submission);
+        let arriving = arriving.map(Submission::n_tasks);
+        let together = self.core.n_tasks();
+        let live = || self.core.tasks_of_users();
+        Crowd::new(self.most_jobs, together, arriving.sum(), live)
+    }
+
+    /// What a job is to start after must be its user's; what is over already it need not wait for.
+    fn settle_predecessors(&self, submission: &mut Submission) -> Result<(), Failed> {
+        let user = submission.user;
+        let mut live = Vec::new();
+        for earlier in std::mem::take(&mut submission.plan.after) {
+            let job = earlier.job;
+            match self.core.user_of(job) {
+                Some(owner) if owner == user => live.push(earlier),
+                Some(_) => return Err(Failed::NoPredecessor(job)),
+                None => {
+                    let ended = self
+                        .store
+                        .ended(job)
+                        .map_err(|error| Failed::from(&error))?;
+                    let (_, well) = ended
+                        .filter(|&(owner, _)| owner == user)
+                        .ok_or(Failed::NoPredecessor(job))?;
+                    if earlier.need == Need::Success && !well {
+                        return Err(Failed::InVain(job));
+                    }
+                }
+            }
+        }
+        submission.plan.after = live;
+        Ok(())
     }
 
     /// A job of somebody else is answered as one that is not there.
     fn may(&self, user: Option<u32>, command: &Command) -> Result<(), Failed> {
-        let (Command::Cancel { job }
-        | Command::Hold { job }
-        | Command::Release { job }
+        let (Command::Cancel { job, .. }
+        | Command::Hold { job, .. }
+        | Command::Release { job, .. }
         | Command::Claim { job }) = command
         else {
             return Ok(());
         };
-        let live = self.core.job(*job);
-        let own = live.is_some_and(|live| user.is_none_or(|user| live.user == user));
-        if own {
+        let owner = self.core.user_of(*job);
+        if owner.is_some_and(|owner| user.is_none_or(|user| owner == user)) {
             Ok(())
         } else {
             Err(Failed::Ignored(crate::core::Ignored::UnknownJob))
         }
+    }
+}
+
+impl Intake {
+    fn add(&mut self, command: Command, asker: Asker) {
+        self.commands.push(command);
+        self.askers.push(asker);
     }
 }
