@@ -10,6 +10,7 @@ mod instant;
 mod reply;
 mod routes;
 pub mod server;
+mod streams;
 mod tokens;
 mod translate;
 pub mod types;

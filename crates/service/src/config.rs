@@ -269,6 +269,7 @@ impl Config {
         let limits = self.limits;
         at_least_one("limits.connections", u64::from(limits.connections))?;
         at_least_one("limits.strangers", u64::from(limits.strangers))?;
+        at_least_one("limits.streams", u64::from(limits.streams))?;
         at_least_one("limits.jobs", u64::from(limits.jobs))?;
         at_least_one("limits.array", u64::from(limits.array))?;
         at_least_one("limits.body_bytes", limits.body_bytes as u64)?;

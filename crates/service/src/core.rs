@@ -41,6 +41,7 @@ pub use outcome::{
     Answer, Axis, Change, Floor, Ignored, Offer, Order, Part, Prospect, Refusal, Reply, Source,
     Standing, Step,
 };
+use prospect::Ahead;
 pub use ranges::{BadRanges, Ranges};
 pub use rules::{Rules, Written};
 
@@ -62,6 +63,7 @@ pub struct Core {
     ready: Vec<u64>,
     /// In a step: jobs that are over, and ended as those that wait for them need it.
     ended_well: BTreeSet<u64>,
+    ahead: Ahead,
 }
 
 /// A [`Core`] on its way to a file and back. The rules are the configuration's.
@@ -88,6 +90,7 @@ impl Core {
             scratch: Scratch::default(),
             ready: Vec::new(),
             ended_well: BTreeSet::new(),
+            ahead: Ahead::default(),
         }
     }
 
@@ -330,16 +333,18 @@ impl Core {
         let candidate = Candidate::new(submission, spec, &forecast);
         let mut live = Live::new(submission, asked, forecast, spec);
         live.held = held;
+        let (spec, reserved_for) = self.asked(&candidate);
         let input = Input::Submitted {
-            spec: self.rules.for_policy(&candidate.reserved()),
+            spec,
             retry: submission.retry,
-            forecast: Some(candidate.reserved_for()),
+            forecast: Some(reserved_for),
         };
         let answered = self.gate.handle(self.now, input, &mut self.effects);
         let Ok(tollgate_gate::Answer::Job(slot)) = answered else {
             unreachable!("the job was probed just now: {answered:?}");
         };
         self.jobs.insert(task, slot, live);
+        self.ahead.forget(slot);
         self.carry_out(step);
     }
 
@@ -422,6 +427,7 @@ impl Core {
                     return;
                 };
                 live.start(attempt, self.now);
+                self.ahead.forget(slot);
                 // A quote that is held has nodes, and nothing to run on them yet.
                 if live.runs() {
                     let key = live.attempt_key(task);
@@ -475,6 +481,7 @@ impl Core {
             Said::Queued => {
                 let had_nodes = live.has_nodes();
                 live.stop();
+                self.ahead.forget(slot);
                 match array {
                     Some(array) if had_nodes => array.stops(),
                     Some(_) => {}

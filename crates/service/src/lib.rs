@@ -9,6 +9,7 @@
 //! | [`client`] | the other end of it |
 //! | [`serve`](mod@serve) | a service from its start to its end |
 //! | [`config`] | its settings |
+//! | [`events`] | what has happened to jobs lately |
 //! | [`fault`] | where tests have it fail |
 //! | [`access`] | whom it lets do what, and how much |
 //! | [`accounts`] | whom jobs run as |
@@ -29,6 +30,7 @@ pub mod client;
 pub mod config;
 pub mod core;
 mod engine_words;
+pub mod events;
 pub mod fault;
 pub mod fleet;
 pub mod folder;

@@ -133,6 +133,7 @@ pub fn serve<E: Engine + 'static>(
             Box::new(move || began.elapsed()),
         )
         .map_err(unread)?;
+    let log = keeper.log();
     let (door, thread) = keeper::start(keeper)?;
     let service = Service {
         door: door.clone(),
@@ -147,6 +148,8 @@ pub fn serve<E: Engine + 'static>(
         access,
         keyring,
         porch: Porch::new(door.clone()),
+        log,
+        streams: Seats::new(access.limits.streams),
     };
     let served = runtime()?.block_on(listen(folder, service, doors.listen, ready));
     door.ask(Ask::Stop);
@@ -206,6 +209,7 @@ async fn listen(
     let seats = Seats::new(access.limits.connections);
     let keyring = Arc::clone(&service.keyring);
     let clock = service.clock;
+    let log = service.log.clone();
     let router = router(service);
     let (stop, stopped) = watch::channel(false);
     let heard = network.as_ref().map(|(_, _, heard)| *heard);
@@ -229,6 +233,7 @@ async fn listen(
     }
     ready(heard);
     let asked = stop_signal().await;
+    log.close();
     let _ = stop.send(true);
     for task in serving {
         let _ = task.await;

@@ -217,6 +217,11 @@ impl Store {
         read::ended(&self.connection, job).map_err(sqlite(&self.path, "cannot be read"))
     }
 
+    /// The number of the last batch that was committed; 0 before the first.
+    pub fn batch(&self) -> i64 {
+        self.batch
+    }
+
     /// A reader beside it.
     ///
     /// # Errors

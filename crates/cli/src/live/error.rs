@@ -35,7 +35,7 @@ pub(crate) enum LiveError {
     OutputElsewhere { file: String },
     /// A job whose output was thrown away.
     #[error("job {id} has no output: it was thrown away")]
-    NoOutput { id: u64 },
+    NoOutput { id: String },
     /// The job is not let in, as the answer says.
     #[error("rejected")]
     Rejected,

@@ -8,11 +8,13 @@
 //! | [`jobs`] | jobs that are held, cancelled, waited for |
 //! | [`answers`] | what each command prints, as JSON |
 //! | [`network`] | a service that is reached over the network |
+//! | [`arrays`] | arrays, and jobs that start after others |
 //! | [`nobody`] | no service is there |
 //! | [`generate`] | `tollgate generate` |
 //! | [`demo`] | `tollgate demo` |
 
 mod answers;
+mod arrays;
 mod demo;
 mod documents;
 mod generate;

@@ -23,20 +23,22 @@ use super::types::{
 };
 use super::which::Which;
 use super::words::words;
-use super::{figures, tokens, translate, work};
+use super::{figures, streams, tokens, translate, work};
 use crate::access::{Access, Limits, Peer};
 use crate::core::{Command, Plan, Ranges, Submission, TaskKey};
+use crate::events::Log;
 use crate::fleet::{self, Porch};
 use crate::keeper::{Ask, Door, Failed, Reply};
 use crate::net::Keyring;
 use crate::scripts::Scripts;
+use crate::seats::Seats;
 use crate::store::{JobRow, Reader, Selection, StoreError};
 
 /// The most jobs of one answer.
 const MOST_JOBS: u32 = 10_000;
 
 /// Whose jobs a peer may see and change; none if everybody's.
-fn only(peer: &Peer) -> Option<u32> {
+pub(super) fn only(peer: &Peer) -> Option<u32> {
     (!peer.operator).then_some(peer.user)
 }
 
@@ -53,6 +55,10 @@ pub struct Service {
     pub access: Access,
     /// Whom tokens stand for.
     pub keyring: Arc<Keyring>,
+    /// What happens to jobs.
+    pub log: Log,
+    /// Streams of events of each user.
+    pub streams: Seats<u32>,
     /// Tells the time.
     pub clock: fn() -> Instant,
     /// Copies of the scripts that jobs run.
@@ -87,6 +93,8 @@ pub fn router(service: Service) -> Router {
         .route("/v1/jobs/{id}/cancel", post(cancel))
         .route("/v1/jobs/{id}/hold", post(hold))
         .route("/v1/jobs/{id}/release", post(release))
+        .route("/v1/jobs/{id}/events", get(streams::of_job))
+        .route("/v1/events", get(streams::all))
         .route("/v1/quotes", post(quote))
         .route("/v1/quotes/{id}/claim", post(claim))
         .route("/v1/ledger", get(ledger))
@@ -460,7 +468,11 @@ fn number(id: &str) -> Result<u64, Refused> {
 }
 
 /// A job of the peer's, or one task; one of somebody else is not there.
-async fn own_job(service: &Service, peer: &Peer, which: &Which) -> Result<JobRow, Refused> {
+pub(super) async fn own_job(
+    service: &Service,
+    peer: &Peer,
+    which: &Which,
+) -> Result<JobRow, Refused> {
     let (job, tasks) = (which.job, which.tasks.clone());
     if tasks.is_some() && which.task().is_none() {
         return Err(Refused::field("id", "a job, or one task of it"));
@@ -477,14 +489,17 @@ async fn own_job(service: &Service, peer: &Peer, which: &Which) -> Result<JobRow
         .ok_or_else(Refused::unknown_job)
 }
 
-async fn ask<T>(service: &Service, question: impl FnOnce(Reply<T>) -> Ask) -> Result<T, Refused> {
+pub(super) async fn ask<T>(
+    service: &Service,
+    question: impl FnOnce(Reply<T>) -> Ask,
+) -> Result<T, Refused> {
     let (reply, answer) = oneshot::channel::<Result<T, Failed>>();
     service.door.ask(question(reply));
     let answered = answer.await.map_err(|_| Refused::stopping())?;
     Ok(answered?)
 }
 
-async fn read<T: Send + 'static>(
+pub(super) async fn read<T: Send + 'static>(
     service: &Service,
     query: impl FnOnce(&Reader) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, Refused> {

@@ -472,6 +472,21 @@ pub struct Account {
     pub utility: f64,
 }
 
+/// Something that happened to a job, or to tasks of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct JobEvent {
+    /// Which job.
+    pub job: u64,
+    /// Which tasks of it, as in `1-5,9`, if not all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<String>,
+    /// What: `accepted`, `queued`, `waits`, `rejected`, `quoted`, `claimed`, `lapsed`, `held`,
+    /// `started`, `finished`, `cancelled` or `lost`.
+    pub event: String,
+    /// When.
+    pub at: String,
+}
+
 /// A token that is to be made.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

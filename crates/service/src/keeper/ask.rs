@@ -163,6 +163,10 @@ pub struct Census {
     pub workers: u32,
     /// Workers that are not, and are waited for.
     pub workers_away: u32,
+    /// Batches that were committed since the store was made.
+    pub commits: u64,
+    /// How often the engine could not be told what to do, since the service was started.
+    pub engine_failures: u64,
 }
 
 /// What there is to run on.

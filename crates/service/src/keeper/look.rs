@@ -68,6 +68,8 @@ impl<E: Engine> Keeper<E> {
             running: count(Phase::Running) as u32,
             workers: standing(Standing::Here),
             workers_away: standing(Standing::Away),
+            commits: self.store.batch().unsigned_abs(),
+            engine_failures: self.engine_failures,
         }
     }
 

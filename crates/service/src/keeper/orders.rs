@@ -83,6 +83,7 @@ impl<E: Engine> Keeper<E> {
         if let Err(error) = done {
             self.complain(&error);
             self.engine_off = self.retry;
+            self.engine_failures += 1;
             self.orders = orders;
         }
     }

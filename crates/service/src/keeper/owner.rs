@@ -9,6 +9,7 @@ use tollgate_model::{Instant, Span};
 use super::answers::Waiter;
 use crate::accounts::{self, RunAs};
 use crate::core::{Core, Order, Rules};
+use crate::events::Log;
 use crate::fault::{self, Moment, Saboteur};
 use crate::fleet::{Fleet, House, Ticks};
 use crate::store::{Store, StoreError};
@@ -43,6 +44,9 @@ pub struct Keeper<E> {
     /// The disk is full: nothing new is taken in, until there is room for a reserve again.
     pub(super) full: bool,
     pub(super) saboteur: Saboteur,
+    pub(super) log: Log,
+    /// How often the engine could not be told what to do.
+    pub(super) engine_failures: u64,
 }
 
 impl<E: Engine> Keeper<E> {
@@ -56,8 +60,10 @@ impl<E: Engine> Keeper<E> {
         rules: &Rules,
         clock: Clock,
     ) -> Result<Self, StoreError> {
+        let core = store.recover(rules)?;
+        let log = Log::after_batch(store.batch());
         Ok(Self {
-            core: store.recover(rules)?,
+            core,
             store,
             fleet: Fleet::new(engine),
             clock,
@@ -71,6 +77,8 @@ impl<E: Engine> Keeper<E> {
             engine_off: None,
             full: false,
             saboteur: fault::from_environment(),
+            log,
+            engine_failures: 0,
         })
     }
 
@@ -97,6 +105,11 @@ impl<E: Engine> Keeper<E> {
     /// Has `saboteur` told of each moment of a turn from now on.
     pub fn sabotage(&mut self, saboteur: Saboteur) {
         self.saboteur = saboteur;
+    }
+
+    /// What happens to jobs from now on.
+    pub fn log(&self) -> Log {
+        self.log.clone()
     }
 
     /// The state, to look into.

@@ -73,6 +73,19 @@ impl Site {
         self.turn(Vec::new());
     }
 
+    /// Second by second, so that what ends makes room for what comes next.
+    pub(crate) fn pass(&mut self, secs: i64) {
+        let now = self
+            .clock
+            .lock()
+            .unwrap()
+            .since(Instant::ZERO)
+            .as_secs_f64() as i64;
+        for second in 1..=secs {
+            self.wait_until(now + second);
+        }
+    }
+
     /// Puts one question before the keeper and takes the answer.
     pub(crate) fn ask<T>(
         &mut self,

@@ -16,6 +16,7 @@ use tollgate_engine::{MemoryEngine, MemoryWorld};
 use tollgate_model::{Instant, Market};
 use tollgate_service::access::{Access, Limits};
 use tollgate_service::api::server::{About, Service, router, serve_unix};
+use tollgate_service::events::Log;
 use tollgate_service::keeper::{self, Ask, Door, Keeper};
 use tollgate_service::net::certificate::{Certificate, Files};
 use tollgate_service::net::{Fingerprint, Hosts, Key, Keyring, Network, serve_tls, tls};
@@ -37,6 +38,7 @@ pub(crate) struct Open {
     pub(crate) fingerprint: Fingerprint,
     stop: watch::Sender<bool>,
     door: Door,
+    log: Log,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -55,6 +57,7 @@ impl Open {
         let mut keeper =
             Keeper::new(store, MemoryEngine::open(&world), &rules, Box::new(|| NOW)).unwrap();
         keeper.limit_jobs(limits.jobs);
+        let log = keeper.log();
         let (door, thread) = keeper::start(keeper).unwrap();
         let access = Access {
             limits,
@@ -72,6 +75,8 @@ impl Open {
             }),
             access,
             keyring: Arc::clone(&keyring),
+            log: log.clone(),
+            streams: Seats::new(limits.streams),
             clock: || NOW,
             scripts: Arc::new(Scripts::new(folder.path().join("scripts"))),
             porch: tollgate_service::fleet::Porch::new(door.clone()),
@@ -117,6 +122,7 @@ impl Open {
             fingerprint,
             stop,
             door,
+            log,
             threads: vec![thread, listening],
         }
     }
@@ -140,6 +146,7 @@ impl Open {
 
 impl Drop for Open {
     fn drop(&mut self) {
+        self.log.close();
         let _ = self.stop.send(true);
         self.door.ask(Ask::Stop);
         for thread in self.threads.drain(..) {
