@@ -10,6 +10,7 @@
 //! | [`list`] | `tollgate status`, `jobs`, `explain`, `ledger` |
 //! | [`figures`] | `tollgate nodes`, `calibration`, and the objectives |
 //! | [`demo`] | `tollgate demo` |
+//! | [`worker`] | `tollgate worker` |
 //! | [`token`] | `tollgate token` |
 //! | [`generate`] | `tollgate generate` |
 //! | [`act`] | `tollgate cancel`, `hold`, `release`, `wait`, `logs` |
@@ -31,3 +32,4 @@ pub(crate) mod serve;
 pub(crate) mod submit;
 pub(crate) mod token;
 mod words;
+pub(crate) mod worker;

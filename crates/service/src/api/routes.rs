@@ -269,6 +269,8 @@ async fn status(State(service): State<Service>) -> Answered<Status> {
         queued: census.queued,
         held: census.held,
         running: census.running,
+        workers: census.workers,
+        workers_away: census.workers_away,
     }))
 }
 
