@@ -141,6 +141,7 @@ pub fn serve<E: Engine + 'static>(
         keyring,
         log,
         streams: Seats::new(access.limits.streams),
+        metrics: Arc::default(),
     };
     let served = runtime()?.block_on(listen(folder, service, doors.listen, ready));
     door.ask(Ask::Stop);

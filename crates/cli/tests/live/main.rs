@@ -8,6 +8,7 @@
 //! | [`jobs`] | jobs that are held, cancelled, waited for |
 //! | [`answers`] | what each command prints, as JSON |
 //! | [`network`] | a service that is reached over the network |
+//! | [`schemas`] | what commands print is as published |
 //! | [`nobody`] | no service is there |
 //! | [`generate`] | `tollgate generate` |
 //! | [`demo`] | `tollgate demo` |
@@ -19,5 +20,6 @@ mod generate;
 mod jobs;
 mod network;
 mod nobody;
+mod schemas;
 mod scripts;
 mod site;
