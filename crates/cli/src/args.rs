@@ -43,6 +43,7 @@ pub(crate) enum Command {
     Calibration(live::figures::Args),
     Ledger(live::list::LedgerArgs),
     Token(live::token::Args),
+    Worker(live::worker::Args),
     Trace(trace::Args),
     Generate(live::generate::Args),
 }

@@ -11,6 +11,7 @@
 //! | [`figures`] | `tollgate nodes`, `calibration`, and the objectives |
 //! | [`demo`] | `tollgate demo` |
 //! | [`schemas`] | what commands print, as JSON schemas |
+//! | [`worker`] | `tollgate worker` |
 //! | [`token`] | `tollgate token` |
 //! | [`generate`] | `tollgate generate` |
 //! | [`act`] | `tollgate cancel`, `hold`, `release`, `wait`, `logs` |
@@ -33,3 +34,4 @@ pub(crate) mod serve;
 pub(crate) mod submit;
 pub(crate) mod token;
 mod words;
+pub(crate) mod worker;

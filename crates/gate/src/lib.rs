@@ -8,7 +8,7 @@
 //! | [`Gate::quote`] | what a job would be told; changes nothing |
 //! | [`Gate::view`], [`Gate::check`] | looking in |
 //! | [`Gate::save`], [`Gate::restore`] | on its way to a file and back |
-//! | [`Gate::fork`], [`LookAhead`] | what would happen next, found out on a copy |
+//! | [`LookAhead`] | what will become of a job |
 //!
 //! The order of an instant is: ends, then [`Input::Tick`] (which every other input implies), then
 //! submissions, then one [`Gate::settle`]; under [`Discipline::Event`] submissions come first and
@@ -24,7 +24,7 @@ mod workers;
 
 pub use gate::Gate;
 pub use input::{Answer, Ignored, Input, Retry, WorkerId};
-pub use look_ahead::{LookAhead, Times};
+pub use look_ahead::{Course, Horizon, LookAhead, Whom};
 pub use saved::Saved;
 pub use tollgate_policy::{Discipline, Effect, Ending, Entry, Said, Scratch, Verdict, Violation};
 pub use workers::Life;

@@ -55,6 +55,22 @@ pub fn any(user: u32) -> Result<Option<User>, NoAccount> {
     own(user).or_else(|_| look_up(user).map(Some))
 }
 
+/// What a user is called; as a number has different owners on different hosts, a name is what tells
+/// another host who is meant.
+pub type NameOf = fn(u32) -> Result<String, NoAccount>;
+
+/// What the system calls a user.
+///
+/// # Errors
+/// If it has no account for it, or cannot say.
+pub fn name(user: u32) -> Result<String, NoAccount> {
+    let found = unistd::User::from_uid(Uid::from_raw(user)).map_err(|error| NoAccount::System {
+        user,
+        reason: error.desc().to_owned(),
+    })?;
+    Ok(found.ok_or(NoAccount::Unknown(user))?.name)
+}
+
 /// The number of the user with this name. May wait for the system's name service.
 ///
 /// # Errors

@@ -22,6 +22,7 @@ mod translate;
 pub mod types;
 mod which;
 mod words;
+mod work;
 
 pub(crate) use reply::Refused;
 

@@ -17,6 +17,7 @@ mod outcome;
 mod prospect;
 mod ranges;
 mod rules;
+mod workers;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,6 +41,7 @@ pub use outcome::{
     Answer, Axis, Change, Floor, Ignored, Offer, Order, Part, Prospect, Refusal, Reply, Source,
     Standing, Step,
 };
+use prospect::Ahead;
 pub use ranges::{BadRanges, Ranges};
 pub use rules::{Rules, Written};
 
@@ -61,6 +63,7 @@ pub struct Core {
     ready: Vec<u64>,
     /// In a step: jobs that are over, and ended as those that wait for them need it.
     ended_well: BTreeSet<u64>,
+    ahead: Ahead,
 }
 
 /// A [`Core`] on its way to a file and back. The rules are the configuration's.
@@ -76,8 +79,10 @@ pub struct Saved {
 impl Core {
     /// A service that has seen nothing yet.
     pub fn new(rules: Rules) -> Self {
+        let mut gate = Gate::new(rules.policy.build(rules.market), rules.market);
+        gate.limit_tasks(Some(rules.max_resident));
         Self {
-            gate: Gate::new(rules.policy.build(rules.market), rules.market),
+            gate,
             rules,
             jobs: Jobs::default(),
             forecaster: Forecaster::default(),
@@ -87,6 +92,7 @@ impl Core {
             scratch: Scratch::default(),
             ready: Vec::new(),
             ended_well: BTreeSet::new(),
+            ahead: Ahead::default(),
         }
     }
 
@@ -226,8 +232,10 @@ impl Core {
     /// The service that was saved. The rules must be those that it was saved under.
     pub fn restore(saved: Saved, rules: Rules) -> Self {
         let policy = rules.policy.build(rules.market);
+        let mut gate = Gate::restore(saved.gate, policy, rules.market, saved.now);
+        gate.limit_tasks(Some(rules.max_resident));
         Self {
-            gate: Gate::restore(saved.gate, policy, rules.market, saved.now),
+            gate,
             jobs: saved.jobs,
             forecaster: saved.forecaster,
             classes: saved.classes.into_iter().collect(),
@@ -250,17 +258,17 @@ impl Core {
                 worker,
                 epoch,
                 nodes,
+                memory,
             } => self.input(
                 Input::WorkerUp {
                     worker,
                     epoch,
                     nodes,
+                    memory,
                 },
                 step,
             ),
-            &Command::WorkerGone { worker, epoch } => {
-                self.input(Input::WorkerGone { worker, epoch }, step)
-            }
+            &Command::WorkerGone { worker, epoch } => self.lose_worker(worker, epoch, step),
             Command::Tick => self.input(Input::Tick, step),
         };
         match done {
@@ -331,16 +339,18 @@ impl Core {
         let candidate = Candidate::new(submission, spec, &forecast);
         let mut live = Live::new(submission, asked, forecast, spec);
         live.held = held;
+        let (spec, reserved_for) = self.asked(&candidate);
         let input = Input::Submitted {
-            spec: self.rules.for_policy(&candidate.reserved()),
+            spec,
             retry: submission.retry,
-            forecast: Some(candidate.reserved_for()),
+            forecast: Some(reserved_for),
         };
         let answered = self.gate.handle(self.now, input, &mut self.effects);
         let Ok(tollgate_gate::Answer::Job(slot)) = answered else {
             unreachable!("the job was probed just now: {answered:?}");
         };
         self.jobs.insert(task, slot, live);
+        self.ahead.forget(slot);
         self.carry_out(step);
     }
 
@@ -423,6 +433,7 @@ impl Core {
                     return;
                 };
                 live.start(attempt, self.now);
+                self.ahead.forget(slot);
                 // A quote that is held has nodes, and nothing to run on them yet.
                 if live.runs() {
                     let key = live.attempt_key(task);
@@ -476,6 +487,7 @@ impl Core {
             Said::Queued => {
                 let had_nodes = live.has_nodes();
                 live.stop();
+                self.ahead.forget(slot);
                 match array {
                     Some(array) if had_nodes => array.stops(),
                     Some(_) => {}

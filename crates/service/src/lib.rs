@@ -14,6 +14,7 @@
 //! | [`access`] | whom it lets do what, and how much |
 //! | [`accounts`] | whom jobs run as |
 //! | [`folder`] | its data folder |
+//! | [`fleet`] | workers on other hosts |
 //! | [`net`] | TCP with TLS, tokens and certificates |
 //! | [`seats`] | how many connections each may have |
 //! | [`scripts`] | copies of the scripts that jobs run |
@@ -31,6 +32,7 @@ pub mod core;
 mod engine_words;
 pub mod events;
 pub mod fault;
+pub mod fleet;
 pub mod folder;
 pub mod keeper;
 pub mod net;

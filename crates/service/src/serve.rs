@@ -14,11 +14,12 @@ use tokio::sync::watch;
 use tollgate_engine::Engine;
 use tollgate_model::Instant;
 
-use crate::access::Users;
+use crate::access::{Access, Users};
 use crate::accounts;
 use crate::api::server::{About, Service, router, serve_unix};
 use crate::config::{Doors, Listen};
 use crate::core::Rules;
+use crate::fleet::{House, Porch, Terms, Whose};
 use crate::folder::{Folder, FolderError};
 use crate::keeper::{self, Ask, Keeper, StartError};
 use crate::net::certificate::{Certificate, CertificateError};
@@ -125,6 +126,13 @@ pub fn serve<E: Engine + 'static>(
         keeper.run_as(accounts::any);
     }
     keeper.limit_jobs(access.limits.jobs);
+    let began = std::time::Instant::now();
+    keeper
+        .open_to_workers(
+            house(folder, access, doors.terms)?,
+            Box::new(move || began.elapsed()),
+        )
+        .map_err(unread)?;
     let log = keeper.log();
     let (door, thread) = keeper::start(keeper)?;
     let service = Service {
@@ -139,6 +147,7 @@ pub fn serve<E: Engine + 'static>(
         scripts: Arc::new(Scripts::new(folder.scripts())),
         access,
         keyring,
+        porch: Porch::new(door.clone()),
         log,
         streams: Seats::new(access.limits.streams),
         metrics: Arc::default(),
@@ -148,6 +157,30 @@ pub fn serve<E: Engine + 'static>(
     // It panics only where it has said why already.
     let _ = thread.join();
     served
+}
+
+/// What workers are told about this service.
+fn house(folder: &Folder, access: Access, terms: Terms) -> Result<House, ServeError> {
+    let own = rustix::process::geteuid().as_raw();
+    Ok(House {
+        service: folder.identity().map_err(unread)?,
+        whose: match access.users {
+            // Without a name, no worker has the same.
+            Users::Own => Whose::Own(accounts::name(own).unwrap_or_default()),
+            Users::All => Whose::All,
+        },
+        terms,
+        roster: folder.workers(),
+        scripts: folder.scripts(),
+        name_of: accounts::name,
+    })
+}
+
+fn unread(error: io::Error) -> ServeError {
+    ServeError::System {
+        action: "what is known of workers cannot be read",
+        error,
+    }
 }
 
 fn runtime() -> Result<tokio::runtime::Runtime, ServeError> {

@@ -36,7 +36,7 @@ fn state(site: &Site, job: u64) -> String {
 
 #[test]
 fn it_starts_when_all_that_it_waits_for_have_ended_well() {
-    let mut site = Site::new("libra-risk");
+    let mut site = Site::new("easy");
     let first = site.submit(&["work", "10"], 10).unwrap().job;
     let second = site.submit(&["work", "20"], 20).unwrap().job;
     let plan = after(&[first, second], Need::Success);
@@ -44,11 +44,11 @@ fn it_starts_when_all_that_it_waits_for_have_ended_well() {
     assert_eq!(third.answer.standing, Standing::Waits);
     assert_eq!(state(&site, third.job), "waiting");
     assert_eq!(site.row(third.job).after, [first, second]);
-    site.wait_until(15);
+    site.pass(15);
     site.restart();
     assert_eq!(state(&site, first), "finished");
     assert_eq!(state(&site, third.job), "waiting");
-    site.wait_until(25);
+    site.pass(10);
     assert_eq!(state(&site, third.job), "running");
     // Its deadline counts from when it was handed in.
     assert_eq!(
@@ -59,25 +59,33 @@ fn it_starts_when_all_that_it_waits_for_have_ended_well() {
             .as_secs_f64(),
         100.0
     );
-    site.wait_until(40);
+    site.pass(15);
     assert_eq!(state(&site, third.job), "finished");
 }
 
 #[test]
 fn it_is_decided_about_when_its_turn_comes() {
-    let mut site = Site::new("libra-risk");
+    let mut site = Site::new("libra");
     let first = site.submit(&["work", "90"], 90).unwrap().job;
+    let longer = Submission {
+        plan: after(&[first], Need::Success),
+        ..submission("work", 20)
+    };
     // It would have been let in at once, and 100 s are too short in the end.
-    let second = site.hand_in(work(after(&[first], Need::Success)), &["work", "20"]);
+    let second = site.hand_in(longer, &["work", "20"]);
     let second = second.unwrap().job;
-    site.wait_until(95);
+    site.pass(101);
     assert_eq!(state(&site, second), "rejected");
 }
 
 #[test]
 fn after_a_failure_it_never_starts_unless_any_end_will_do() {
     let mut site = Site::new("libra-risk");
-    let failing = site.submit(&["sh", "-c", "exit 3"], 10).unwrap();
+    let held = work(Plan {
+        held: true,
+        ..Plan::default()
+    });
+    let failing = site.hand_in(held, &["sh", "-c", "exit 3"]).unwrap();
     let vain = site.hand_in(work(after(&[failing.job], Need::Success)), &["work", "1"]);
     let vain = vain.unwrap().job;
     let chain = site.hand_in(work(after(&[vain], Need::Success)), &["work", "1"]);
@@ -87,12 +95,17 @@ fn after_a_failure_it_never_starts_unless_any_end_will_do() {
         &["work", "1"],
     );
     let anyhow = anyhow.unwrap().job;
-    site.wait_until(5);
+    let release = Command::Release {
+        job: failing.job,
+        tasks: None,
+    };
+    act(&mut site, release).unwrap();
+    site.pass(2);
     for (job, by) in [(vain, failing.job), (chain, vain)] {
         assert_eq!(state(&site, job), "cancelled");
         assert_eq!(site.row(job).reasons, [format!("after:{by}")]);
     }
-    assert_eq!(state(&site, anyhow), "running");
+    assert_eq!(state(&site, anyhow), "finished");
     // What is over is not waited for, and what failed is in vain.
     let late = site.hand_in(work(after(&[failing.job], Need::Success)), &["work", "1"]);
     assert_eq!(late, Err(Failed::InVain(failing.job)));
@@ -123,18 +136,18 @@ fn only_jobs_of_the_same_user_can_be_waited_for() {
 
 #[test]
 fn an_array_is_over_when_all_of_its_tasks_are() {
-    let mut site = Site::new("libra-risk");
+    let mut site = Site::new("easy");
     let tasks = Ranges::new(1, 3);
     let array = work(Plan {
         array: Some(ArrayPlan { tasks, most: None }),
         ..Plan::default()
     });
     let array = site.hand_in(array, &["work", "10"]).unwrap().job;
-    let next = site.hand_in(work(after(&[array], Need::Success)), &["work", "1"]);
+    let next = site.hand_in(work(after(&[array], Need::Success)), &["work", "10"]);
     let next = next.unwrap().job;
-    site.wait_until(12);
+    site.pass(12);
     assert_eq!(state(&site, next), "waiting");
-    site.wait_until(25);
+    site.pass(9);
     assert_eq!(
         (state(&site, array), state(&site, next)),
         ("finished".into(), "running".into())
@@ -152,7 +165,7 @@ fn a_job_that_is_held_waits_for_its_user() {
     };
     let job = site.hand_in(held(), &["work", "1"]).unwrap().job;
     let other = site.hand_in(held(), &["work", "1"]).unwrap().job;
-    site.wait_until(10);
+    site.pass(10);
     site.restart();
     assert_eq!(state(&site, job), "held");
     let release = || Command::Release { job, tasks: None };

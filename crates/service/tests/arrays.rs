@@ -2,7 +2,7 @@
 
 mod common;
 
-use tollgate_model::{Instant, Market};
+use tollgate_model::Market;
 use tollgate_policy::registry::REGISTRY;
 use tollgate_service::core::{
     Answer, ArrayPlan, Command, Plan, Ranges, Standing, Submission, Tally,
@@ -56,21 +56,13 @@ fn act(site: &mut Site, command: Command) -> Result<(), Failed> {
     })
 }
 
-/// Second by second, so that what ends makes room for what comes next.
-fn pass(site: &mut Site, secs: i64) {
-    let now = *site.clock.lock().unwrap();
-    for second in 1..=secs {
-        site.wait_until(now.since(Instant::ZERO).as_secs_f64() as i64 + second);
-    }
-}
-
 /// Every task is over, whatever becomes of it.
 fn drain(site: &mut Site) {
     for _ in 0..1_000 {
         if site.keeper().core().jobs().is_empty() {
             return;
         }
-        pass(site, 1);
+        site.pass(1);
     }
     panic!("these never end: {:?}", site.keeper().core().jobs());
 }
@@ -126,7 +118,7 @@ fn a_restart_takes_an_array_up_where_it_was() {
     let mut site = Site::new("easy");
     let verdict = site.hand_in(whenever(10, array("0-19", None)), &["work", "10"]);
     let job = verdict.unwrap().job;
-    pass(&mut site, 25);
+    site.pass(25);
     let before = tally(&mut site, job);
     assert_eq!((before.finished, before.running), (4, 2));
     site.restart();
@@ -147,7 +139,7 @@ fn no_more_tasks_run_at_a_time_than_their_user_wants() {
         let job = site.hand_in(asked, &["work", "5"]).unwrap().job;
         for _ in 0..30 {
             assert!(tally(&mut site, job).running <= 1, "{policy}");
-            pass(&mut site, 1);
+            site.pass(1);
         }
         drain(&mut site);
         assert_eq!(site.row(job).array.unwrap().finished, 9, "{policy}");
@@ -171,7 +163,7 @@ fn tasks_are_cancelled_held_and_released_in_ranges() {
     act(&mut site, Command::Hold { job, tasks: None }).unwrap();
     let held = tally(&mut site, job);
     assert_eq!((held.running, held.queued, held.held), (2, 0, 67));
-    pass(&mut site, 100);
+    site.pass(100);
     assert_eq!(tally(&mut site, job).finished, 2);
     let release = Command::Release {
         job,
@@ -179,7 +171,7 @@ fn tasks_are_cancelled_held_and_released_in_ranges() {
     };
     act(&mut site, release).unwrap();
     site.restart();
-    pass(&mut site, 100);
+    site.pass(100);
     assert_eq!(tally(&mut site, job).finished, 8);
     let reader = site.reader();
     let state = |task| {

@@ -150,6 +150,7 @@ fn every_answer_is_as_described() {
         ("get", "/v1/objectives", "/v1/objectives", &no, 200),
         ("get", "/v1/calibration", "/v1/calibration", &no, 200),
         ("get", "/v1/nodes", "/v1/nodes", &no, 200),
+        ("get", "/v1/work", "/v1/work", &no, 426),
         ("get", "/v1/tokens", "/v1/tokens", &no, 200),
         (
             "post",

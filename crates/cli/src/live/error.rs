@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use tollgate_engine::EngineError;
+use tollgate_service::fleet::worker::WorkerError;
 use tollgate_service::{ClientError, ConfigError, FolderError, RemoteError, ServeError};
 
 use crate::exit::{Complaint, Exit};
@@ -34,7 +35,7 @@ pub(crate) enum LiveError {
     OutputElsewhere { file: String },
     /// A job whose output was thrown away.
     #[error("job {id} has no output: it was thrown away")]
-    NoOutput { id: u64 },
+    NoOutput { id: String },
     /// The job is not let in, as the answer says.
     #[error("rejected")]
     Rejected,
@@ -158,6 +159,17 @@ impl Complaint for EngineError {
 
 /// The service cannot run.
 impl Complaint for ServeError {
+    fn exit(&self) -> Exit {
+        Exit::Failed
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        self.hint().map(Cow::Borrowed)
+    }
+}
+
+/// A worker cannot work.
+impl Complaint for WorkerError {
     fn exit(&self) -> Exit {
         Exit::Failed
     }

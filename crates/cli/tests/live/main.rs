@@ -9,11 +9,13 @@
 //! | [`answers`] | what each command prints, as JSON |
 //! | [`network`] | a service that is reached over the network |
 //! | [`schemas`] | what commands print is as published |
+//! | [`arrays`] | arrays, and jobs that start after others |
 //! | [`nobody`] | no service is there |
 //! | [`generate`] | `tollgate generate` |
 //! | [`demo`] | `tollgate demo` |
 
 mod answers;
+mod arrays;
 mod demo;
 mod documents;
 mod generate;

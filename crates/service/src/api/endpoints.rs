@@ -10,7 +10,8 @@ use super::types::{
     Answer, Calibration, Done, Explanation, Job, JobRequest, Jobs, Ledger, NewToken, Nodes,
     Objectives, Status, TokenRequest, Tokens,
 };
-use super::{metrics, openapi, streams, tokens};
+use super::{metrics, openapi, streams, tokens, work};
+use crate::fleet;
 
 /// A path.
 pub(super) struct Endpoint {
@@ -171,6 +172,12 @@ pub(super) fn all() -> Vec<Endpoint> {
         at("/v1/nodes").get(
             routes::nodes,
             does("What there is to run on").gives::<Nodes>(200),
+        ),
+        at(fleet::route::PATH).get(
+            work::take,
+            does("Take work: the connection is a worker's from then on")
+                .answers(101, Content::Nothing)
+                .problems(&[426]),
         ),
         at("/v1/tokens")
             .get(

@@ -113,7 +113,7 @@ fn describe(
                 json!({"description": "Done", "content": {"application/json": {"schema": schema}}})
             }
             Content::Other(media) => json!({"description": "Done", "content": {*media: {}}}),
-            Content::Nothing => json!({"description": "There is nothing more"}),
+            Content::Nothing => json!({"description": "Without a body"}),
         };
         responses.insert(status.to_string(), answer);
     }

@@ -27,6 +27,7 @@ use super::{endpoints, figures, translate};
 use crate::access::{Access, Limits, Peer};
 use crate::core::{Command, Plan, Ranges, Submission, TaskKey};
 use crate::events::Log;
+use crate::fleet::Porch;
 use crate::keeper::{Ask, Door, Failed, Reply};
 use crate::net::Keyring;
 use crate::scripts::Scripts;
@@ -64,6 +65,8 @@ pub struct Service {
     pub clock: fn() -> tollgate_model::Instant,
     /// Copies of the scripts that jobs run.
     pub scripts: Arc<Scripts>,
+    /// Where workers come in.
+    pub porch: Porch,
 }
 
 /// What is said about the service itself.
@@ -254,6 +257,8 @@ pub(super) async fn status(State(service): State<Service>) -> Answered<Status> {
         queued: census.queued,
         held: census.held,
         running: census.running,
+        workers: census.workers,
+        workers_away: census.workers_away,
     }))
 }
 

@@ -27,6 +27,8 @@ pub struct Rules {
     pub level: Probability,
     /// The least probability at which a deadline is promised, in millionths; at most 1,000,000.
     pub confidence: u32,
+    /// How many tasks may share a node. At least 1.
+    pub max_resident: u32,
 }
 
 /// Rules on their way to a file and back. Two that are equal decide alike.
@@ -38,6 +40,7 @@ pub struct Written {
     default_estimate: Span,
     level: f64,
     confidence: u32,
+    max_resident: u32,
 }
 
 impl Rules {
@@ -50,6 +53,7 @@ impl Rules {
             default_estimate: self.default_estimate,
             level: self.level.as_f64(),
             confidence: self.confidence,
+            max_resident: self.max_resident,
         }
     }
 
@@ -63,6 +67,7 @@ impl Rules {
             default_estimate: written.default_estimate,
             level: Probability::new(written.level)?,
             confidence: written.confidence,
+            max_resident: written.max_resident,
         })
     }
 
@@ -130,12 +135,25 @@ pub(super) fn asked(class: ClassId, submission: &Submission) -> tollgate_forecas
     }
 }
 
-/// The job with the estimate that is decided on, if it is handed in at `now` and was not before.
-pub(super) fn spec(submission: &Submission, estimate: Span, now: Instant) -> JobSpec {
+/// The job with the estimate that is decided on, if it is handed in at `now` and was not before. A
+/// node has its part of the machine's memory, and what a job asks for is spread over its nodes: one
+/// that asks for more than its processors come with holds as many nodes as that much memory comes
+/// with.
+pub(super) fn spec(
+    submission: &Submission,
+    estimate: Span,
+    now: Instant,
+    memory_per_node: Option<u64>,
+) -> JobSpec {
+    let wanted = submission.memory.unwrap_or(0);
+    let filled = memory_per_node.map_or(0, |memory| wanted.div_ceil(memory.max(1)));
+    let procs = u32::try_from(filled).unwrap_or(u32::MAX);
+    let procs = submission.procs.max(procs);
     JobSpec {
         submit: submission.plan.since.unwrap_or(now),
         estimate,
-        procs: submission.procs,
+        procs,
+        memory: wanted.div_ceil(u64::from(procs.max(1))),
         sla: Sla {
             deadline: submission.deadline,
             budget: submission.budget,

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use tollgate_engine::{Engine, EngineError, KillReason, Launch, Limits};
 use tollgate_model::NodeId;
@@ -11,13 +10,16 @@ use tollgate_model::NodeId;
 use super::owner::Keeper;
 use crate::core::{AttemptKey, Order};
 use crate::engine_words;
+use crate::fleet::muster::Duty;
 use crate::store::StoreError;
 
 impl<E: Engine> Keeper<E> {
     pub(super) fn poll(&mut self) {
-        match self.engine.poll(Duration::ZERO) {
-            Ok(reports) => self.reports.extend(reports),
-            Err(error) => self.complain(&error),
+        let now = self.now();
+        let (reports, failed) = self.fleet.poll(now);
+        self.reports.extend(reports);
+        if let Some(error) = failed {
+            self.complain(&error);
         }
         // Last, so that what the engine says of the same attempt counts.
         self.reports.append(&mut self.unstartable);
@@ -31,7 +33,7 @@ impl<E: Engine> Keeper<E> {
             .map(|report| report.attempt)
             .collect();
         if !ended.is_empty()
-            && let Err(error) = self.engine.acknowledge(&ended)
+            && let Err(error) = self.fleet.acknowledge(&ended)
         {
             self.complain(&error);
         }
@@ -44,13 +46,13 @@ impl<E: Engine> Keeper<E> {
         if orders.is_empty() {
             return;
         }
-        let mut launches = Vec::new();
+        let mut duties: Vec<Duty> = Vec::new();
         let mut shares = BTreeMap::new();
         let mut kills = Vec::new();
         for order in &orders {
             match order {
                 Order::Start { attempt, nodes, .. } => match self.launch(*attempt, nodes) {
-                    Ok(launch) => launches.extend(launch),
+                    Ok(duty) => duties.extend(duty),
                     Err(error) => {
                         // None of these orders is lost, and engines take one twice.
                         self.complain(&error);
@@ -64,17 +66,18 @@ impl<E: Engine> Keeper<E> {
                 Order::Kill { attempt } => kills.push(engine_words::key(*attempt)),
             }
         }
-        for launch in &mut launches {
+        for launch in duties.iter_mut().map(|duty| &mut duty.launch) {
             if let Some(share) = shares.remove(&launch.attempt) {
                 launch.share = share;
             }
         }
+        let now = self.now();
         let shares: Vec<_> = shares.into_iter().collect();
-        let done = start_all(&mut self.engine, &launches)
-            .and_then(|()| when(!shares.is_empty(), || self.engine.set_shares(&shares)))
+        let done = when(!duties.is_empty(), || self.fleet.start(duties, now))
+            .and_then(|()| when(!shares.is_empty(), || self.fleet.set_shares(&shares)))
             .and_then(|()| {
                 when(!kills.is_empty(), || {
-                    self.engine.kill(&kills, KillReason::Cancelled)
+                    self.fleet.kill(&kills, KillReason::Cancelled, now)
                 })
             });
         if let Err(error) = done {
@@ -91,14 +94,15 @@ impl<E: Engine> Keeper<E> {
         &mut self,
         attempt: AttemptKey,
         nodes: &[NodeId],
-    ) -> Result<Option<Launch>, StoreError> {
+    ) -> Result<Option<Duty>, StoreError> {
         let program = self.store.program(attempt.job)?;
         let live = self.core.job(attempt.of());
         let live = live.filter(|live| live.runs() && live.attempt == attempt.attempt);
         let (Some(program), Some(live)) = (program, live) else {
             return Ok(None);
         };
-        let user = match (self.run_as)(live.user) {
+        let owner = live.user;
+        let user = match (self.run_as)(owner) {
             Ok(user) => user,
             Err(error) => {
                 let why = error.to_string();
@@ -109,7 +113,7 @@ impl<E: Engine> Keeper<E> {
                 return Ok(None);
             }
         };
-        Ok(Some(Launch {
+        let launch = Launch {
             attempt: engine_words::key(attempt),
             nodes: nodes.to_vec(),
             argv: program.argv.into_iter().map(OsString::from).collect(),
@@ -123,12 +127,9 @@ impl<E: Engine> Keeper<E> {
                 memory: program.memory,
             },
             share: 1.0,
-        }))
+        };
+        Ok(Some(Duty { owner, launch }))
     }
-}
-
-fn start_all<E: Engine>(engine: &mut E, launches: &[Launch]) -> Result<(), EngineError> {
-    when(!launches.is_empty(), || engine.start(launches))
 }
 
 fn when(wanted: bool, act: impl FnOnce() -> Result<(), EngineError>) -> Result<(), EngineError> {

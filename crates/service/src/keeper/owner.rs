@@ -1,6 +1,7 @@
 //! What owns the gate, the store and the engine.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use tollgate_engine::{Engine, Report, Wake};
 use tollgate_model::{Instant, Span};
@@ -10,6 +11,7 @@ use crate::accounts::{self, RunAs};
 use crate::core::{Core, Order, Rules};
 use crate::events::Log;
 use crate::fault::{self, Moment, Saboteur};
+use crate::fleet::{Fleet, House, Ticks};
 use crate::store::{Store, StoreError};
 
 /// How long to wait before something is tried again that failed.
@@ -22,7 +24,7 @@ pub type Clock = Box<dyn FnMut() -> Instant + Send>;
 pub struct Keeper<E> {
     pub(super) core: Core,
     pub(super) store: Store,
-    pub(super) engine: E,
+    pub(super) fleet: Fleet<E>,
     pub(super) clock: Clock,
     /// Who waits for a job to be over, or to be decided about.
     pub(super) waiting: BTreeMap<u64, Vec<Waiter>>,
@@ -63,7 +65,7 @@ impl<E: Engine> Keeper<E> {
         Ok(Self {
             core,
             store,
-            engine,
+            fleet: Fleet::new(engine),
             clock,
             waiting: BTreeMap::new(),
             reports: Vec::new(),
@@ -91,6 +93,15 @@ impl<E: Engine> Keeper<E> {
         self.most_jobs = most;
     }
 
+    /// Lets workers come from now on; without, only this host runs anything. `ticks` tells how long they
+    /// are away. To be called before [`Keeper::begin`].
+    ///
+    /// # Errors
+    /// If it cannot be read who came before.
+    pub fn open_to_workers(&mut self, house: House, ticks: Ticks) -> std::io::Result<()> {
+        self.fleet.open_to(house, ticks)
+    }
+
     /// Has `saboteur` told of each moment of a turn from now on.
     pub fn sabotage(&mut self, saboteur: Saboteur) {
         self.saboteur = saboteur;
@@ -116,8 +127,13 @@ impl<E: Engine> Keeper<E> {
         self.core.next_wake().into_iter().chain(self.retry).min()
     }
 
+    /// How long nothing need be done for the workers' sake.
+    pub fn patience(&mut self) -> Option<Duration> {
+        self.fleet.patience()
+    }
+
     pub(super) fn on_report(&mut self, wake: Wake) {
-        self.engine.on_report(wake);
+        self.fleet.on_report(wake);
     }
 
     pub(super) fn moment(&mut self, moment: Moment) {

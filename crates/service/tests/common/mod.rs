@@ -73,6 +73,19 @@ impl Site {
         self.turn(Vec::new());
     }
 
+    /// Second by second, so that what ends makes room for what comes next.
+    pub(crate) fn pass(&mut self, secs: i64) {
+        let now = self
+            .clock
+            .lock()
+            .unwrap()
+            .since(Instant::ZERO)
+            .as_secs_f64() as i64;
+        for second in 1..=secs {
+            self.wait_until(now + second);
+        }
+    }
+
     /// Puts one question before the keeper and takes the answer.
     pub(crate) fn ask<T>(
         &mut self,
@@ -127,6 +140,7 @@ pub(crate) fn rules(policy: &str, market: Market) -> Rules {
         default_estimate: Span::from_secs(10),
         level: Probability::new(0.9).unwrap(),
         confidence: 0,
+        max_resident: 8,
     }
 }
 
@@ -135,6 +149,7 @@ pub(crate) fn submission(name: &str, estimate_s: i64) -> Submission {
         user: rustix::process::geteuid().as_raw(),
         name: name.to_owned(),
         procs: 1,
+        memory: None,
         estimate: Some(Span::from_secs(estimate_s)),
         deadline: Some(Span::from_secs(100)),
         budget: Some(Credits::from_f64(1000.0)),

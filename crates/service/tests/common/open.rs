@@ -80,6 +80,7 @@ impl Open {
             metrics: Arc::default(),
             clock: || NOW,
             scripts: Arc::new(Scripts::new(folder.path().join("scripts"))),
+            porch: tollgate_service::fleet::Porch::new(door.clone()),
         };
         let files = Files {
             certificate: folder.path().join("server.crt"),
