@@ -150,6 +150,7 @@ pub fn serve<E: Engine + 'static>(
         porch: Porch::new(door.clone()),
         log,
         streams: Seats::new(access.limits.streams),
+        metrics: Arc::default(),
     };
     let served = runtime()?.block_on(listen(folder, service, doors.listen, ready));
     door.ask(Ask::Stop);

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use comfy_table::Table;
+use schemars::JsonSchema;
 use serde::Serialize;
 use tollgate_service::api::types::{Calibration, Nodes, Objectives, Status};
 
@@ -23,7 +24,7 @@ pub(crate) struct Args {
 }
 
 /// How the service stands, with how well it has done so far.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Standing {
     #[serde(flatten)]
     pub(super) status: Status,

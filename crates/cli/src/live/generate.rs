@@ -8,10 +8,11 @@ use clap::{CommandFactory, Subcommand};
 use clap_complete::Shell;
 
 use super::address::Place;
+use super::schemas;
 use crate::args::Cli;
 use crate::exit::Failure;
 
-/// Write man pages, completions for a shell, or a unit for systemd.
+/// Write man pages, completions for a shell, JSON schemas, or a unit for systemd.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -22,6 +23,13 @@ pub(crate) struct Args {
 enum What {
     /// Write a man page for every command into a folder.
     Man {
+        /// The folder; it is made if it is not there
+        #[arg(long, short, value_name = "DIR")]
+        out: PathBuf,
+    },
+    /// Write the JSON schema of what each command of a running service prints with `--format json`
+    /// into a folder, and the description of the service as OpenAPI 3.1.
+    Schemas {
         /// The folder; it is made if it is not there
         #[arg(long, short, value_name = "DIR")]
         out: PathBuf,
@@ -43,6 +51,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     match &args.what {
         What::Man { out } => {
             man(out).map_err(|error| Failure::write(out.display().to_string(), error))
+        }
+        What::Schemas { out } => {
+            schemas::write(out).map_err(|error| Failure::write(out.display().to_string(), error))
         }
         What::Completions { shell } => {
             let mut text = Vec::new();

@@ -8,6 +8,7 @@
 //! | [`jobs`] | jobs that are held, cancelled, waited for |
 //! | [`answers`] | what each command prints, as JSON |
 //! | [`network`] | a service that is reached over the network |
+//! | [`schemas`] | what commands print is as published |
 //! | [`arrays`] | arrays, and jobs that start after others |
 //! | [`nobody`] | no service is there |
 //! | [`generate`] | `tollgate generate` |
@@ -21,5 +22,6 @@ mod generate;
 mod jobs;
 mod network;
 mod nobody;
+mod schemas;
 mod scripts;
 mod site;

@@ -77,6 +77,7 @@ impl Open {
             keyring: Arc::clone(&keyring),
             log: log.clone(),
             streams: Seats::new(limits.streams),
+            metrics: Arc::default(),
             clock: || NOW,
             scripts: Arc::new(Scripts::new(folder.path().join("scripts"))),
             porch: tollgate_service::fleet::Porch::new(door.clone()),
