@@ -110,6 +110,11 @@ impl Gate {
         self.workers.get(worker)
     }
 
+    /// Every worker there ever was, by number.
+    pub fn workers(&self) -> impl Iterator<Item = (WorkerId, Life)> {
+        self.workers.each()
+    }
+
     /// When passes happen under this policy.
     pub fn discipline(&self) -> Discipline {
         self.policy.discipline()

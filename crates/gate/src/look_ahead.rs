@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_model::{Instant, JobId, NodeId, Span};
+use tollgate_model::{Instant, JobId, Span};
 use tollgate_policy::{Effect, Ending, Phase, Said};
 
 use crate::gate::Gate;
 use crate::input::Input;
+use crate::next_end::next_end;
 
 /// A future, run through on a copy of a gate: nothing arrives, nothing vanishes, and each job takes
 /// as long as is expected of it.
@@ -83,7 +84,7 @@ impl LookAhead {
 
     /// Lets the next thing happen; false if nothing will.
     fn advance(&mut self, work: &impl Fn(JobId) -> Span) -> bool {
-        let end = self.next_end(work);
+        let end = next_end(&self.gate, self.now, work);
         let wake = self.gate.next_wake();
         let next = end.map(|(at, _)| at).into_iter().chain(wake).min();
         // What is further away than time can tell does not happen.
@@ -133,46 +134,5 @@ impl LookAhead {
                 | Effect::Book { .. } => {}
             }
         }
-    }
-
-    /// The earliest end of a job on its own nodes, or of a task on a shared one; ties by node and
-    /// by slot.
-    fn next_end(&self, work: &impl Fn(JobId) -> Span) -> Option<(Instant, Input)> {
-        let view = self.gate.view(self.now);
-        let whole = view
-            .jobs()
-            .filter(|(id, job)| job.phase == Phase::Running && !self.is_shared(*id));
-        let whole = whole.filter_map(|(id, job)| {
-            let end = (job.start? + work(id)).max(self.now);
-            let attempt = job.attempt;
-            Some((end, Input::Ended { job: id, attempt }))
-        });
-        let tasks = (0..view.n_nodes()).map(NodeId).flat_map(|id| {
-            let node = view.node(id);
-            let now = self.now;
-            node.tasks().iter().map(move |task| {
-                let left = work(task.job).as_secs_f64() - node.work_at(task, now);
-                let end = now + Span::ceil_secs_f64(left.max(0.0) / task.rate);
-                let attempt = view.job(task.job).attempt;
-                let ended = Input::TaskEnded {
-                    job: task.job,
-                    attempt,
-                    node: id,
-                };
-                (end, ended)
-            })
-        });
-        whole.chain(tasks).min_by_key(|(end, _)| *end)
-    }
-
-    /// Whether a running job shares its nodes: one that has them to itself puts no task on them.
-    fn is_shared(&self, id: JobId) -> bool {
-        let view = self.gate.view(self.now);
-        let mut nodes = view
-            .job(id)
-            .placement()
-            .iter()
-            .flat_map(|range| range.nodes());
-        nodes.any(|node| !view.node(node).tasks().is_empty())
     }
 }

@@ -34,7 +34,7 @@ use reserve::Reserve;
 
 /// The format of a snapshot and of commands. It changes whenever what is stored, or what it means,
 /// does.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// The store, to write to. There is one a folder.
 #[derive(Debug)]

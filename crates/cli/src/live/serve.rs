@@ -24,6 +24,9 @@ pub(crate) struct Args {
     /// Who gets in, instead of what the settings say: `tollgate policies` lists them
     #[arg(long, value_name = "NAME[:KEY=VALUE,...]")]
     policy: Option<String>,
+    /// A policy that is asked too, on paper: `tollgate status` shows both side by side
+    #[arg(long, value_name = "NAME[:KEY=VALUE,...]")]
+    shadow: Option<String>,
 }
 
 /// `tollgate serve`.
@@ -35,6 +38,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     };
     if let Some(policy) = &args.policy {
         config.policy.clone_from(policy);
+    }
+    if args.shadow.is_some() {
+        config.shadow.clone_from(&args.shadow);
     }
     run_in(&folder, &config, || {})
 }

@@ -7,6 +7,7 @@
 //! | [`scripts`] | scripts that are handed in |
 //! | [`jobs`] | jobs that are held, cancelled, waited for |
 //! | [`answers`] | what each command prints, as JSON |
+//! | [`shadow`] | a policy on paper beside the one that decides |
 //! | [`nobody`] | no service is there |
 //! | [`generate`] | `tollgate generate` |
 //! | [`demo`] | `tollgate demo` |
@@ -18,4 +19,5 @@ mod generate;
 mod jobs;
 mod nobody;
 mod scripts;
+mod shadow;
 mod site;

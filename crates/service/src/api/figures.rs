@@ -1,6 +1,8 @@
 //! What is said of the whole: objectives, kept promises, nodes.
 
-use super::types::{Calibration, CalibrationBin, Node, Nodes, Objectives};
+use super::instant::iso;
+use super::types::{Calibration, CalibrationBin, Node, Nodes, Objectives, Shadow};
+use crate::core::{Comparison, Tally};
 use crate::keeper::Site;
 use crate::store::{Bin, Figures};
 
@@ -17,6 +19,30 @@ pub(super) fn objectives(sums: &Figures) -> Objectives {
         sla_pct: pct(sums.fulfilled, sums.submitted),
         reliability_pct: pct(sums.fulfilled, sums.accepted),
         profitability_pct: (budgets > 0.0).then(|| 100.0 * sums.utility.as_f64() / budgets),
+    }
+}
+
+/// Two policies side by side.
+pub(super) fn shadow(comparison: &Comparison) -> Shadow {
+    let sums = |tally: &Tally| {
+        objectives(&Figures {
+            submitted: tally.submitted,
+            accepted: tally.accepted,
+            fulfilled: tally.fulfilled,
+            wait: tally.wait,
+            budgets: tally.budgets,
+            utility: tally.utility,
+        })
+    };
+    Shadow {
+        policy: comparison.policy.clone(),
+        since_at: iso(comparison.since),
+        running: comparison.running,
+        queued: comparison.queued,
+        undecided: comparison.undecided,
+        by_forecast: comparison.by_forecast,
+        real_objectives: sums(&comparison.real),
+        paper_objectives: sums(&comparison.paper),
     }
 }
 

@@ -219,7 +219,10 @@ fn may_submit(peer: &Peer) -> Result<(), Refused> {
     Err(refused.hint(barred.hint()))
 }
 
-async fn status(State(service): State<Service>) -> Answered<Status> {
+async fn status(
+    State(service): State<Service>,
+    Extension(peer): Extension<Peer>,
+) -> Answered<Status> {
     let census = ask(&service, |reply| Ask::Census { reply }).await?;
     Ok(Json(Status {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -233,6 +236,11 @@ async fn status(State(service): State<Service>) -> Answered<Status> {
         queued: census.queued,
         held: census.held,
         running: census.running,
+        // What all earned together is for who may see what each did.
+        shadow: census
+            .shadow
+            .filter(|_| peer.operator)
+            .map(|shadow| figures::shadow(&shadow)),
     }))
 }
 

@@ -27,6 +27,8 @@ pub struct Rules {
     pub level: Probability,
     /// The least probability at which a deadline is promised, in millionths; at most 1,000,000.
     pub confidence: u32,
+    /// The policy that is asked too, on paper.
+    pub shadow: Option<Choice>,
 }
 
 /// Rules on their way to a file and back. Two that are equal decide alike.
@@ -38,6 +40,8 @@ pub struct Written {
     default_estimate: Span,
     level: f64,
     confidence: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    shadow: Option<String>,
 }
 
 impl Rules {
@@ -50,19 +54,27 @@ impl Rules {
             default_estimate: self.default_estimate,
             level: self.level.as_f64(),
             confidence: self.confidence,
+            shadow: self.shadow.as_ref().map(ToString::to_string),
         }
     }
 
     /// The rules that were stored; none if this version does not know them.
     pub fn read(written: &Written) -> Option<Self> {
-        let mut policies = Choice::parse_list(&written.policy).ok()?;
+        let one = |words: &String| {
+            let mut policies = Choice::parse_list(words).ok()?;
+            policies.pop().filter(|_| policies.is_empty())
+        };
         Some(Self {
-            policy: policies.pop().filter(|_| policies.is_empty())?,
+            policy: one(&written.policy)?,
             market: written.market.parse().ok()?,
             price: written.price,
             default_estimate: written.default_estimate,
             level: Probability::new(written.level)?,
             confidence: written.confidence,
+            shadow: match &written.shadow {
+                Some(words) => Some(one(words)?),
+                None => None,
+            },
         })
     }
 

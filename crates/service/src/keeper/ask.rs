@@ -4,7 +4,7 @@ use tokio::sync::oneshot;
 use tollgate_engine::Capacity;
 use tollgate_model::Instant;
 
-use crate::core::{Answer, Command, Ignored, Prospect, Submission};
+use crate::core::{Answer, Command, Comparison, Ignored, Prospect, Submission};
 use crate::store::{Program, StoreError};
 
 /// Where an answer goes. Nobody need be there any more.
@@ -131,6 +131,8 @@ pub struct Census {
     pub held: u32,
     /// Jobs that run.
     pub running: u32,
+    /// What the policy on paper would have done beside what was done, if there is one.
+    pub shadow: Option<Comparison>,
 }
 
 /// What there is to run on.

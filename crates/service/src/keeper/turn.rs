@@ -634,6 +634,7 @@ impl<E: Engine> Keeper<E> {
 
     fn census(&mut self) -> Census {
         let now = self.now();
+        let shadow = self.core.comparison(now);
         let view = self.core.gate().view(now);
         let count = |phase| view.jobs().filter(|(_, job)| job.phase == phase).count() as u32;
         let nodes = (0..view.n_nodes()).filter(|&node| view.is_up(NodeId(node)));
@@ -644,6 +645,7 @@ impl<E: Engine> Keeper<E> {
             queued: count(Phase::Queued),
             held: count(Phase::Held),
             running: count(Phase::Running),
+            shadow,
         }
     }
 

@@ -122,6 +122,7 @@ pub(crate) fn rules(policy: &str, market: Market) -> Rules {
         default_estimate: Span::from_secs(10),
         level: Probability::new(0.9).unwrap(),
         confidence: 0,
+        shadow: None,
     }
 }
 
