@@ -36,6 +36,9 @@ pub struct LocalSettings {
     pub setup: Duration,
     /// How long a runner stays that nobody is connected to and that runs nothing.
     pub idle: Duration,
+    /// How long what runs may go on although nobody is connected to the runner: then it is ended
+    /// with [`KillReason::Evicted`]. For ever if not said.
+    pub lease: Option<Duration>,
     /// Whether control groups are used where they can be. Without them less is enforced.
     pub control_groups: bool,
     /// How long an answer is waited for, and a new runner.
@@ -57,6 +60,7 @@ impl LocalSettings {
             grace: Duration::from_secs(5),
             setup: Duration::from_secs(30),
             idle: Duration::from_secs(10),
+            lease: None,
             control_groups: true,
             patience: Duration::from_secs(30),
         }
@@ -71,6 +75,7 @@ impl LocalSettings {
             grace_ms: millis(self.grace),
             setup_ms: millis(self.setup),
             idle_ms: millis(self.idle),
+            lease_ms: self.lease.map(millis),
             control_groups: self.control_groups,
         }
     }

@@ -26,6 +26,7 @@ mod adopt;
 mod calls;
 mod cgroup;
 mod child;
+mod claim;
 mod client;
 mod clock;
 mod door;

@@ -1,9 +1,9 @@
 //! The state machine.
 
-use tollgate_model::{Distribution, Instant, JobId, JobSpec, Market, NodeId, NodeRange, Span};
+use tollgate_model::{Distribution, Instant, JobId, JobSpec, Market, NodeId, NodeRange, Sla, Span};
 use tollgate_policy::{
-    Clock, Cx, Discipline, Effect, Ending, Job, Phase, Policy, Said, Scratch, State, Verdict, View,
-    Violation,
+    Clock, Cx, Discipline, Effect, Ending, Job, Phase, Policy, Said, Scratch, Sharing, State,
+    Verdict, View, Violation,
 };
 
 use crate::input::{Answer, Ignored, Input, Retry, WorkerId};
@@ -161,12 +161,43 @@ impl Gate {
         gate
     }
 
-    /// A gate that goes its own way from here, to look ahead with; this one stays as it is. The
-    /// policy must be built as this gate's was.
-    pub fn fork(&self, policy: Box<dyn Policy>, now: Instant) -> Self {
-        let mut fork = Self::restore(self.saved(), policy, self.market, now);
-        fork.settled = self.settled;
-        fork
+    /// A gate that goes its own way from here, to look ahead with; this one stays as it is.
+    pub fn fork(&self) -> Self {
+        Self {
+            state: self.state.clone(),
+            policy: self.policy.duplicate(),
+            market: self.market,
+            clock: Clock {
+                nodes: self.clock.nodes.clone(),
+                pass: self.clock.pass,
+                ..Clock::default()
+            },
+            // Nothing comes or goes in a future.
+            workers: Workers::default(),
+            retries: self.retries.clone(),
+            scratch: Scratch::default(),
+            settled: self.settled,
+        }
+    }
+
+    /// How each node is shared, if that is all that matters to a job with this wish.
+    pub(crate) fn sharing(&self, sla: &Sla) -> Option<&dyn Sharing> {
+        self.policy.sharing(sla)
+    }
+
+    /// When the shares of a node must be set anew.
+    pub(crate) fn alarm(&self, node: NodeId) -> Option<Instant> {
+        self.clock.nodes.at(node.index())
+    }
+
+    /// How many jobs and nodes a pass looks at, about.
+    pub(crate) fn pass_looks(&self) -> usize {
+        self.policy.pass_looks()
+    }
+
+    /// How many slots there are, used or not, and nodes.
+    pub(crate) fn n_slots(&self) -> usize {
+        self.retries.len() + self.state.n_nodes() as usize
     }
 
     fn saved(&self) -> Saved {

@@ -5,30 +5,55 @@ use std::collections::BTreeSet;
 
 use tollgate_model::{Instant, JobId, JobSpec, Sla, Span};
 
-use crate::state::{Phase, View};
+use crate::state::{Job, Phase, View};
 
 /// Evicted jobs, in order of submission.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Evicted(BTreeSet<(u64, JobId)>);
+pub(crate) struct Evicted {
+    jobs: BTreeSet<(u64, JobId)>,
+    /// How many of them have a deadline.
+    due: usize,
+}
 
 impl Evicted {
     /// Every job that waits: nobody else does under a time-shared policy.
     pub(crate) fn of(view: View<'_>) -> Self {
-        let waiting = view.jobs().filter(|(_, job)| job.phase == Phase::Queued);
-        Self(waiting.map(|(id, job)| (job.sequence, id)).collect())
+        let mut all = Self::default();
+        for (id, job) in view.jobs() {
+            if job.phase == Phase::Queued {
+                all.insert(view, id);
+            }
+        }
+        all
     }
 
     pub(crate) fn insert(&mut self, view: View<'_>, job: JobId) {
-        self.0.insert((view.job(job).sequence, job));
+        let Job { sequence, spec, .. } = view.job(job);
+        if self.jobs.insert((*sequence, job)) {
+            self.due += usize::from(spec.sla.deadline.is_some());
+        }
     }
 
     pub(crate) fn remove(&mut self, view: View<'_>, job: JobId) {
-        self.0.remove(&(view.job(job).sequence, job));
+        let Job { sequence, spec, .. } = view.job(job);
+        if self.jobs.remove(&(*sequence, job)) {
+            self.due -= usize::from(spec.sla.deadline.is_some());
+        }
+    }
+
+    /// Whether none of them can make a difference to a job with this wish. One without a deadline
+    /// has no share: it takes nothing from a job that has one, as long as that is not late.
+    pub(crate) fn spares(&self, sla: &Sla) -> bool {
+        self.jobs.is_empty() || self.due == 0 && sla.deadline.is_some()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.jobs.len()
     }
 
     /// All of them, in order.
     pub(crate) fn all(&self) -> Vec<JobId> {
-        self.0.iter().map(|&(_, job)| job).collect()
+        self.jobs.iter().map(|&(_, job)| job).collect()
     }
 }
 

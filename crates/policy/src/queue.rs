@@ -386,6 +386,20 @@ impl Policy for Queue {
         *self = fresh;
     }
 
+    fn duplicate(&self) -> Box<dyn Policy> {
+        Box::new(self.clone())
+    }
+
+    fn pass_looks(&self) -> usize {
+        let waiting = self.waiting.len();
+        match self.settings.depth {
+            // One a block, and some in it.
+            Depth::AtMost(0 | 1) => waiting.div_ceil(8),
+            // Each is placed among the reservations of all before it.
+            Depth::AtMost(_) | Depth::All => waiting * waiting,
+        }
+    }
+
     fn check(&self, view: View<'_>) -> Result<(), Violation> {
         let mut rebuilt = self.clone();
         rebuilt.rebuild(view);

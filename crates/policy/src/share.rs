@@ -10,14 +10,14 @@ mod risk;
 mod rules;
 mod settings;
 
-use tollgate_model::{Credits, Distribution, JobId, JobSpec, Market, NodeId, Reason};
+use tollgate_model::{Credits, Distribution, Instant, JobId, JobSpec, Market, NodeId, Reason, Sla};
 
 use crate::cx::{Cx, Violation};
 use crate::evicted::{self, Evicted};
 use crate::fit::take_first;
-use crate::policy::{Policy, Scratch, Verdict};
+use crate::policy::{Known, Policy, Scratch, Sharing, Verdict};
 use crate::price;
-use crate::state::{TOLERANCE_S, Task, View, requested_share};
+use crate::state::{Node, TOLERANCE_S, Task, View, requested_share};
 use load::{Loads, total_by_tasks};
 
 pub use rules::Rule;
@@ -252,6 +252,18 @@ fn on_the_verge(view: View<'_>, id: NodeId) -> bool {
     tasks.any(|task| due(task) || task.estimate > task.work && left(task) <= 2.0 * TOLERANCE_S)
 }
 
+impl Sharing for Share {
+    fn set_shares<'a>(
+        &self,
+        node: &mut Node,
+        now: Instant,
+        _: &dyn Fn(JobId) -> Known<'a>,
+    ) -> Option<Instant> {
+        let share = |task: &Task| rules::share(&self.settings, task, task.work, now);
+        node.share_out(now, share, |task| task.estimate)
+    }
+}
+
 impl Policy for Share {
     fn probe(
         &self,
@@ -312,6 +324,18 @@ impl Policy for Share {
         for node in (0..view.n_nodes()).map(NodeId) {
             self.loads.set(node, view.node(node), &self.settings);
         }
+    }
+
+    fn sharing(&self, sla: &Sla) -> Option<&dyn Sharing> {
+        self.evicted.spares(sla).then_some(self)
+    }
+
+    fn duplicate(&self) -> Box<dyn Policy> {
+        Box::new(self.clone())
+    }
+
+    fn pass_looks(&self) -> usize {
+        self.evicted.len() * self.loads.n_nodes()
     }
 
     fn check(&self, view: View<'_>) -> Result<(), Violation> {

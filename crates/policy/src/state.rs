@@ -112,7 +112,7 @@ impl Entry for Runner {
 pub struct State {
     jobs: Vec<Job>,
     /// By slot, only as far as any job was ever forecast: without forecasts there is nothing here.
-    forecasts: Vec<Option<Box<Distribution>>>,
+    forecasts: Vec<Option<Distribution>>,
     vacant: Vec<JobId>,
     over: Vec<JobId>,
     submitted: u64,
@@ -166,7 +166,7 @@ impl State {
 
     /// How long the job in a slot may run, if that was forecast when it was handed in.
     pub fn forecast(&self, id: JobId) -> Option<&Distribution> {
-        self.forecasts.get(id.index())?.as_deref()
+        self.forecasts.get(id.index())?.as_ref()
     }
 
     /// Every job that is not over, by slot.
@@ -256,7 +256,7 @@ impl State {
         if id.index() >= self.forecasts.len() {
             self.forecasts.resize(id.index() + 1, None);
         }
-        self.forecasts[id.index()] = Some(Box::new(forecast));
+        self.forecasts[id.index()] = Some(forecast);
     }
 
     /// Lets a job in; a job that is let in already keeps its first acceptance.
@@ -374,11 +374,7 @@ impl State {
         for &node in nodes {
             assert!(self.up.contains(node), "{node:?} is down");
             self.idle.remove(node);
-            let task = Task::new(id, &job.spec);
-            let node = &mut self.nodes[node.index()];
-            node.advance(now);
-            node.since = now;
-            node.tasks.push(task);
+            self.nodes[node.index()].begin(id, &job.spec, now);
         }
         job.placement = ranges(nodes);
     }
@@ -387,10 +383,8 @@ impl State {
     /// next.
     pub fn end_task(&mut self, id: JobId, node_id: NodeId, now: Instant) -> bool {
         let node = &mut self.nodes[node_id.index()];
-        node.advance(now);
         let at = node.tasks.iter().position(|task| task.job == id);
-        node.tasks
-            .remove(at.expect("the job has a task on this node"));
+        node.end(at.expect("the job has a task on this node"), now);
         if node.tasks.is_empty() {
             self.idle.insert(node_id);
         }
@@ -441,9 +435,7 @@ impl State {
         share: impl Fn(&Task) -> f64,
         mark: impl Fn(&Task) -> f64,
     ) -> Option<Instant> {
-        let node = &mut self.nodes[node.index()];
-        node.advance(now);
-        node.set_shares(share, mark)
+        self.nodes[node.index()].share_out(now, share, mark)
     }
 }
 

@@ -14,14 +14,14 @@ pub(crate) mod belief;
 mod demand;
 mod settings;
 
-use tollgate_model::{Credits, Distribution, Instant, JobId, JobSpec, Market, NodeId, Reason};
+use tollgate_model::{Credits, Distribution, Instant, JobId, JobSpec, Market, NodeId, Reason, Sla};
 
 use crate::cx::{Cx, Violation};
 use crate::evicted::{self, Evicted};
 use crate::fit::take_first;
-use crate::policy::{Policy, Scratch, Verdict};
+use crate::policy::{Known, Policy, Scratch, Sharing, Verdict};
 use crate::price;
-use crate::state::View;
+use crate::state::{Node, Task, View};
 use belief::Belief;
 use demand::Demand;
 
@@ -86,9 +86,45 @@ impl Tail {
         Ok(price)
     }
 
+    /// Who runs on a node at `now`, and at how many seconds of work it outlives the next quantile
+    /// of its distribution.
+    fn first<'a>(
+        &self,
+        node: &Node,
+        now: Instant,
+        known: &dyn Fn(JobId) -> Known<'a>,
+    ) -> Option<(JobId, f64)> {
+        let task = demand::first(node, now)?;
+        let (spec, forecast) = known(task.job);
+        let mark_s = Belief::of(spec, forecast).mark_s(node.work_at(task, now), &self.settings);
+        Some((task.job, mark_s))
+    }
+
     fn demand(&self, view: View<'_>, node: NodeId) -> Demand {
         Demand::of(view, view.node(node), &self.settings)
     }
+}
+
+impl Sharing for Tail {
+    fn set_shares<'a>(
+        &self,
+        node: &mut Node,
+        now: Instant,
+        known: &dyn Fn(JobId) -> Known<'a>,
+    ) -> Option<Instant> {
+        let first = self.first(node, now, known);
+        let (share, mark) = all_to(first);
+        node.share_out(now, share, mark)
+    }
+}
+
+/// The share of each task, and the seconds of work at which it is looked at again, where one has
+/// the node.
+fn all_to(first: Option<(JobId, f64)>) -> (impl Fn(&Task) -> f64, impl Fn(&Task) -> f64) {
+    let share = move |task: &Task| f64::from(first.is_some_and(|(job, _)| job == task.job));
+    (share, move |_: &Task| {
+        first.map_or(f64::INFINITY, |(_, mark_s)| mark_s)
+    })
 }
 
 impl Policy for Tail {
@@ -124,16 +160,10 @@ impl Policy for Tail {
     /// outlives a quantile of its distribution.
     fn refresh(&mut self, cx: &mut Cx<'_>, id: NodeId) {
         let view = cx.view();
-        let first = demand::first(view.node(id), view.now).map(|task| {
-            let work_s = view.node(id).work_at(task, view.now);
-            let belief = Belief::of(&view.job(task.job).spec, view.forecast(task.job));
-            (task.job, belief.mark_s(work_s, &self.settings))
-        });
-        cx.set_shares(
-            id,
-            |task| f64::from(first.is_some_and(|(job, _)| job == task.job)),
-            |_| first.map_or(f64::INFINITY, |(_, mark_s)| mark_s),
-        );
+        let known = |job| (&view.job(job).spec, view.forecast(job));
+        let first = self.first(view.node(id), view.now, &known);
+        let (share, mark) = all_to(first);
+        cx.set_shares(id, share, mark);
         let view = cx.view();
         self.demands[id.index()].set(view, view.node(id), &self.settings);
     }
@@ -158,6 +188,18 @@ impl Policy for Tail {
         self.evicted = Evicted::of(view);
         let nodes = (0..view.n_nodes()).map(NodeId);
         self.demands = nodes.map(|node| self.demand(view, node)).collect();
+    }
+
+    fn sharing(&self, sla: &Sla) -> Option<&dyn Sharing> {
+        self.evicted.spares(sla).then_some(self)
+    }
+
+    fn duplicate(&self) -> Box<dyn Policy> {
+        Box::new(self.clone())
+    }
+
+    fn pass_looks(&self) -> usize {
+        self.evicted.len() * self.demands.len()
     }
 
     fn check(&self, view: View<'_>) -> Result<(), Violation> {

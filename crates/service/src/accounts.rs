@@ -19,6 +19,9 @@ pub enum NoAccount {
     /// Nobody has this number.
     #[error("the system knows no user {0}")]
     Unknown(u32),
+    /// Nobody has this name.
+    #[error("the system knows no user `{0}`")]
+    UnknownName(String),
     /// The system cannot say.
     #[error("user {user} cannot be looked up: {reason}")]
     System {
@@ -52,6 +55,20 @@ pub fn any(user: u32) -> Result<Option<User>, NoAccount> {
     own(user).or_else(|_| look_up(user).map(Some))
 }
 
+/// The number of the user with this name. May wait for the system's name service.
+///
+/// # Errors
+/// If there is none, or the system cannot say.
+pub fn by_name(name: &str) -> Result<u32, NoAccount> {
+    let unknown = || NoAccount::UnknownName(name.to_owned());
+    // The system could not be asked for such a name.
+    if name.contains('\0') {
+        return Err(unknown());
+    }
+    let found = unistd::User::from_name(name).map_err(|_| unknown())?;
+    found.map(|user| user.uid.as_raw()).ok_or_else(unknown)
+}
+
 fn look_up(user: u32) -> Result<User, NoAccount> {
     let failed = |error: nix::Error| NoAccount::System {
         user,
@@ -81,6 +98,14 @@ mod tests {
         let account = look_up(0).unwrap();
         assert_eq!((account.uid, account.gid), (0, 0));
         assert!(account.groups.contains(&0));
+    }
+
+    #[test]
+    fn users_have_names() {
+        assert_eq!(by_name("root"), Ok(0));
+        for name in ["", "no such user", "a\0b"] {
+            assert_eq!(by_name(name), Err(NoAccount::UnknownName(name.to_owned())));
+        }
     }
 
     #[test]

@@ -10,7 +10,12 @@ mod instant;
 mod reply;
 mod routes;
 pub mod server;
+mod tokens;
 mod translate;
 pub mod types;
+mod which;
+mod words;
+
+pub(crate) use reply::Refused;
 
 pub use instant::{BadInstant, iso, read_iso};

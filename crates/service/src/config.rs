@@ -1,7 +1,10 @@
 //! How a service is set: a TOML file, each key of which is optional.
 
+mod listen;
+
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use serde::{Deserialize, Serialize};
 use tollgate_model::{Market, Probability, Span};
@@ -9,6 +12,11 @@ use tollgate_policy::{Choice, PolicyError};
 
 use crate::access::{Access, Limits, Users};
 use crate::core::Rules;
+use crate::folder::{self, FolderError, Secrecy};
+use crate::net::Key;
+use crate::net::keyring::Written;
+
+pub use listen::{Listen, ListenSettings};
 
 /// The settings as they are written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -35,6 +43,29 @@ pub struct Config {
     pub root_jobs: bool,
     /// How much one user may have of the service.
     pub limits: Limits,
+    /// Where to listen besides the socket; nowhere if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub listen: Option<ListenSettings>,
+    /// Tokens that are let in over TCP, besides those that `tollgate token new` makes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tokens: Vec<Written>,
+    /// Certificates of clients that are let in over TCP.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub certificates: Vec<Written>,
+    /// The folder that paths are relative to.
+    #[serde(skip)]
+    pub folder: PathBuf,
+}
+
+/// Who is let in, and where.
+#[derive(Clone, Debug, Default)]
+pub struct Doors {
+    /// Whom it lets do what.
+    pub access: Access,
+    /// Where to listen besides the socket.
+    pub listen: Option<Listen>,
+    /// Whom tokens and certificates stand for.
+    pub keys: Vec<Key>,
 }
 
 impl Default for Config {
@@ -50,6 +81,10 @@ impl Default for Config {
             users: Users::Own,
             root_jobs: false,
             limits: Limits::default(),
+            listen: None,
+            tokens: Vec::new(),
+            certificates: Vec::new(),
+            folder: PathBuf::new(),
         }
     }
 }
@@ -72,6 +107,19 @@ pub enum ConfigError {
         path: PathBuf,
         /// Where and what.
         error: Box<toml::de::Error>,
+    },
+    /// Others may write to the file, or to the folder that it is in.
+    #[error(transparent)]
+    Open(#[from] FolderError),
+    /// A token or a certificate is named wrongly.
+    #[error("{list}: {place}: {what}")]
+    Key {
+        /// Tokens or certificates.
+        list: &'static str,
+        /// Which one, from 1.
+        place: usize,
+        /// What is wrong with it.
+        what: String,
     },
     /// The policy cannot be had.
     #[error("{key}: {error}")]
@@ -112,18 +160,45 @@ pub enum ConfigError {
 }
 
 impl Config {
-    /// Reads a file.
+    /// Reads a file that nobody but this user and root may change: it says who is let in.
     ///
     /// # Errors
-    /// If it cannot be read, or says what no setting can be.
+    /// If it cannot be read, others may change it, or it says what no setting can be.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
-        let text = fs::read_to_string(path).map_err(|error| ConfigError::Read {
+        let failed = |error| ConfigError::Read {
             path: path.to_owned(),
             error,
-        })?;
-        toml::from_str(&text).map_err(|error| ConfigError::Parse {
+        };
+        let path = &std::path::absolute(path).map_err(failed)?;
+        let mut file = File::open(path).map_err(failed)?;
+        folder::check_file(&file, path, Secrecy::Public)?;
+        let folder = path.parent().unwrap_or(path);
+        folder::check_place(folder)?;
+        let mut text = String::new();
+        file.read_to_string(&mut text).map_err(failed)?;
+        let config: Self = toml::from_str(&text).map_err(|error| ConfigError::Parse {
             path: path.to_owned(),
             error: Box::new(error),
+        })?;
+        Ok(Self {
+            folder: folder.to_owned(),
+            ..config
+        })
+    }
+
+    /// Who is let in, and where.
+    ///
+    /// # Errors
+    /// The first setting that means nothing.
+    pub fn doors(&self) -> Result<Doors, ConfigError> {
+        let access = self.access()?;
+        let listen = self.listen.as_ref();
+        Ok(Doors {
+            access,
+            listen: listen
+                .map(|listen| listen.checked(&self.folder))
+                .transpose()?,
+            keys: listen::keys(&self.tokens, &self.certificates, access)?,
         })
     }
 
@@ -161,7 +236,9 @@ impl Config {
     pub fn access(&self) -> Result<Access, ConfigError> {
         let limits = self.limits;
         at_least_one("limits.connections", u64::from(limits.connections))?;
+        at_least_one("limits.strangers", u64::from(limits.strangers))?;
         at_least_one("limits.jobs", u64::from(limits.jobs))?;
+        at_least_one("limits.array", u64::from(limits.array))?;
         at_least_one("limits.body_bytes", limits.body_bytes as u64)?;
         if !(1e-3..=3600.0).contains(&limits.request_s) {
             return Err(ConfigError::Range {

@@ -5,7 +5,9 @@
 //! same instants lead to the same state and the same answers: a crash is survived by handling again
 //! what was stored, and the whole service can be simulated.
 
+mod after;
 mod answer;
+mod array;
 mod command;
 mod expected;
 mod hold;
@@ -13,29 +15,37 @@ mod jobs;
 mod offer;
 mod outcome;
 mod prospect;
+mod ranges;
 mod rules;
 mod shadow;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use tollgate_forecast::{ClassId, Forecaster};
 use tollgate_gate::{Effect, Ending, Gate, Input, Said, Scratch};
-use tollgate_model::{Instant, JobId, NodeId, Span};
+use tollgate_model::{Instant, JobId, JobSpec, NodeId, Span};
 use tollgate_policy::{Discipline, Phase};
 
+pub use after::Waiting;
 use answer::Candidate;
-pub use command::{AttemptKey, Command, ExitStatus, Fate, Killed, Submission};
+pub use array::{Array, Tally};
+pub use command::{
+    After, ArrayPlan, AttemptKey, Command, ExitStatus, Fate, Killed, Need, Plan, Submission,
+    TaskKey,
+};
 pub use expected::Basis;
 use jobs::Jobs;
 pub use jobs::Live;
 pub use outcome::{
-    Answer, Axis, Change, Floor, Ignored, Offer, Order, Prospect, Refusal, Reply, Source, Standing,
-    Step,
+    Answer, Axis, Change, Floor, Ignored, Offer, Order, Part, Prospect, Refusal, Reply, Source,
+    Standing, Step,
 };
+use prospect::Ahead;
+pub use ranges::{BadRanges, Ranges};
 pub use rules::{Rules, Written};
 use shadow::Shadow;
-pub use shadow::{Comparison, Tally};
+pub use shadow::{Comparison, Sums};
 
 /// The most quotes that are held for one user at a time: each keeps room from others.
 const MOST_HOLDS: usize = 16;
@@ -51,6 +61,11 @@ pub struct Core {
     now: Instant,
     effects: Vec<Effect>,
     scratch: Scratch,
+    /// In a step: jobs that need not wait any more, and are to be decided about.
+    ready: Vec<u64>,
+    /// In a step: jobs that are over, and ended as those that wait for them need it.
+    ended_well: BTreeSet<u64>,
+    ahead: Ahead,
     /// It follows each step, and nothing here looks at it.
     shadow: Option<Box<Shadow>>,
 }
@@ -78,6 +93,9 @@ impl Core {
             now: Instant::ZERO,
             effects: Vec::new(),
             scratch: Scratch::default(),
+            ready: Vec::new(),
+            ended_well: BTreeSet::new(),
+            ahead: Ahead::default(),
             shadow: None,
         };
         core.begin_shadow();
@@ -116,6 +134,8 @@ impl Core {
             }
         }
         self.settle(&mut step);
+        self.tally_up(&mut step);
+        self.ended_well.clear();
         step.replies = replies.into_iter().flatten().collect();
         step
     }
@@ -147,14 +167,61 @@ impl Core {
         &self.rules
     }
 
-    /// A job that is not over.
-    pub fn job(&self, job: u64) -> Option<&Live> {
-        self.jobs.get(job)
+    /// A task that is before the gate; of a job that is no array, its number will do.
+    pub fn job(&self, task: impl Into<TaskKey>) -> Option<&Live> {
+        self.jobs.get(task)
     }
 
-    /// Every job that is not over, by number.
-    pub fn jobs(&self) -> impl Iterator<Item = (u64, &Live)> {
+    /// Every task that is before the gate, by name.
+    pub fn tasks(&self) -> impl Iterator<Item = (TaskKey, &Live)> {
         self.jobs.iter()
+    }
+
+    /// The tasks of a job that are before the gate.
+    pub fn tasks_of(&self, job: u64) -> impl Iterator<Item = (TaskKey, &Live)> {
+        self.jobs.of(job)
+    }
+
+    /// An array that is not over.
+    pub fn array(&self, job: u64) -> Option<&Array> {
+        self.jobs.arrays.get(&job)
+    }
+
+    /// Every job that is not over, by number, and whose it is.
+    pub fn jobs(&self) -> BTreeMap<u64, u32> {
+        self.jobs.numbers()
+    }
+
+    /// Whose a job is that is not over.
+    pub fn user_of(&self, job: u64) -> Option<u32> {
+        self.jobs.user_of(job)
+    }
+
+    /// How many tasks are not over, whether or not they have come into being.
+    pub fn n_tasks(&self) -> u64 {
+        self.jobs.n_tasks()
+    }
+
+    /// How many tasks of each user are not over; a user may come up again and again.
+    pub fn tasks_of_users(&self) -> impl Iterator<Item = (u32, u64)> {
+        self.jobs.tasks_of_users()
+    }
+
+    /// A job that was handed in and waits before anything is decided about it.
+    pub fn waiting(&self, job: u64) -> Option<&Waiting> {
+        self.jobs.waiting.get(&job)
+    }
+
+    /// How many jobs do so, and how many of them for their user.
+    pub fn n_waiting(&self) -> (usize, usize) {
+        let waiting = self.jobs.waiting.values();
+        let held = waiting.filter(|waiting| waiting.is_held()).count();
+        (self.jobs.waiting.len(), held)
+    }
+
+    /// Every array that is not over.
+    pub fn arrays(&self) -> impl Iterator<Item = (u64, &Array)> {
+        self.jobs.arrays.iter().map(|(&job, array)| (job, array))
     }
 
     /// Attempts that were started and have not ended, with the nodes that they have: an engine
@@ -162,7 +229,7 @@ impl Core {
     pub fn running(&self) -> Vec<Order> {
         let running = self.jobs.iter().filter(|(_, live)| live.runs());
         running
-            .map(|(job, live)| self.start_order(live.attempt_key(job), live.slot))
+            .map(|(task, live)| self.start_order(live.attempt_key(task), live.slot))
             .collect()
     }
 
@@ -216,14 +283,10 @@ impl Core {
             Command::Submit(submission) => return self.submit(submission, step),
             Command::Report { attempt, fate } => self.report(*attempt, fate, step),
             Command::Claim { job } => self.claim(*job, step),
-            Command::Cancel { job } => self.cancel(*job, step),
-            Command::Hold { job } => {
-                let done = self.with_slot(*job, |job| Input::Hold { job }, step);
-                done.inspect(|()| step.changes.push(Change::Held { job: *job }))
-            }
-            Command::Release { job } => {
-                let done = self.with_slot(*job, |job| Input::Release { job }, step);
-                done.inspect(|()| step.changes.push(Change::Queued { job: *job }))
+            Command::Cancel { job, tasks } => self.cancel(*job, tasks.as_ref(), step),
+            Command::Hold { job, tasks } => self.hold_or_release(*job, tasks.as_ref(), true, step),
+            Command::Release { job, tasks } => {
+                self.hold_or_release(*job, tasks.as_ref(), false, step)
             }
             &Command::WorkerUp {
                 worker,
@@ -249,40 +312,79 @@ impl Core {
     }
 
     fn submit(&mut self, submission: &Submission, step: &mut Step) -> Reply {
-        let answer = self.answer(self.now, submission);
-        if submission.hold.is_some() && answer.held_until.is_none() {
-            return Reply::NotHeld { answer };
+        let forecast = self.forecast(submission);
+        if let Some(answer) = self.wait_answer(submission, &forecast) {
+            let job = self.jobs.next_number();
+            step.changes.push(Change::Submitted {
+                job,
+                submission: Box::new(submission.clone()),
+                answer: answer.clone(),
+            });
+            self.wait(job, submission, step);
+            return Reply::Submitted { job, answer };
+        }
+        if submission.hold.is_some() {
+            let answer = self.answer(self.now, submission);
+            if answer.held_until.is_none() {
+                return Reply::NotHeld { answer };
+            }
         }
         let job = self.jobs.next_number();
-        step.changes.push(Change::Submitted {
+        let place = step.changes.len();
+        let answer = self.admit(job, submission, step);
+        let submitted = Change::Submitted {
             job,
-            submission: submission.clone(),
+            submission: Box::new(submission.clone()),
             answer: answer.clone(),
-        });
-        if !matches!(answer.standing, Standing::Rejected(_)) {
-            self.let_in(job, submission, &answer, step);
-        }
+        };
+        step.changes.insert(place, submitted);
         Reply::Submitted { job, answer }
     }
 
-    /// Hands a job to the gate that is not going to reject it: nothing happened since it said so.
-    fn let_in(&mut self, job: u64, submission: &Submission, answer: &Answer, step: &mut Step) {
+    /// What a job is told whose turn it is; it is handed to the gate unless it is rejected.
+    fn admit(&mut self, job: u64, submission: &Submission, step: &mut Step) -> Answer {
+        let mut answer = self.answer(self.now, submission);
+        if matches!(answer.standing, Standing::Rejected(_)) {
+            let tally = Tally::stillborn(submission, true);
+            step.changes
+                .extend(tally.map(|tally| Change::Tally { job, tally }));
+            return answer;
+        }
+        if let Some(plan) = &submission.plan.array {
+            answer.parts = self.admit_array(job, submission, plan, &answer, step);
+        } else {
+            self.let_in(job.into(), submission, answer.spec, answer.held_until, step);
+        }
+        answer
+    }
+
+    /// Hands a task to the gate that is not going to reject it: nothing happened since it said so.
+    fn let_in(
+        &mut self,
+        task: TaskKey,
+        submission: &Submission,
+        spec: JobSpec,
+        held: Option<Instant>,
+        step: &mut Step,
+    ) {
         let class = self.class_of(submission);
         let asked = rules::asked(class, submission);
         let forecast = self.forecaster.forecast(&asked);
-        let candidate = Candidate::new(submission, answer.spec, &forecast);
-        let mut live = Live::new(submission, asked, forecast, answer.spec);
-        live.held = answer.held_until;
+        let candidate = Candidate::new(submission, spec, &forecast);
+        let mut live = Live::new(submission, asked, forecast, spec);
+        live.held = held;
+        let (spec, reserved_for) = self.asked(&candidate);
         let input = Input::Submitted {
-            spec: self.rules.for_policy(&candidate.reserved()),
+            spec,
             retry: submission.retry,
-            forecast: Some(candidate.reserved_for()),
+            forecast: Some(reserved_for),
         };
         let answered = self.gate.handle(self.now, input, &mut self.effects);
         let Ok(tollgate_gate::Answer::Job(slot)) = answered else {
             unreachable!("the job was probed just now: {answered:?}");
         };
-        self.jobs.insert(job, slot, live);
+        self.jobs.insert(task, slot, live);
+        self.ahead.forget(slot);
         self.carry_out(step);
     }
 
@@ -293,9 +395,12 @@ impl Core {
     }
 
     fn report(&mut self, key: AttemptKey, fate: &Fate, step: &mut Step) -> Result<(), Ignored> {
-        let live = self.jobs.get(key.job).filter(|live| live.is_at(key));
+        let live = self.jobs.get_mut(key.of()).filter(|live| live.is_at(key));
         let live = live.ok_or(Ignored::Gate(tollgate_gate::Ignored::StaleAttempt))?;
         let (job, attempt) = (live.slot, live.gate_attempt);
+        if let Fate::Ended { status, .. } = fate {
+            live.code = Some(status.code());
+        }
         step.changes.push(Change::Fate {
             attempt: key,
             fate: fate.clone(),
@@ -303,7 +408,7 @@ impl Core {
         match *fate {
             Fate::Started { .. } => Ok(()),
             Fate::Ended { wall, .. } => {
-                self.learn(key.job, wall);
+                self.learn(key.of(), wall);
                 self.input(Input::Ended { job, attempt }, step)
             }
             Fate::Lost { .. } => self.input(Input::Evicted { job, attempt }, step),
@@ -311,8 +416,8 @@ impl Core {
     }
 
     /// A job that its user took back says nothing about how long such jobs take.
-    fn learn(&mut self, job: u64, runtime: Span) {
-        let Some(live) = self.jobs.get(job) else {
+    fn learn(&mut self, task: TaskKey, runtime: Span) {
+        let Some(live) = self.jobs.get(task) else {
             return;
         };
         if self.gate.view(self.now).job(live.slot).cancelling {
@@ -328,25 +433,22 @@ impl Core {
         let _ = self.forecaster.learn(&record, &live.forecast);
     }
 
-    fn with_slot(
-        &mut self,
-        job: u64,
-        input: impl Fn(JobId) -> Input,
-        step: &mut Step,
-    ) -> Result<(), Ignored> {
-        let live = self.jobs.get(job).ok_or(Ignored::UnknownJob)?;
-        self.input(input(live.slot), step)
-    }
-
     fn input(&mut self, input: Input, step: &mut Step) -> Result<(), Ignored> {
         let answer = self.gate.handle(self.now, input, &mut self.effects);
         self.carry_out(step);
         answer.map(|_| ()).map_err(Ignored::Gate)
     }
 
+    /// What is put before the gate for what a pass did may be started in another one.
     fn settle(&mut self, step: &mut Step) {
-        self.gate.settle(self.now, &mut self.effects);
-        self.carry_out(step);
+        loop {
+            self.gate.settle(self.now, &mut self.effects);
+            self.carry_out(step);
+            let decided = self.decide_ready(step);
+            if !self.feed(step) && !decided {
+                return;
+            }
+        }
     }
 
     fn carry_out(&mut self, step: &mut Step) {
@@ -361,20 +463,24 @@ impl Core {
         match effect {
             Effect::Verdict { job: slot, said } => self.tell(slot, said, step),
             Effect::Start { job: slot, attempt } => {
-                let Some((job, live)) = self.jobs.at_mut(slot) else {
+                let Some((task, live)) = self.jobs.at_mut(slot) else {
                     return;
                 };
                 live.start(attempt, self.now);
+                self.ahead.forget(slot);
                 // A quote that is held has nodes, and nothing to run on them yet.
                 if live.runs() {
-                    let key = live.attempt_key(job);
+                    let key = live.attempt_key(task);
+                    if let Some(array) = self.jobs.arrays.get_mut(&task.job) {
+                        array.starts();
+                    }
                     self.order_start(key, slot, step);
                 }
             }
             Effect::SharesChanged { node } => self.set_shares(node, step),
             Effect::Kill { job: slot, .. } => {
-                if let Some((job, live)) = self.jobs.at(slot).filter(|(_, live)| live.runs()) {
-                    let attempt = live.attempt_key(job);
+                if let Some((task, live)) = self.jobs.at(slot).filter(|(_, live)| live.runs()) {
+                    let attempt = live.attempt_key(task);
                     step.orders.push(Order::Kill { attempt });
                 }
             }
@@ -385,9 +491,9 @@ impl Core {
             } => {
                 // A quote that nobody took up costs nobody anything.
                 let booked = self.jobs.at(slot).filter(|(_, live)| live.held.is_none());
-                if let Some((job, live)) = booked {
+                if let Some((task, live)) = booked {
                     step.changes.push(Change::Booked {
-                        attempt: live.attempt_key(job),
+                        attempt: live.attempt_key(task),
                         user: live.user,
                         entry,
                         amount: self.rules.for_user(live.spec.procs, amount),
@@ -400,42 +506,60 @@ impl Core {
 
     /// What a job is told at its submission is in its answer already.
     fn tell(&mut self, slot: JobId, said: Said, step: &mut Step) {
-        let Some((job, live)) = self.jobs.at(slot) else {
+        let Some((task, live, array)) = self.jobs.with_array(slot) else {
             return;
         };
+        let job = task.job;
         match said {
             Said::Accepted { price } => {
                 let price = self.rules.for_user(live.spec.procs, price);
-                step.changes.push(Change::Accepted { job, price });
+                match array {
+                    Some(array) => array.costs(price),
+                    None => step.changes.push(Change::Accepted { job, price }),
+                }
             }
-            Said::Queued => step.changes.push(Change::Queued { job }),
+            Said::Queued => {
+                let had_nodes = live.has_nodes();
+                live.stop();
+                self.ahead.forget(slot);
+                match array {
+                    Some(array) if had_nodes => array.stops(),
+                    Some(_) => {}
+                    None => step.changes.push(Change::Queued { job }),
+                }
+            }
             Said::Rejected(reason) => {
-                step.changes.push(Change::Rejected { job, reason });
+                let of_array = array.is_some();
                 self.jobs.remove(slot);
+                if of_array {
+                    return self.reject_task(task, reason, step);
+                }
+                step.changes.push(Change::Rejected { job, reason });
+                self.tell_followers(job, false, step);
             }
-        }
-        if said == Said::Queued
-            && let Some((_, live)) = self.jobs.at_mut(slot)
-        {
-            live.stop();
         }
     }
 
     fn conclude(&mut self, slot: JobId, ending: Ending, step: &mut Step) {
-        let held = self
-            .jobs
-            .at(slot)
-            .is_some_and(|(_, live)| live.held.is_some());
-        if let Some(job) = self.jobs.remove(slot) {
-            step.changes.push(match held {
-                true => Change::Lapsed { job },
-                false => Change::Over { job, ending },
-            });
+        let Some((task, live)) = self.jobs.remove(slot) else {
+            return;
+        };
+        let job = task.job;
+        if live.held.is_some() {
+            step.changes.push(Change::Lapsed { job });
+            self.tell_followers(job, false, step);
+        } else if self.jobs.arrays.contains_key(&job) {
+            self.task_over(task, &live, ending, step);
+        } else {
+            step.changes.push(Change::Over { job, ending });
+            let succeeded = ending == Ending::Finished && live.succeeded();
+            self.tell_followers(job, succeeded, step);
         }
     }
 
     fn order_start(&self, attempt: AttemptKey, slot: JobId, step: &mut Step) {
-        step.changes.push(Change::Started { attempt });
+        let of_array = self.jobs.arrays.contains_key(&attempt.job);
+        step.changes.push(Change::Started { attempt, of_array });
         step.orders.push(self.start_order(attempt, slot));
     }
 
@@ -456,7 +580,7 @@ impl Core {
     fn set_shares(&self, node: NodeId, step: &mut Step) {
         let view = self.gate.view(self.now);
         for task in view.node(node).tasks() {
-            let Some((job, live)) = self.jobs.at(task.job).filter(|(_, live)| live.runs()) else {
+            let Some((key, live)) = self.jobs.at(task.job).filter(|(_, live)| live.runs()) else {
                 continue;
             };
             let placement = view.job(task.job).placement();
@@ -468,7 +592,7 @@ impl Core {
                 sum += rate.sum::<f64>();
                 n += 1;
             }
-            let attempt = live.attempt_key(job);
+            let attempt = live.attempt_key(key);
             let rate = sum / f64::from(n.max(1));
             step.orders.push(Order::SetShare { attempt, rate });
         }
@@ -488,16 +612,42 @@ impl Core {
                 "the gate has {there} jobs, the service {known}"
             )));
         }
-        for (number, live) in self.jobs.iter() {
+        for (task, live) in self.jobs.iter() {
             let job = view.job(live.slot);
             if (job.phase == Phase::Running) != live.has_nodes() {
                 return Err(tollgate_gate::Violation(format!(
-                    "job {number} is {:?}, and the service says that it has nodes: {}",
+                    "job {}, task {} is {:?}, and the service says that it has nodes: {}",
+                    task.job,
+                    task.task,
                     job.phase,
                     live.has_nodes()
                 )));
             }
         }
+        self.check_arrays()?;
         self.shadow.as_ref().map_or(Ok(()), |shadow| shadow.check())
+    }
+
+    /// What is counted of arrays is so.
+    fn check_arrays(&self) -> Result<(), tollgate_gate::Violation> {
+        for (job, array) in self.arrays() {
+            let before_gate = self.jobs.of(job).count();
+            let running = self
+                .jobs
+                .of(job)
+                .filter(|(_, live)| live.has_nodes())
+                .count();
+            let held = self.jobs.of(job).filter(|(_, live)| live.held_back).count();
+            let tally = array.tally();
+            let counted = (array.before_gate as usize, tally.running as usize);
+            let held = held as u64 + array.held.len();
+            if counted != (before_gate, running) || tally.held != held {
+                return Err(tollgate_gate::Violation(format!(
+                    "array {job} has {before_gate} tasks before the gate, {running} of them run and \
+                     {held} are held: {array:?}"
+                )));
+            }
+        }
+        Ok(())
     }
 }

@@ -4,8 +4,14 @@
 //! one transaction; and only then is anybody answered and anything started. If the commit fails,
 //! what was decided is forgotten, and the state is recovered from the store.
 
+mod answers;
 mod ask;
+mod begin;
+mod commit;
 mod crowd;
+mod look;
+mod orders;
+mod owner;
 mod turn;
 
 use std::sync::Arc;
@@ -17,7 +23,8 @@ use tollgate_engine::Engine;
 use tollgate_model::Instant;
 
 pub use ask::{Ask, Census, Failed, Reply, Site, Story, Verdict};
-pub use turn::{Clock, Keeper, StartError};
+pub use begin::StartError;
+pub use owner::{Clock, Keeper};
 
 /// The most requests that are handled in one step: one transaction holds them all.
 const MOST_AT_ONCE: usize = 1_000;

@@ -13,6 +13,8 @@
 //! | [`access`] | whom it lets do what, and how much |
 //! | [`accounts`] | whom jobs run as |
 //! | [`folder`] | its data folder |
+//! | [`net`] | TCP with TLS, tokens and certificates |
+//! | [`seats`] | how many connections each may have |
 //! | [`scripts`] | copies of the scripts that jobs run |
 //!
 //! A request takes this way: `api` puts an [`keeper::Ask`] before the keeper; the keeper handles all
@@ -29,12 +31,15 @@ mod engine_words;
 pub mod fault;
 pub mod folder;
 pub mod keeper;
+pub mod net;
 pub mod scripts;
+pub mod seats;
 pub mod serve;
 pub mod store;
 
-pub use access::{Access, Users};
+pub use access::{Access, Role, Users};
 pub use client::{Client, ClientError};
-pub use config::{Config, ConfigError};
+pub use config::{Config, ConfigError, Doors, ListenSettings};
 pub use folder::{Folder, FolderError};
-pub use serve::{ServeError, serve};
+pub use net::{Remote, RemoteError};
+pub use serve::{Heard, ServeError, serve};

@@ -5,17 +5,21 @@
 //! | `batch` | the commands since the last snapshot, one row a step: the state is what follows from them |
 //! | `snapshot` | the state after some batch |
 //! | `job`, `attempt` | what became of each job, for those who ask |
+//! | `array`, `task_range` | how many tasks of an array stand where, and which of them never ran |
 //! | `ledger` | money, append-only, one row an attempt and kind |
 //! | `rules` | the rules that the batches were handled under |
 //!
 //! One transaction a step writes to all of them, through SQLite's write-ahead log with full
 //! synchronisation: what was committed outlives the process, the system and the power.
 
+mod arrays;
+mod attempts;
 mod figures;
 mod read;
 mod recover;
 mod reserve;
 mod schema;
+mod tasks;
 mod write;
 
 use std::fs::OpenOptions;
@@ -28,6 +32,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 pub use figures::{Bin, Figures};
 pub use read::{Account, AttemptRow, JobRow, Reader, Selection};
 pub use schema::VERSION;
+pub use tasks::ArrayRow;
 pub use write::{Batch, Program};
 
 use reserve::Reserve;
@@ -201,6 +206,15 @@ impl Store {
     /// If the store cannot be read.
     pub fn program(&self, job: u64) -> Result<Option<Program>, StoreError> {
         read::program(&self.connection, job).map_err(sqlite(&self.path, "cannot be read"))
+    }
+
+    /// Whose a job was that is over, and whether every task of it ended with exit code 0; none if
+    /// there is no such job, or it is not over.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn ended(&self, job: u64) -> Result<Option<(u32, bool)>, StoreError> {
+        read::ended(&self.connection, job).map_err(sqlite(&self.path, "cannot be read"))
     }
 
     /// A reader beside it.

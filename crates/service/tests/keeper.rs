@@ -59,7 +59,10 @@ fn what_is_cancelled_ends_and_what_waits_follows() {
     let (reply, mut answer) = oneshot::channel();
     site.turn(vec![Ask::Act {
         user: None,
-        command: Command::Cancel { job: 1 },
+        command: Command::Cancel {
+            job: 1,
+            tasks: None,
+        },
         reply,
     }]);
     assert_eq!(answer.try_recv().unwrap(), Ok(()));
@@ -70,7 +73,10 @@ fn what_is_cancelled_ends_and_what_waits_follows() {
     let somebody_else = Some(rustix::process::geteuid().as_raw() + 1);
     site.turn(vec![Ask::Act {
         user: somebody_else,
-        command: Command::Cancel { job: 2 },
+        command: Command::Cancel {
+            job: 2,
+            tasks: None,
+        },
         reply,
     }]);
     assert!(matches!(

@@ -15,7 +15,9 @@ use tollgate_service::store::Store;
 fn refusals(answer: &Answer) -> &[Refusal] {
     match &answer.standing {
         Standing::Rejected(refusals) => refusals,
-        Standing::Accepted { .. } | Standing::Queued => panic!("expected a refusal: {answer:?}"),
+        Standing::Accepted { .. } | Standing::Queued | Standing::Waits => {
+            panic!("expected a refusal: {answer:?}")
+        }
     }
 }
 
@@ -65,7 +67,9 @@ fn a_refusal_names_every_reason_and_what_would_be_let_in() {
         .unwrap();
     match verdict.answer.standing {
         Standing::Accepted { price } => assert_eq!(Some(price), later.price),
-        Standing::Queued | Standing::Rejected(_) => panic!("{later:?} was refused"),
+        Standing::Queued | Standing::Waits | Standing::Rejected(_) => {
+            panic!("{later:?} was refused")
+        }
     }
 }
 
@@ -293,7 +297,10 @@ fn nobody_holds_more_than_their_part() {
     let (job, answer) = hold(&mut site, 1);
     assert_eq!((job, refusals(&answer)), (None, &[Refusal::Holds][..]));
     // One is given back.
-    let command = Command::Cancel { job: 3 };
+    let command = Command::Cancel {
+        job: 3,
+        tasks: None,
+    };
     let user = None;
     site.ask(|reply| Ask::Act {
         user,

@@ -8,7 +8,8 @@ use tollgate_model::{Credits, CreditsPerSecond, Instant, Market, Probability, Sp
 use tollgate_policy::Choice;
 use tollgate_policy::registry::REGISTRY;
 use tollgate_service::core::{
-    AttemptKey, Command, Core, ExitStatus, Fate, Order, Rules, Submission,
+    After, ArrayPlan, AttemptKey, Command, Core, ExitStatus, Fate, Need, Order, Plan, Ranges,
+    Rules, Submission,
 };
 use tollgate_service::store::{Batch, Program, Store};
 
@@ -33,6 +34,7 @@ enum Doing {
         budget: Option<i64>,
         requeue: bool,
         hold_s: Option<i64>,
+        plan: Planned,
     },
     Claim(u64),
     End(usize, i64),
@@ -44,6 +46,31 @@ enum Doing {
     Tick,
 }
 
+/// How many tasks, at most how many at a time, after which job, and whether it is held.
+type Planned = (Option<u32>, Option<u32>, Option<u64>, bool);
+
+fn planned() -> impl Strategy<Value = Planned> {
+    (
+        prop::option::weighted(0.3, 1u32..30),
+        prop::option::weighted(0.3, 1u32..4),
+        prop::option::weighted(0.2, 0u64..20),
+        prop::bool::weighted(0.1),
+    )
+}
+
+fn plan((tasks, most, after, held): Planned) -> Plan {
+    let need = Need::Success;
+    Plan {
+        array: tasks.map(|last| ArrayPlan {
+            tasks: Ranges::new(0, last),
+            most,
+        }),
+        after: after.map(|job| After { job, need }).into_iter().collect(),
+        held,
+        since: None,
+    }
+}
+
 fn doing() -> impl Strategy<Value = Doing> {
     let submit = (
         0u32..3,
@@ -53,10 +80,11 @@ fn doing() -> impl Strategy<Value = Doing> {
         prop::option::of(0i64..5),
         any::<bool>(),
         prop::option::weighted(0.2, 1i64..30),
+        planned(),
     );
     prop_oneof![
-        6 => submit.prop_map(|(user, procs, estimate_s, deadline_s, budget, requeue, hold_s)| {
-            Doing::Submit { user, procs, estimate_s, deadline_s, budget, requeue, hold_s }
+        6 => submit.prop_map(|(user, procs, estimate_s, deadline_s, budget, requeue, hold_s, plan)| {
+            Doing::Submit { user, procs, estimate_s, deadline_s, budget, requeue, hold_s, plan }
         }),
         2 => (0u64..20).prop_map(Doing::Claim),
         4 => (any::<usize>(), 1i64..60).prop_map(|(job, secs)| Doing::End(job, secs)),
@@ -137,6 +165,7 @@ impl Service {
                 budget,
                 requeue,
                 hold_s,
+                plan: planned,
             } => vec![Command::Submit(Submission {
                 user,
                 name: format!("class {}", user % 2),
@@ -151,7 +180,10 @@ impl Service {
                 } else {
                     Retry::Never
                 },
-                hold: hold_s.map(Span::from_secs),
+                hold: hold_s
+                    .map(Span::from_secs)
+                    .filter(|_| plan(planned) == Plan::default()),
+                plan: plan(planned),
             })],
             Doing::End(n, secs) => pick(n)
                 .map(|attempt| {
@@ -172,9 +204,9 @@ impl Service {
                 .into_iter()
                 .collect(),
             Doing::Claim(job) => vec![Command::Claim { job }],
-            Doing::Cancel(job) => vec![Command::Cancel { job }],
-            Doing::Hold(job) => vec![Command::Hold { job }],
-            Doing::Release(job) => vec![Command::Release { job }],
+            Doing::Cancel(job) => vec![Command::Cancel { job, tasks: None }],
+            Doing::Hold(job) => vec![Command::Hold { job, tasks: None }],
+            Doing::Release(job) => vec![Command::Release { job, tasks: None }],
             Doing::Restart => {
                 let worker = WorkerId(0);
                 let gone = Command::WorkerGone {

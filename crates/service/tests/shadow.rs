@@ -11,7 +11,8 @@ use tollgate_model::{Instant, Market, Span};
 use tollgate_policy::Choice;
 use tollgate_policy::registry::REGISTRY;
 use tollgate_service::core::{
-    AttemptKey, Command, Comparison, Core, ExitStatus, Fate, Order, Rules, Step, Submission,
+    After, ArrayPlan, AttemptKey, Command, Comparison, Core, ExitStatus, Fate, Need, Order, Plan,
+    Ranges, Rules, Step, Submission,
 };
 
 use common::{rules, submission};
@@ -148,19 +149,46 @@ fn deed() -> impl Strategy<Value = Deed> {
         )
 }
 
+fn cancel(job: u64) -> Command {
+    Command::Cancel { job, tasks: None }
+}
+
+/// Some are arrays, or start after another one.
+fn plan(deed: &Deed, job: u64) -> Plan {
+    let tasks = (deed.then == 3).then(|| Ranges::new(0, deed.procs + 3));
+    let after = (deed.then == 4 && job > 1).then(|| After {
+        job: job / 2,
+        need: Need::End,
+    });
+    Plan {
+        array: tasks.map(|tasks| ArrayPlan { tasks, most: None }),
+        after: after.into_iter().collect(),
+        held: deed.then == 5,
+        since: None,
+    }
+}
+
 fn play(world: &mut World, deeds: &[Deed], takes_back: bool) {
     for (deed, job) in deeds.iter().zip(1..) {
         world.wait(deed.after_s);
         let submission = Submission {
             procs: deed.procs,
             deadline: deed.deadline_s.map(Span::from_secs),
+            plan: if takes_back {
+                plan(deed, job)
+            } else {
+                Plan::default()
+            },
             ..submission("work", deed.estimate_s)
         };
         world.submit(job, submission, deed.runtime_s);
         match deed.then {
-            0 if takes_back => drop(world.step(&[Command::Cancel { job }])),
-            1 if takes_back => drop(world.step(&[Command::Hold { job }])),
-            2 if takes_back => drop(world.step(&[Command::Release { job: job / 2 }])),
+            0 if takes_back => drop(world.step(&[cancel(job)])),
+            1 if takes_back => drop(world.step(&[Command::Hold { job, tasks: None }])),
+            2 if takes_back => drop(world.step(&[Command::Release {
+                job: job / 2,
+                tasks: None,
+            }])),
             _ => {}
         }
     }
@@ -193,7 +221,7 @@ proptest! {
         play(&mut other, &deeds, true);
         prop_assert_eq!(&one.said, &other.said);
         // Nothing is left but what is held back, or waits behind it.
-        let live = other.core.jobs().count() as u64;
+        let live = other.core.n_tasks();
         prop_assert!(other.comparison().undecided <= live);
     }
 
@@ -239,7 +267,7 @@ fn a_job_that_was_kept_out_ends_on_paper_by_forecast_and_is_marked() {
 fn a_job_that_was_taken_back_counts_under_neither() {
     let mut world = World::new(&with_shadow(&rules("fcfs", Market::None), "easy"));
     world.submit(1, submission("work", 10), 10);
-    world.step(&[Command::Cancel { job: 1 }]);
+    world.step(&[cancel(1)]);
     world.wait(100);
     let both = world.comparison();
     assert_eq!((both.real.submitted, both.undecided), (0, 0));
@@ -284,6 +312,40 @@ fn one_that_begins_late_takes_over_the_jobs_that_are_there() {
     let both = world.comparison();
     // Three end after 30 more seconds, so the new one can start then under both: at 30, until 80.
     assert_eq!((both.real.submitted, both.real.fulfilled), (1, 1));
+    assert_eq!(both.real, both.paper);
+}
+
+#[test]
+fn every_task_of_an_array_is_one_and_a_job_that_waits_comes_when_it_need_not() {
+    let mut world = World::new(&with_shadow(&rules("easy", Market::None), "fcfs"));
+    let array = Submission {
+        plan: Plan {
+            array: Some(ArrayPlan {
+                tasks: Ranges::new(0, 9),
+                most: None,
+            }),
+            ..Plan::default()
+        },
+        deadline: None,
+        ..submission("work", 10)
+    };
+    world.submit(1, array, 10);
+    let after = Submission {
+        plan: Plan {
+            after: vec![After {
+                job: 1,
+                need: Need::End,
+            }],
+            ..Plan::default()
+        },
+        deadline: None,
+        ..submission("then", 10)
+    };
+    world.submit(2, after, 10);
+    world.wait(1_000);
+    let both = world.comparison();
+    assert_eq!((both.real.submitted, both.real.fulfilled), (11, 11));
+    assert_eq!((both.by_forecast, both.undecided), (0, 0));
     assert_eq!(both.real, both.paper);
 }
 

@@ -3,19 +3,23 @@
 use std::fs::File;
 use std::io::{self, Write};
 
-use tollgate_service::api::types::{Done, Job};
+use tollgate_service::api::types::{Done, Job, Jobs};
 
 use super::address::Address;
 use super::error::LiveError;
-use super::print;
+use super::{print, words};
 use crate::args::Format;
 use crate::exit::{Failure, NoCsv};
+
+/// The most files that are shown at once.
+const MOST_LOGS: u32 = 10_000;
 
 /// Which job is meant.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The number of the job
-    id: u64,
+    /// The number of the job; of an array also a task, 7_3, or some of them, 7_1-5,9
+    #[arg(value_parser = words::job)]
+    id: String,
     #[command(flatten)]
     address: Address,
 }
@@ -56,7 +60,7 @@ pub(crate) fn wait(args: &WaitArgs) -> Result<(), Failure> {
         (false, Format::Csv) => return Err(NoCsv.into()),
         (false, Format::Table) => {
             let status = job.status.as_deref().unwrap_or("");
-            writeln!(out, "job {}: {} {status}", job.id, job.state)?;
+            writeln!(out, "job {}: {} {status}", print::name(&job), job.state)?;
         }
     }
     let kept_out = matches!(job.state.as_str(), "rejected" | "cancelled" | "lost");
@@ -69,16 +73,34 @@ pub(crate) fn wait(args: &WaitArgs) -> Result<(), Failure> {
     }
 }
 
-/// `tollgate logs`: the file is read as the user who asks.
+/// `tollgate logs`: the files are read as the user who asks. Of an array, those of the tasks that
+/// were started, one after the other.
 pub(crate) fn logs(args: &Args) -> Result<(), Failure> {
-    let job: Job = args
-        .address
-        .connect()?
-        .get(&format!("/v1/jobs/{}", args.id))?;
-    let Some(file) = job.output else {
-        return Err(LiveError::NoOutput { id: args.id }.into());
+    let mut client = args.address.connect()?;
+    let (id, tasks) = args.id.split_once('_').unwrap_or((&args.id, ""));
+    let job: Job = client.get(&format!("/v1/jobs/{id}"))?;
+    let jobs = match job.array {
+        None if tasks.is_empty() => vec![job],
+        Some(_) | None => {
+            let path = format!("/v1/jobs/{}/tasks?limit={MOST_LOGS}", args.id);
+            client.get::<Jobs>(&path)?.jobs
+        }
     };
-    let mut log = File::open(&file).map_err(|error| Failure::read(file.clone(), error))?;
-    io::copy(&mut log, &mut io::stdout().lock())?;
+    let alone = jobs.len() == 1;
+    let elsewhere = args.address.is_elsewhere()?;
+    for job in jobs {
+        let Some(file) = job.output else {
+            let id = args.id.clone();
+            return Err(LiveError::NoOutput { id }.into());
+        };
+        if job.attempts == 0 && !alone {
+            continue;
+        }
+        if elsewhere {
+            return Err(LiveError::OutputElsewhere { file }.into());
+        }
+        let mut log = File::open(&file).map_err(|error| Failure::read(file.clone(), error))?;
+        io::copy(&mut log, &mut io::stdout().lock())?;
+    }
     Ok(())
 }

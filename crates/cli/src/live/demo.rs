@@ -131,6 +131,7 @@ fn words(answer: &Answer) -> String {
         (Decision::Accepted, None, _) => format!("{id}accepted, without a promise"),
         (Decision::Queued, _, _) => format!("{id}queued"),
         (Decision::Rejected, _, Some(reason)) => format!("{id}rejected: {}", reason.text),
+        (Decision::Waits, _, _) => format!("{id}waits"),
         (Decision::Rejected, _, None) => format!("{id}rejected"),
     }
 }

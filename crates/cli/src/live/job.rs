@@ -19,6 +19,8 @@ const USUAL_ENV: &[&str] = &[
 
 /// Where its output goes unless it is said.
 const USUAL_OUTPUT: &str = "tollgate-%j.out";
+/// The same of an array: a file a task.
+const USUAL_OUTPUTS: &str = "tollgate-%j_%a.out";
 
 /// A job as it is typed: on the command line, or in the `#TOLLGATE` lines of a script.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -63,14 +65,23 @@ pub(crate) struct JobArgs {
     #[arg(long, value_name = "DIR")]
     pub(super) dir: Option<PathBuf>,
 
-    /// The file that its output goes to, with %j for its number; `none` throws it away
-    /// [default: tollgate-%j.out]
+    /// The file that its output goes to, with %j for its number and %a for that of the task of an
+    /// array; `none` throws it away [default: tollgate-%j.out, tollgate-%j_%a.out]
     #[arg(long, short, value_name = "FILE")]
     pub(super) output: Option<String>,
 
     /// Run it again from its start if it was lost
     #[arg(long)]
     pub(super) requeue: bool,
+
+    /// Many tasks under one number: 1-1000, 1,3,7-9, 0-99:3, with %4 behind it at most four at a time;
+    /// each finds its own number in TOLLGATE_TASK
+    #[arg(long, short, value_name = "TASKS")]
+    pub(super) array: Option<String>,
+
+    /// Start after these jobs of yours have ended with exit code 0; any:ID, however it ended
+    #[arg(long, value_name = "ID", value_delimiter = ',')]
+    pub(super) after: Vec<String>,
 
     /// The program and its arguments; a script with a path, as ./job.sh, is copied, and its
     /// #TOLLGATE lines are read
@@ -105,12 +116,22 @@ impl JobArgs {
             dir: self.dir.or(below.dir),
             output: self.output.or(below.output),
             requeue: self.requeue || below.requeue,
+            array: self.array.or(below.array),
+            after: match self.after.is_empty() {
+                true => below.after,
+                false => self.after,
+            },
             command: self.command,
         }
     }
 
-    fn build(self, script: Option<String>, now: &Zoned) -> Result<JobRequest, Failure> {
-        let output = self.output.as_deref().unwrap_or(USUAL_OUTPUT);
+    /// The job as it is sent, with the script that it runs.
+    pub(super) fn build(self, script: Option<String>, now: &Zoned) -> Result<JobRequest, Failure> {
+        let usual = match self.array {
+            Some(_) => USUAL_OUTPUTS,
+            None => USUAL_OUTPUT,
+        };
+        let output = self.output.as_deref().unwrap_or(usual);
         let deadline = self.deadline.as_deref();
         let deadline = deadline.map(|words| words::instant(words, now)).transpose();
         Ok(JobRequest {
@@ -129,6 +150,9 @@ impl JobArgs {
             confidence: self.confidence,
             requeue: self.requeue,
             hold_s: None,
+            array: self.array.clone(),
+            after: self.after.clone(),
+            held: false,
             env: self.environment()?,
             dir: self.folder()?,
             output: (output != "none").then(|| output.to_owned()),

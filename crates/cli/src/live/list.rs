@@ -7,7 +7,7 @@ use tollgate_service::api::types::{Explanation, Job, Jobs, Ledger, Objectives, S
 
 use super::address::Address;
 use super::figures::{self, Standing};
-use super::print;
+use super::{print, words};
 use crate::args::Format;
 use crate::exit::{Failure, NoCsv};
 
@@ -24,15 +24,18 @@ pub(crate) struct StatusArgs {
     format: Format,
 }
 
-/// List jobs, the latest first: those that are not over, or all.
+/// List jobs, the latest first: those that are not over, or all; or the tasks of an array.
 #[derive(Debug, clap::Args)]
 pub(crate) struct JobsArgs {
+    /// The tasks of this array, or some of them: 7, 7_1-5,9
+    #[arg(value_parser = words::job, conflicts_with_all = ["all", "state"])]
+    array: Option<String>,
     #[command(flatten)]
     address: Address,
     /// Those that are over too
     #[arg(long, short)]
     all: bool,
-    /// Only those in this state: queued, held, running, finished, cancelled, lost, rejected
+    /// Only those in this state: waiting, queued, held, running, finished, cancelled, lost, rejected
     #[arg(long, value_name = "STATE")]
     state: Option<String>,
     /// At most so many
@@ -49,8 +52,9 @@ pub(crate) struct JobsArgs {
 /// Explain why a job waits and for what, when it should start and end, and how sure that is.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ExplainArgs {
-    /// The number of the job
-    id: u64,
+    /// The number of the job; of an array also a task, 7_3
+    #[arg(value_parser = words::job)]
+    id: String,
     #[command(flatten)]
     address: Address,
     /// How the answer is written
@@ -126,12 +130,15 @@ pub(crate) fn jobs(args: &JobsArgs) -> Result<(), Failure> {
         }
         path.push_str(&format!("&state={state}"));
     }
+    if let Some(array) = &args.array {
+        path = format!("/v1/jobs/{array}/tasks?limit={}", args.limit);
+    }
     let listed: Jobs = args.address.connect()?.get(&path)?;
     let mut out = io::stdout().lock();
     match (args.quiet, args.format) {
         (true, _) => {
             for job in &listed.jobs {
-                writeln!(out, "{}", job.id)?;
+                writeln!(out, "{}", print::name(job))?;
             }
         }
         (false, Format::Json) => print::json(&mut out, &listed)?,
@@ -161,11 +168,12 @@ fn write_table(out: &mut impl Write, jobs: &[Job]) -> io::Result<()> {
     ]);
     for job in jobs {
         let state = match &job.status {
+            _ if job.array.is_some() => array_state(job),
             Some(status) if job.finished_at.is_some() => format!("{}, {status}", job.state),
             Some(_) | None => job.state.clone(),
         };
         table.add_row([
-            job.id.to_string(),
+            print::name(job),
             job.name.clone(),
             state,
             job.procs.to_string(),
@@ -179,6 +187,30 @@ fn write_table(out: &mut impl Write, jobs: &[Job]) -> io::Result<()> {
         writeln!(out, "{}", line.trim_end())?;
     }
     Ok(())
+}
+
+/// `running: 640 finished, 16 running, 344 queued of 1000`.
+fn array_state(job: &Job) -> String {
+    let Some(array) = &job.array else {
+        return job.state.clone();
+    };
+    let counts = [
+        (array.finished, "finished"),
+        (array.running, "running"),
+        (array.queued, "queued"),
+        (array.held, "held"),
+        (array.cancelled, "cancelled"),
+        (array.lost, "lost"),
+        (array.rejected, "rejected"),
+    ];
+    let all: u64 = counts.iter().map(|(count, _)| count).sum();
+    let some = counts.iter().filter(|(count, _)| *count > 0);
+    let some: Vec<String> = some
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+    let status = job.status.as_ref().map(|status| format!(", {status}"));
+    let status = status.unwrap_or_default();
+    format!("{}{status}: {} of {all}", job.state, some.join(", "))
 }
 
 fn write_csv(out: impl Write, jobs: &[Job]) -> Result<(), Failure> {
@@ -203,7 +235,7 @@ fn write_csv(out: impl Write, jobs: &[Job]) -> Result<(), Failure> {
             let number =
                 |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
             rows.write_record([
-                job.id.to_string(),
+                print::name(job),
                 job.user_id.to_string(),
                 job.name.clone(),
                 job.state.clone(),

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 use serde::Serialize;
+use tollgate_service::api::types::Job;
 
 /// An instant of the wire in the user's zone: the time of day if it is within a day of `now`,
 /// else with the date.
@@ -44,6 +45,14 @@ pub(super) fn span(secs: f64) -> String {
         .map(|(count, unit)| format!("{count}{unit}"))
         .collect();
     words.concat()
+}
+
+/// The name of a job or of a task: `7`, `7_3`.
+pub(super) fn name(job: &Job) -> String {
+    match job.task {
+        Some(task) => format!("{}_{task}", job.id),
+        None => job.id.to_string(),
+    }
 }
 
 /// An answer as JSON.

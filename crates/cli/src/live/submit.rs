@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use jiff::Zoned;
-use tollgate_service::api::types::{Answer, Decision, Done, JobRequest, Offer};
+use tollgate_service::api::types::{Answer, Decision, Done, JobRequest, Offer, Reason};
 
 use super::address::Address;
 use super::error::LiveError;
@@ -20,6 +20,9 @@ pub(crate) struct Args {
     /// Take up the quote of this number, that was held: only the command is needed beside it
     #[arg(long, value_name = "ID")]
     quote: Option<u64>,
+    /// Hold it until `tollgate release`
+    #[arg(long)]
+    hold: bool,
 }
 
 /// Ask what a job would be told: binds nothing, changes nothing.
@@ -50,13 +53,13 @@ struct Common {
 pub(crate) fn submit(args: &Args) -> Result<(), Failure> {
     match args.quote {
         Some(quote) => claim(&args.common, quote),
-        None => hand_in(&args.common, "/v1/jobs", None),
+        None => hand_in(&args.common, "/v1/jobs", None, args.hold),
     }
 }
 
 /// `tollgate quote`.
 pub(crate) fn quote(args: &QuoteArgs) -> Result<(), Failure> {
-    hand_in(&args.common, "/v1/quotes", args.hold)
+    hand_in(&args.common, "/v1/quotes", args.hold, false)
 }
 
 fn claim(args: &Common, quote: u64) -> Result<(), Failure> {
@@ -73,10 +76,11 @@ fn claim(args: &Common, quote: u64) -> Result<(), Failure> {
     Ok(())
 }
 
-fn hand_in(args: &Common, path: &str, hold_s: Option<f64>) -> Result<(), Failure> {
+fn hand_in(args: &Common, path: &str, hold_s: Option<f64>, held: bool) -> Result<(), Failure> {
     let now = print::now();
     let request = JobRequest {
         hold_s,
+        held,
         ..args.job.request(&now)?
     };
     let answer: Answer = args.address.connect()?.post(path, &request)?;
@@ -92,7 +96,7 @@ fn hand_in(args: &Common, path: &str, hold_s: Option<f64>) -> Result<(), Failure
         (false, Format::Csv) => return Err(NoCsv.into()),
     }
     match answer.decision {
-        Decision::Accepted | Decision::Queued => Ok(()),
+        Decision::Accepted | Decision::Queued | Decision::Waits => Ok(()),
         Decision::Rejected => Err(LiveError::Rejected.into()),
     }
 }
@@ -103,14 +107,12 @@ fn write_words(out: &mut impl Write, answer: &Answer, now: &Zoned) -> io::Result
         (Some(id), Some(_)) => format!("quote {id}"),
         (None, _) => "quote".to_owned(),
     };
-    match answer.decision {
-        Decision::Accepted => writeln!(out, "{job}: accepted")?,
-        Decision::Queued => writeln!(out, "{job}: queued; it is let in at its start")?,
-        Decision::Rejected => {
-            for reason in &answer.reasons {
-                writeln!(out, "{job}: rejected: {}", reason.text)?;
-            }
-        }
+    if answer.tasks.is_empty() {
+        write_decision(out, &job, answer.decision, &answer.reasons)?;
+    }
+    for part in &answer.tasks {
+        let tasks = format!("{job}: tasks {}", part.tasks);
+        write_decision(out, &tasks, part.decision, &part.reasons)?;
     }
     if let Some(at) = &answer.deadline_at {
         let sure = answer.expected.as_ref().and_then(|e| e.probability);
@@ -152,6 +154,28 @@ fn write_words(out: &mut impl Write, answer: &Answer, now: &Zoned) -> io::Result
         writeln!(out, "  price     {price} credits")?;
     }
     Ok(())
+}
+
+fn write_decision(
+    out: &mut impl Write,
+    what: &str,
+    decision: Decision,
+    reasons: &[Reason],
+) -> io::Result<()> {
+    match decision {
+        Decision::Accepted => writeln!(out, "{what}: accepted"),
+        Decision::Queued => writeln!(out, "{what}: queued; it is let in at its start"),
+        Decision::Waits => writeln!(
+            out,
+            "{what}: waits; it is decided about when its turn comes"
+        ),
+        Decision::Rejected => {
+            for reason in reasons {
+                writeln!(out, "{what}: rejected: {}", reason.text)?;
+            }
+            Ok(())
+        }
+    }
 }
 
 /// What would be accepted: `a deadline of 17:00, kept with probability 0.93, for 12 credits`.

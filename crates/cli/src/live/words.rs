@@ -233,6 +233,19 @@ pub(super) fn memory(words: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("expected memory as in 2G or 500M, got `{words}`"))
 }
 
+/// A job or tasks of an array: `7`, `7_3`, `7_1-5,9`. What it names is the service's to say.
+pub(super) fn job(words: &str) -> Result<String, String> {
+    let (id, tasks) = words.split_once('_').unwrap_or((words, "0"));
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let ranges = tasks.split([',', '-', ':']).all(digits);
+    if digits(id) && ranges {
+        return Ok(words.to_owned());
+    }
+    Err(format!(
+        "expected the number of a job as in 7, or tasks of an array as in 7_3 or 7_1-5,9, got `{words}`"
+    ))
+}
+
 /// Credits a second: `0.1/s`, `6/min`, `360/h`, `0.1`.
 pub(super) fn rate(words: &str) -> Result<f64, String> {
     let (number, unit) = words.split_once('/').unwrap_or((words, "s"));
@@ -321,6 +334,16 @@ mod tests {
             "yesterday 5pm",
         ] {
             assert!(instant(words, &now).is_err(), "{words}");
+        }
+    }
+
+    #[test]
+    fn jobs_and_tasks_are_named_in_one_word() {
+        for words in ["7", "7_3", "7_1-5,9", "7_0-9:3"] {
+            assert_eq!(job(words).as_deref(), Ok(words));
+        }
+        for words in ["", "x", "7_", "7_a", "_3", "7_1-", "-7", "7/cancel"] {
+            assert!(job(words).is_err(), "{words}");
         }
     }
 

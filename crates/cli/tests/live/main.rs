@@ -8,15 +8,19 @@
 //! | [`jobs`] | jobs that are held, cancelled, waited for |
 //! | [`answers`] | what each command prints, as JSON |
 //! | [`shadow`] | a policy on paper beside the one that decides |
+//! | [`network`] | a service that is reached over the network |
+//! | [`arrays`] | arrays, and jobs that start after others |
 //! | [`nobody`] | no service is there |
 //! | [`generate`] | `tollgate generate` |
 //! | [`demo`] | `tollgate demo` |
 
 mod answers;
+mod arrays;
 mod demo;
 mod documents;
 mod generate;
 mod jobs;
+mod network;
 mod nobody;
 mod scripts;
 mod shadow;

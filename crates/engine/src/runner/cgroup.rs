@@ -7,12 +7,14 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use super::claim::{self, Claim};
 use super::group::{Group, WEIGHT_V1, write};
 use super::mounts::{self, Mounts};
 
 /// The folders in which slots get their groups, one a controller.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Parents {
     pub(super) unified: Option<PathBuf>,
     pub(super) cpu: Option<PathBuf>,
@@ -20,19 +22,34 @@ pub(super) struct Parents {
     pub(super) cpuset: Option<PathBuf>,
     pub(super) memory: Option<PathBuf>,
     pub(super) pids: Option<PathBuf>,
+    /// They are this runner's own for as long as it lives.
+    claims: Arc<Vec<Claim>>,
 }
 
 impl Parents {
-    /// Makes the folder `name` in each hierarchy where that is possible, and tries it.
+    /// Makes the folder `name` in each hierarchy where that is possible, and tries it. What runners
+    /// that are gone left there is cleared away.
     pub(super) fn probe(name: &str, nodes: usize) -> Self {
         let mounts = Mounts::read();
-        if let Some(unified) = mounts.unified().and_then(|dirs| probe_unified(&dirs, name)) {
+        if let Some(claim) = mounts.unified().and_then(|dirs| probe_unified(&dirs, name)) {
             return Self {
-                unified: Some(unified),
+                unified: Some(claim.dir.clone()),
+                claims: Arc::new(vec![claim]),
                 ..Self::default()
             };
         }
-        let make = |controller, file| probe_v1(&mounts.v1(controller)?, name, file);
+        let mut claims = Vec::new();
+        let mut make = |controller, file| {
+            let above = mounts.v1(controller)?;
+            // Several controllers may have one hierarchy, and are claimed together.
+            let dir = above.join(name);
+            let known = claims.iter().any(|claim: &Claim| claim.dir == dir);
+            if !known {
+                claim::sweep(&above);
+                claims.push(Claim::take(dir.clone()).ok()?);
+            }
+            probe_v1(dir, file)
+        };
         let parents = Self {
             unified: None,
             cpu: make("cpu", "cpu.shares"),
@@ -40,6 +57,7 @@ impl Parents {
             cpuset: make("cpuset", "cpuset.cpus"),
             memory: make("memory", "memory.limit_in_bytes"),
             pids: make("pids", "pids.max"),
+            claims: Arc::new(claims),
         };
         if let Some(cpu) = &parents.cpu {
             // On each core the tasks together weigh as much as one ordinary process.
@@ -75,15 +93,11 @@ impl Parents {
         names
     }
 
-    /// Removes what is empty. What is not stays for the next runner.
+    /// Removes what is empty, and what others left behind. What is not empty stays for the next runner.
     pub(super) fn remove(&self) {
-        for name in self.existing() {
-            for parent in self.all() {
-                let _ = fs::remove_dir(parent.join(&name));
-            }
-        }
-        for parent in self.all() {
-            let _ = fs::remove_dir(parent);
+        for claim in self.claims.iter() {
+            claim::remove_with_all_below(&claim.dir);
+            claim.dir.parent().into_iter().for_each(claim::sweep);
         }
     }
 
@@ -99,8 +113,7 @@ impl Parents {
     }
 }
 
-fn probe_v1(own: &Path, name: &str, file: &str) -> Option<PathBuf> {
-    let dir = make(own, name).ok()?;
+fn probe_v1(dir: PathBuf, file: &str) -> Option<PathBuf> {
     if file == "cpuset.cpus" {
         inherit_cpuset(&dir).ok()?;
     }
@@ -125,10 +138,12 @@ fn can_be_joined(dir: &Path) -> bool {
 
 /// Tries one folder after the other; controllers have to be handed down into it from above,
 /// which is possible where no process lives.
-fn probe_unified(dirs: &[PathBuf], name: &str) -> Option<PathBuf> {
+fn probe_unified(dirs: &[PathBuf], name: &str) -> Option<Claim> {
     dirs.iter().find_map(|dir| {
-        let parent = make(dir, name).ok()?;
-        for above in [dir, &parent] {
+        claim::sweep(dir);
+        let claim = Claim::take(dir.join(name)).ok()?;
+        let parent = &claim.dir;
+        for above in [dir, parent] {
             for controller in ["+cpu", "+memory", "+cpuset", "+pids"] {
                 let _ = write(above, "cgroup.subtree_control", controller);
             }
@@ -138,9 +153,9 @@ fn probe_unified(dirs: &[PathBuf], name: &str) -> Option<PathBuf> {
             .split_ascii_whitespace()
             .any(|word| word == "cpu");
         if !usable {
-            let _ = fs::remove_dir(&parent);
+            let _ = fs::remove_dir(parent);
         }
-        usable.then_some(parent)
+        usable.then_some(claim)
     })
 }
 
@@ -157,10 +172,8 @@ fn inherit_cpuset(dir: &Path) -> io::Result<()> {
 
 fn make(parent: &Path, name: &str) -> io::Result<PathBuf> {
     let dir = parent.join(name);
-    match fs::create_dir(&dir) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-        Ok(()) | Err(_) => Ok(dir),
-    }
+    claim::make(&dir)?;
+    Ok(dir)
 }
 
 /// Where groups of version 2 may be made.

@@ -22,7 +22,7 @@ pub(super) struct Folder {
     attempts: Arc<OwnedFd>,
     /// Held for as long as the runner lives, and by each of its children until its program has
     /// replaced it: whoever gets the lock knows that no child is on its way into being.
-    _lock: File,
+    lock: File,
 }
 
 impl Folder {
@@ -48,7 +48,7 @@ impl Folder {
         Ok(Some(Self {
             path: path.to_owned(),
             attempts: Arc::new(open.into()),
-            _lock: lock,
+            lock,
         }))
     }
 
@@ -70,6 +70,11 @@ impl Folder {
         let entries = fs::read_dir(self.path.join("attempts"));
         let entries = entries.into_iter().flatten().flatten();
         entries.map(|entry| entry.path()).collect()
+    }
+
+    /// Whether it was removed: no service can ever find this runner again.
+    pub(super) fn is_gone(&self) -> bool {
+        self.lock.metadata().is_ok_and(|lock| lock.nlink() == 0)
     }
 
     /// Opens the door to services.

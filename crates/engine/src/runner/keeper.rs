@@ -52,6 +52,7 @@ impl Keeper {
     /// Works until nobody is connected and nothing runs.
     pub(super) fn work(mut self, happenings: &Receiver<Happening>) {
         let mut idle_since = Instant::now();
+        let mut client_seen = Instant::now();
         let mut last_look = Instant::now();
         loop {
             self.begin_waiting();
@@ -59,8 +60,11 @@ impl Keeper {
             self.client.flush();
             if self.client.is_there() || self.open() > 0 {
                 idle_since = Instant::now();
-            } else if idle_since.elapsed() >= self.idle_limit() {
+            } else if idle_since.elapsed() >= self.idle_limit() || self.folder.is_gone() {
                 break;
+            }
+            if self.client.is_there() {
+                client_seen = Instant::now();
             }
             let busy = self.take(happenings, self.patience(idle_since));
             self.end_what_is_due();
@@ -69,6 +73,7 @@ impl Keeper {
                 let limit = self.settings.setup();
                 self.slots.end_those_held_up(Instant::now(), limit);
                 self.renice();
+                self.end_what_nobody_wants(client_seen.elapsed());
                 last_look = Instant::now();
             }
         }
@@ -260,6 +265,21 @@ impl Keeper {
         for report in reports.into_iter().flatten() {
             fault::point("recorded");
             self.client.report(report);
+        }
+    }
+
+    /// Without its folder a runner is found by nobody; and with a lease, what runs may go on for only
+    /// so long while nobody asks.
+    fn end_what_nobody_wants(&mut self, alone: Duration) {
+        if self.folder.is_gone() {
+            self.client.cut_off();
+        } else if self.client.is_there() || self.settings.lease().is_none_or(|lease| alone < lease)
+        {
+            return;
+        }
+        let open: Vec<AttemptKey> = self.waiting.iter().chain(&self.placed).copied().collect();
+        for attempt in open {
+            self.ask_to_end(attempt, KillReason::Evicted);
         }
     }
 

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::cgroup::Parents;
+use super::claim;
 use super::group::Group;
 use super::process;
 use super::settings::Settings;
@@ -32,7 +33,8 @@ impl Machine {
                 .max(1),
         );
         let name = format!(
-            "tollgate-{:08x}",
+            "{}{:08x}",
+            claim::PREFIX,
             crc32fast::hash(folder.as_os_str().as_encoded_bytes())
         );
         let parents = match settings.control_groups {

@@ -22,6 +22,10 @@ pub(crate) struct Settings {
     pub(crate) setup_ms: u64,
     /// Milliseconds after which a runner ends that nobody is connected to and that runs nothing.
     pub(crate) idle_ms: u64,
+    /// Milliseconds without anybody connected after which all that runs is ended; never without
+    /// a number.
+    #[serde(default)]
+    pub(crate) lease_ms: Option<u64>,
     /// Whether control groups are used where they can be.
     pub(crate) control_groups: bool,
 }
@@ -61,6 +65,10 @@ impl Settings {
 
     pub(super) const fn setup(&self) -> Duration {
         Duration::from_millis(self.setup_ms)
+    }
+
+    pub(super) fn lease(&self) -> Option<Duration> {
+        self.lease_ms.map(Duration::from_millis)
     }
 
     pub(super) const fn idle(&self) -> Duration {

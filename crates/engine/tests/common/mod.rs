@@ -28,6 +28,8 @@ impl Home {
         let mut settings = LocalSettings::new(dir.path().join("runner"), [runner]);
         settings.grace = Duration::from_millis(300);
         settings.idle = Duration::from_millis(200);
+        // A test that is killed removes no folder; then this ends what it left running.
+        settings.lease = Some(PATIENCE);
         Self { dir, settings }
     }
 

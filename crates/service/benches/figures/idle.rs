@@ -9,7 +9,7 @@ use rusqlite::Connection;
 use tollgate_gate::{Retry, WorkerId};
 use tollgate_model::{CreditsPerSecond, Instant, Span};
 use tollgate_service::api::types::{Jobs, Status};
-use tollgate_service::core::{AttemptKey, Command, ExitStatus, Fate, Submission};
+use tollgate_service::core::{AttemptKey, Command, ExitStatus, Fate, Plan, Submission};
 use tollgate_service::store::{Batch, Program, Store};
 
 use crate::server::{NODES, Server, config};
@@ -127,6 +127,7 @@ fn submit(job: u64) -> Command {
         confidence: None,
         retry: Retry::Never,
         hold: None,
+        plan: Plan::default(),
     })
 }
 

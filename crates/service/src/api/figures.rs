@@ -2,7 +2,7 @@
 
 use super::instant::iso;
 use super::types::{Calibration, CalibrationBin, Node, Nodes, Objectives, Shadow};
-use crate::core::{Comparison, Tally};
+use crate::core::{Comparison, Sums};
 use crate::keeper::Site;
 use crate::store::{Bin, Figures};
 
@@ -24,14 +24,14 @@ pub(super) fn objectives(sums: &Figures) -> Objectives {
 
 /// Two policies side by side.
 pub(super) fn shadow(comparison: &Comparison) -> Shadow {
-    let sums = |tally: &Tally| {
+    let sums = |of: &Sums| {
         objectives(&Figures {
-            submitted: tally.submitted,
-            accepted: tally.accepted,
-            fulfilled: tally.fulfilled,
-            wait: tally.wait,
-            budgets: tally.budgets,
-            utility: tally.utility,
+            submitted: of.submitted,
+            accepted: of.accepted,
+            fulfilled: of.fulfilled,
+            wait: of.wait,
+            budgets: of.budgets,
+            utility: of.utility,
         })
     };
     Shadow {

@@ -14,14 +14,14 @@ use crate::store::StoreError;
 
 /// Why a request is not answered as it was meant.
 #[derive(Debug)]
-pub(super) struct Refused {
+pub(crate) struct Refused {
     status: StatusCode,
     error: String,
     hint: Option<&'static str>,
 }
 
 impl Refused {
-    pub(super) fn new(status: StatusCode, error: impl Into<String>) -> Self {
+    pub(crate) fn new(status: StatusCode, error: impl Into<String>) -> Self {
         Self {
             status,
             error: error.into(),
@@ -55,7 +55,7 @@ impl Refused {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "the service is stopping")
     }
 
-    pub(super) fn hint(self, hint: &'static str) -> Self {
+    pub(crate) fn hint(self, hint: &'static str) -> Self {
         Self {
             hint: Some(hint),
             ..self
@@ -68,7 +68,10 @@ impl From<Failed> for Refused {
         let status = match &failed {
             Failed::Ignored(Ignored::UnknownJob) => return Self::unknown_job(),
             Failed::Ignored(Ignored::NoQuote) => StatusCode::NOT_FOUND,
-            Failed::Ignored(Ignored::Gate(_)) => StatusCode::CONFLICT,
+            Failed::Ignored(Ignored::Gate(_) | Ignored::NoTask) | Failed::InVain(_) => {
+                StatusCode::CONFLICT
+            }
+            Failed::NoPredecessor(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Failed::TooMany(_) => StatusCode::TOO_MANY_REQUESTS,
             Failed::Full => StatusCode::INSUFFICIENT_STORAGE,
             Failed::Store(_) | Failed::Engine(_) => StatusCode::SERVICE_UNAVAILABLE,

@@ -21,10 +21,13 @@ use super::types::{
     Answer, Calibration, Done, Explanation, Job, JobRequest, Jobs, Ledger, Nodes, Objectives,
     Status,
 };
-use super::{figures, translate};
-use crate::access::{Limits, Peer};
-use crate::core::Command;
-use crate::keeper::{Ask, Door, Failed, Reply, Story};
+use super::which::Which;
+use super::words::words;
+use super::{figures, tokens, translate};
+use crate::access::{Access, Limits, Peer};
+use crate::core::{Command, Plan, Ranges, Submission, TaskKey};
+use crate::keeper::{Ask, Door, Failed, Reply};
+use crate::net::Keyring;
 use crate::scripts::Scripts;
 use crate::store::{JobRow, Reader, Selection, StoreError};
 
@@ -45,8 +48,10 @@ pub struct Service {
     pub reader: Arc<Mutex<Reader>>,
     /// What is said about the service itself.
     pub about: Arc<About>,
-    /// How much of a request is taken, and for how long.
-    pub limits: Limits,
+    /// Whom it lets do what, and how much.
+    pub access: Access,
+    /// Whom tokens stand for.
+    pub keyring: Arc<Keyring>,
     /// Tells the time.
     pub clock: fn() -> Instant,
     /// Copies of the scripts that jobs run.
@@ -64,7 +69,7 @@ pub struct About {
     pub since: Instant,
 }
 
-type Answered<T> = Result<Json<T>, Refused>;
+pub(super) type Answered<T> = Result<Json<T>, Refused>;
 
 /// Every path.
 pub fn router(service: Service) -> Router {
@@ -73,6 +78,7 @@ pub fn router(service: Service) -> Router {
         .route("/v1/status", get(status))
         .route("/v1/jobs", get(jobs).post(submit))
         .route("/v1/jobs/{id}", get(job).delete(cancel))
+        .route("/v1/jobs/{id}/tasks", get(tasks))
         .route("/v1/jobs/{id}/explain", get(explain))
         .route("/v1/jobs/{id}/wait", get(wait))
         .route("/v1/jobs/{id}/cancel", post(cancel))
@@ -84,9 +90,11 @@ pub fn router(service: Service) -> Router {
         .route("/v1/objectives", get(objectives))
         .route("/v1/calibration", get(calibration))
         .route("/v1/nodes", get(nodes))
+        .route("/v1/tokens", get(tokens::list).post(tokens::make))
+        .route("/v1/tokens/{id}/revoke", post(tokens::revoke))
         .fallback(nowhere)
         .layer(DefaultBodyLimit::disable())
-        .layer(from_fn_with_state(service.limits, take_whole))
+        .layer(from_fn_with_state(service.access.limits, take_whole))
         .with_state(service)
 }
 
@@ -137,6 +145,7 @@ async fn submit(
         return Err(Refused::field("hold_s", "nothing: only a quote is held"));
     }
     let submission = translate::submission(&request, peer.user, (service.clock)())?;
+    check_size(&service, &submission)?;
     let program = Box::new(translate::program(
         copied(&service, peer.user, request).await?,
     )?);
@@ -148,10 +157,21 @@ async fn submit(
     .await?;
     let answer = translate::answer(Some(verdict.job), &verdict.answer);
     let status = match answer.decision {
-        super::types::Decision::Accepted | super::types::Decision::Queued => StatusCode::CREATED,
+        super::types::Decision::Accepted
+        | super::types::Decision::Queued
+        | super::types::Decision::Waits => StatusCode::CREATED,
         super::types::Decision::Rejected => StatusCode::OK,
     };
     Ok((status, Json(answer)))
+}
+
+/// Before an array is spread out.
+fn check_size(service: &Service, submission: &Submission) -> Result<(), Refused> {
+    let most = service.access.limits.array;
+    if submission.n_tasks() <= u64::from(most) {
+        return Ok(());
+    }
+    Err(Refused::field("array", &format!("at most {most} tasks")))
 }
 
 async fn quote(
@@ -161,6 +181,10 @@ async fn quote(
 ) -> Answered<Answer> {
     let Json(request) = request?;
     let submission = translate::submission(&request, peer.user, (service.clock)())?;
+    if submission.plan != Plan::default() {
+        let expected = "nothing: a quote is for one task that may start at once";
+        return Err(Refused::field("array, after, held", expected));
+    }
     if submission.hold.is_none() {
         let answer = ask(&service, |reply| Ask::Quote { submission, reply }).await?;
         return Ok(Json(translate::answer(None, &answer)));
@@ -278,8 +302,36 @@ async fn job(
     Extension(peer): Extension<Peer>,
     Path(id): Path<String>,
 ) -> Answered<Job> {
-    let row = own_job(&service, &peer, &id).await?;
+    let row = own_job(&service, &peer, &Which::read(&id)?).await?;
     Ok(Json(translate::job(row)))
+}
+
+/// How many tasks are asked for.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Few {
+    limit: Option<u32>,
+}
+
+/// The tasks of an array, each as a job.
+async fn tasks(
+    State(service): State<Service>,
+    Extension(peer): Extension<Peer>,
+    Path(id): Path<String>,
+    few: Result<Query<Few>, QueryRejection>,
+) -> Answered<Jobs> {
+    let Query(few) = few?;
+    let Which { job, tasks } = Which::read(&id)?;
+    let whole = Which { job, tasks: None };
+    own_job(&service, &peer, &whole).await?;
+    let limit = few.limit.unwrap_or(100).min(MOST_JOBS);
+    let rows = read(&service, move |reader| {
+        reader.tasks(job, tasks.as_ref(), limit)
+    });
+    let expected = "an array: this job is none";
+    let rows = rows.await?.ok_or_else(|| Refused::field("id", expected))?;
+    let jobs = rows.into_iter().map(translate::job).collect();
+    Ok(Json(Jobs { jobs }))
 }
 
 async fn explain(
@@ -287,8 +339,12 @@ async fn explain(
     Extension(peer): Extension<Peer>,
     Path(id): Path<String>,
 ) -> Answered<Explanation> {
-    let row = own_job(&service, &peer, &id).await?;
-    let story = ask(&service, |reply| Ask::Explain { job: row.id, reply }).await?;
+    let row = own_job(&service, &peer, &Which::read(&id)?).await?;
+    let task = TaskKey {
+        job: row.id,
+        task: row.task.unwrap_or(0),
+    };
+    let story = ask(&service, |reply| Ask::Explain { task, reply }).await?;
     let job = translate::job(row);
     let prospect = story.as_ref().and_then(|story| story.prospect.as_ref());
     Ok(Json(Explanation {
@@ -296,40 +352,6 @@ async fn explain(
         expected: prospect.map(translate::expected),
         job,
     }))
-}
-
-/// Why a job is where it is. Counts of other jobs, never their numbers.
-fn words(job: &Job, story: Option<&Story>) -> Vec<String> {
-    let mut words = Vec::new();
-    match (job.state.as_str(), story) {
-        ("queued", Some(story)) => {
-            words.push(format!(
-                "it waits: it needs {} nodes, {} are idle",
-                job.procs, story.idle
-            ));
-            words.push(format!(
-                "{} jobs that wait were handed in before it",
-                story.ahead
-            ));
-            if let Some(reserved) = story.reserved {
-                words.push(format!(
-                    "processors are reserved for it from {}",
-                    iso(reserved)
-                ));
-            }
-        }
-        ("quoted", _) => {
-            words.push("it is a quote that is held, and waits to be taken up".to_owned())
-        }
-        ("held", _) => words.push("its user holds it back".to_owned()),
-        ("running", _) => words.push("it runs".to_owned()),
-        ("rejected", _) => words.push(format!("it was rejected: {}", job.reasons.join(", "))),
-        (state, _) => {
-            let status = job.status.as_deref().unwrap_or("it never ran");
-            words.push(format!("it is {state}: {status}"));
-        }
-    }
-    words
 }
 
 /// What is waited for.
@@ -348,14 +370,16 @@ async fn wait(
     until: Result<Query<Until>, QueryRejection>,
 ) -> Answered<Job> {
     let Query(until) = until?;
-    let row = own_job(&service, &peer, &id).await?;
+    let which = Which::read(&id)?;
+    let row = own_job(&service, &peer, &which).await?;
     ask(&service, |reply| Ask::Wait {
         job: row.id,
+        task: row.task,
         reply,
         decided: until.decision,
     })
     .await?;
-    let row = own_job(&service, &peer, &id).await?;
+    let row = own_job(&service, &peer, &which).await?;
     Ok(Json(translate::job(row)))
 }
 
@@ -364,11 +388,15 @@ async fn cancel(
     peer: Extension<Peer>,
     id: Path<String>,
 ) -> Answered<Done> {
-    act(service, peer, id, |job| Command::Cancel { job }).await
+    act(service, peer, id, |job, tasks| Command::Cancel {
+        job,
+        tasks,
+    })
+    .await
 }
 
 async fn hold(service: State<Service>, peer: Extension<Peer>, id: Path<String>) -> Answered<Done> {
-    act(service, peer, id, |job| Command::Hold { job }).await
+    act(service, peer, id, |job, tasks| Command::Hold { job, tasks }).await
 }
 
 async fn release(
@@ -376,23 +404,27 @@ async fn release(
     peer: Extension<Peer>,
     id: Path<String>,
 ) -> Answered<Done> {
-    act(service, peer, id, |job| Command::Release { job }).await
+    act(service, peer, id, |job, tasks| Command::Release {
+        job,
+        tasks,
+    })
+    .await
 }
 
 async fn act(
     State(service): State<Service>,
     Extension(peer): Extension<Peer>,
     Path(id): Path<String>,
-    command: fn(u64) -> Command,
+    command: fn(u64, Option<Ranges>) -> Command,
 ) -> Answered<Done> {
-    let id = number(&id)?;
+    let Which { job, tasks } = Which::read(&id)?;
     ask(&service, |reply| Ask::Act {
         user: only(&peer),
-        command: command(id),
+        command: command(job, tasks),
         reply,
     })
     .await?;
-    Ok(Json(Done { id }))
+    Ok(Json(Done { id: job }))
 }
 
 async fn ledger(
@@ -429,10 +461,20 @@ fn number(id: &str) -> Result<u64, Refused> {
     id.parse().map_err(|_| Refused::unknown_job())
 }
 
-/// A job of the peer's; one of somebody else is not there.
-async fn own_job(service: &Service, peer: &Peer, id: &str) -> Result<JobRow, Refused> {
-    let id = number(id)?;
-    let row = read(service, move |reader| reader.job(id)).await?;
+/// A job of the peer's, or one task; one of somebody else is not there.
+async fn own_job(service: &Service, peer: &Peer, which: &Which) -> Result<JobRow, Refused> {
+    let (job, tasks) = (which.job, which.tasks.clone());
+    if tasks.is_some() && which.task().is_none() {
+        return Err(Refused::field("id", "a job, or one task of it"));
+    }
+    let row = read(service, move |reader| match &tasks {
+        None => reader.job(job),
+        Some(_) => {
+            let tasks = reader.tasks(job, tasks.as_ref(), 1)?;
+            Ok(tasks.unwrap_or_default().pop())
+        }
+    });
+    let row = row.await?;
     row.filter(|row| only(peer).is_none_or(|user| row.user == user))
         .ok_or_else(Refused::unknown_job)
 }

@@ -1,35 +1,35 @@
 //! Who is let in, and within which limits.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::{Extension, Router};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use tokio::net::{UnixListener, UnixStream};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::UnixListener;
 use tokio::sync::watch;
 
 pub use super::routes::{About, Service, router};
 use crate::access::Access;
+use crate::net::Impatient;
+use crate::seats::Seats;
 
 /// How long what is under way at the end may take.
 const LAST_TIME: Duration = Duration::from_secs(5);
+/// How long a client may take none of an answer that is ready.
+const READING_TIME: Duration = Duration::from_secs(30);
 /// How long to wait after a connection could not be taken: there may be no file descriptor left.
-const BREATH: Duration = Duration::from_millis(50);
+pub(crate) const BREATH: Duration = Duration::from_millis(50);
 
-/// How many connections each user has.
-type Counts = Arc<Mutex<BTreeMap<u32, u32>>>;
-
-/// Serves clients of a Unix socket until `stop` says so.
+/// Serves clients of a Unix socket until `stop` says so; `seats` are the users' connections.
 pub async fn serve_unix(
     listener: UnixListener,
     router: Router,
     access: Access,
+    seats: Seats<u32>,
     mut stop: watch::Receiver<bool>,
 ) {
-    let counts = Counts::default();
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -42,7 +42,7 @@ pub async fn serve_unix(
         let Ok(user) = stream.peer_cred().map(|peer| peer.uid()) else {
             continue;
         };
-        let Some(seat) = Seat::take(&counts, user, access.limits.connections) else {
+        let Some(seat) = seats.take(user) else {
             continue;
         };
         let router = router.clone();
@@ -60,17 +60,19 @@ pub async fn serve_unix(
 }
 
 /// Serves one connection; what is under way at the end is finished.
-async fn talk(
-    stream: UnixStream,
+pub(crate) async fn talk(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     router: Router,
     head_time: Duration,
     mut stop: watch::Receiver<bool>,
 ) {
     let service = TowerToHyperService::new(router);
+    let stream = Impatient::new(stream, READING_TIME);
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(head_time)
-        .serve_connection(TokioIo::new(stream), service);
+        .serve_connection(TokioIo::new(stream), service)
+        .with_upgrades();
     let mut connection = std::pin::pin!(connection);
     tokio::select! {
         // A client that breaks off, or talks nonsense, is its own affair.
@@ -78,38 +80,4 @@ async fn talk(
         _ = stop.wait_for(|&stop| stop) => connection.as_mut().graceful_shutdown(),
     }
     let _ = tokio::time::timeout(LAST_TIME, connection).await;
-}
-
-/// A place among the connections of a user.
-struct Seat {
-    counts: Counts,
-    user: u32,
-}
-
-impl Seat {
-    /// None if all are taken.
-    fn take(counts: &Counts, user: u32, most: u32) -> Option<Self> {
-        let mut taken = counts.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = taken.entry(user).or_insert(0);
-        if *count >= most {
-            return None;
-        }
-        *count += 1;
-        Some(Self {
-            counts: Arc::clone(counts),
-            user,
-        })
-    }
-}
-
-impl Drop for Seat {
-    fn drop(&mut self) {
-        let mut taken = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = taken.get_mut(&self.user) {
-            *count -= 1;
-            if *count == 0 {
-                taken.remove(&self.user);
-            }
-        }
-    }
 }

@@ -8,8 +8,10 @@ use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
 
 use super::instant::{iso, read_iso};
 use super::reply::Refused;
-use super::types::{Account, Answer, Decision, Expected, Job, JobRequest, Offer, Reason};
-use crate::core::{self, Prospect, Standing, Submission};
+use super::types::{
+    Account, Answer, Array, Decision, Expected, Job, JobRequest, Offer, Part, Reason,
+};
+use crate::core::{self, After, ArrayPlan, Need, Plan, Prospect, Standing, Submission};
 use crate::store::{self, JobRow, Program};
 
 /// The longest span that a job may be given: a hundred years.
@@ -18,6 +20,8 @@ const LONGEST_S: f64 = 3.2e9;
 const LONGEST_HOLD_S: f64 = 3_600.0;
 /// The most credits of an amount.
 const MOST_CREDITS: f64 = 1e12;
+/// The most jobs that one waits for.
+const MOST_AFTER: usize = 1_000;
 /// The longest name, in bytes.
 const LONGEST_NAME: usize = 128;
 
@@ -47,7 +51,67 @@ pub(super) fn submission(
             Retry::Never
         },
         hold: hold(request)?,
+        plan: plan(request)?,
     })
+}
+
+/// Whether it is many tasks, and what it waits for.
+fn plan(request: &JobRequest) -> Result<Plan, Refused> {
+    let array = request.array.as_deref().map(array).transpose()?;
+    if array.is_some() && request.hold_s.is_some() {
+        return Err(Refused::field(
+            "array",
+            "nothing: a quote is held for one task",
+        ));
+    }
+    let named = request.output.as_deref();
+    let named = named.filter(|name| !name.contains("%a") && !name.starts_with("/dev/"));
+    if array.is_some() && named.is_some() {
+        let expected = "a name with %a: the tasks of an array would write over each other's output";
+        return Err(Refused::field("output", expected));
+    }
+    let after = request.after.iter().map(|word| after(word));
+    let mut after: Vec<After> = after.collect::<Result<_, _>>()?;
+    if after.len() > MOST_AFTER {
+        return Err(Refused::field("after", "at most 1000 jobs"));
+    }
+    after.sort_by_key(|earlier| (earlier.job, earlier.need == Need::End));
+    after.dedup_by_key(|earlier| earlier.job);
+    Ok(Plan {
+        array,
+        after,
+        held: request.held,
+        since: None,
+    })
+}
+
+/// `1-1000`, `1,3,7-9`, `0-99:3%4`.
+fn array(words: &str) -> Result<ArrayPlan, Refused> {
+    let expected = "numbers of tasks as in 1-1000, 1,3,7-9 or 0-99:3%4";
+    let bad = || Refused::field("array", expected);
+    let (tasks, most) = match words.split_once('%') {
+        Some((tasks, most)) => (tasks, Some(most.parse::<u32>().map_err(|_| bad())?)),
+        None => (words, None),
+    };
+    if most == Some(0) {
+        return Err(bad());
+    }
+    let tasks = tasks.parse().map_err(|_| bad())?;
+    Ok(ArrayPlan { tasks, most })
+}
+
+/// `7`, `ok:7`, `any:7`.
+fn after(word: &str) -> Result<After, Refused> {
+    let (need, job) = match word.split_once(':') {
+        Some(("ok", job)) => (Need::Success, job),
+        Some(("any", job)) => (Need::End, job),
+        Some(_) => (Need::Success, ""),
+        None => (Need::Success, word),
+    };
+    let job = job.parse();
+    let job =
+        job.map_err(|_| Refused::field("after", "the number of a job as in 7, ok:7 or any:7"))?;
+    Ok(After { job, need })
 }
 
 fn hold(request: &JobRequest) -> Result<Option<Span>, Refused> {
@@ -166,17 +230,23 @@ pub(super) fn program(request: JobRequest) -> Result<Program, Refused> {
 
 /// What a job is told.
 pub(super) fn answer(id: Option<u64>, answer: &core::Answer) -> Answer {
-    let (decision, price, reasons) = match &answer.standing {
-        Standing::Accepted { price } => (Decision::Accepted, Some(price.as_f64()), Vec::new()),
-        Standing::Queued => (Decision::Queued, None, Vec::new()),
-        Standing::Rejected(refusals) => {
-            let reason = |refusal: &core::Refusal| Reason {
-                key: refusal.key().to_owned(),
-                text: refusal.to_string(),
-            };
-            let reasons = refusals.iter().map(reason).collect();
-            (Decision::Rejected, None, reasons)
+    let (decision, price, reasons) = standing(&answer.standing);
+    let parts = answer.parts.iter().map(|part| {
+        let (decision, price, reasons) = standing(&part.standing);
+        Part {
+            tasks: part.tasks.to_string(),
+            count: part.tasks.len(),
+            decision,
+            reasons,
+            price,
         }
+    });
+    let parts: Vec<Part> = parts.collect();
+    let whole = parts.iter().filter_map(|part| part.price);
+    let price = if parts.is_empty() {
+        price
+    } else {
+        price.map(|_| whole.sum())
     };
     Answer {
         id,
@@ -194,6 +264,23 @@ pub(super) fn answer(id: Option<u64>, answer: &core::Answer) -> Answer {
             .map(|to| offer(answer.spec.submit, to))
             .collect(),
         held_until_at: answer.held_until.map(iso),
+        tasks: parts,
+    }
+}
+
+fn standing(standing: &Standing) -> (Decision, Option<f64>, Vec<Reason>) {
+    match standing {
+        Standing::Accepted { price } => (Decision::Accepted, Some(price.as_f64()), Vec::new()),
+        Standing::Queued => (Decision::Queued, None, Vec::new()),
+        Standing::Waits => (Decision::Waits, None, Vec::new()),
+        Standing::Rejected(refusals) => {
+            let reason = |refusal: &core::Refusal| Reason {
+                key: refusal.key().to_owned(),
+                text: refusal.to_string(),
+            };
+            let reasons = refusals.iter().map(reason).collect();
+            (Decision::Rejected, None, reasons)
+        }
     }
 }
 
@@ -225,12 +312,18 @@ pub(super) fn job(row: JobRow) -> Job {
     let id = row.id;
     let program = row.program;
     let output = program.as_ref().and_then(|program| {
-        let name = program.output.as_ref()?.replace("%j", &id.to_string());
-        let path = Path::new(&program.dir).join(name.replace("%a", "0"));
+        let mut name = program.output.as_ref()?.replace("%j", &id.to_string());
+        if row.array.is_none() {
+            name = name.replace("%a", &row.task.unwrap_or(0).to_string());
+        }
+        let path = Path::new(&program.dir).join(name);
         Some(path.to_string_lossy().into_owned())
     });
     Job {
         id,
+        task: row.task,
+        array: row.array.map(array_of),
+        after: row.after,
         user_id: row.user,
         name: row.name,
         exit_code: row.status.as_deref().and_then(exit_code),
@@ -252,6 +345,20 @@ pub(super) fn job(row: JobRow) -> Job {
         finished_at: row.finish.map(iso),
         attempts: row.attempts,
         status: row.status,
+    }
+}
+
+fn array_of(row: store::ArrayRow) -> Array {
+    Array {
+        tasks: row.tasks.to_string(),
+        most: row.most,
+        queued: row.queued,
+        held: row.held,
+        running: row.running,
+        finished: row.finished,
+        cancelled: row.cancelled,
+        lost: row.lost,
+        rejected: row.rejected,
     }
 }
 

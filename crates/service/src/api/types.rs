@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::access::Role;
+
 /// A job to be handed in, or to be quoted for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -52,14 +54,25 @@ pub struct JobRequest {
     /// hour. Then it lapses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold_s: Option<f64>,
+    /// Its tasks, if it is an array: `1-1000`, `1,3,7-9`, `0-99:3`, with `%4` behind that at most four
+    /// of them at a time. They are the same but for their number, `TOLLGATE_TASK`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub array: Option<String>,
+    /// Jobs of the same user that it is to start after: `7` or `ok:7` if that must have ended with
+    /// exit code 0 (all its tasks, if it is an array), `any:7` if not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<String>,
+    /// Whether it waits until it is released.
+    #[serde(default)]
+    pub held: bool,
     /// The environment that it gets.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
     /// The folder that it starts in; absolute.
     #[serde(default = "root")]
     pub dir: String,
-    /// Where its output goes, relative to `dir`, with `%j` for the job's number; left out, it is
-    /// thrown away.
+    /// Where its output goes, relative to `dir`, with `%j` for the job's number and `%a` for that of
+    /// the task, which an array must have; left out, it is thrown away.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
     /// Permission bits that files it makes do not get.
@@ -87,6 +100,8 @@ pub enum Decision {
     Accepted,
     /// It waits; whether it is let in is decided at its start.
     Queued,
+    /// It waits for other jobs, or to be released; it is decided about then.
+    Waits,
     /// It is kept out.
     Rejected,
 }
@@ -132,6 +147,27 @@ pub struct Answer {
     /// If it is a quote that is held: until when it can be taken up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held_until_at: Option<String>,
+    /// If it is an array: what its tasks are told, ascending. All else is said of the first of them,
+    /// but the price, which is that of all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<Part>,
+}
+
+/// Tasks of an array that are told the same.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Part {
+    /// Which ones: `1-640`.
+    pub tasks: String,
+    /// How many.
+    pub count: u64,
+    /// Whether they are let in.
+    pub decision: Decision,
+    /// Why not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<Reason>,
+    /// The most that they will cost together, in credits; left out unless they are accepted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub price: Option<f64>,
 }
 
 /// A job that would be let in now: the one that was asked for, with one thing changed.
@@ -179,18 +215,27 @@ pub struct Expected {
 pub struct Job {
     /// Its number.
     pub id: u64,
+    /// Which task of an array it is, if it is one; `id` and this are joined by `_`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<u32>,
+    /// How its tasks stand, if it is an array.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub array: Option<Array>,
+    /// The jobs that it starts after, but for those that were over when it was handed in.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<u64>,
     /// Whose it is: a user id.
     pub user_id: u32,
     /// What it is called.
     pub name: String,
-    /// `queued`, `held`, `running`, `finished`, `cancelled`, `lost` or `rejected`; of a quote that was
-    /// held, `quoted` or `lapsed`.
+    /// `waiting` (for other jobs), `queued`, `held`, `running`, `finished`, `cancelled`, `lost` or
+    /// `rejected`; of a quote that was held, `quoted` or `lapsed`.
     pub state: String,
     /// What it runs.
     pub command: Vec<String>,
     /// The folder that it starts in.
     pub dir: String,
-    /// The file that its output goes to, if any.
+    /// The file that its output goes to, if any; of an array, with `%a` for the number of the task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
     /// Processors it needs at once.
@@ -210,7 +255,7 @@ pub struct Job {
     /// When it was let in or kept out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decided_at: Option<String>,
-    /// The most it costs, in credits, once it is let in.
+    /// The most it costs, in credits, once it is let in; all tasks of an array together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<f64>,
     /// Why it was kept out: keys.
@@ -227,7 +272,8 @@ pub struct Job {
     pub finished_at: Option<String>,
     /// How often it was started.
     pub attempts: u32,
-    /// How its last attempt ended: `exit 0`, `signal 9`, `lost`, ..
+    /// How its last attempt ended: `exit 0`, `signal 9`, `lost`, ..; of an array that is over, with
+    /// the greatest exit code of its tasks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
     /// The same as a shell says it: the exit code, 128 + n after signal n, 127 if it never ran.
@@ -235,7 +281,31 @@ pub struct Job {
     pub exit_code: Option<u8>,
 }
 
-/// Some jobs, the latest first.
+/// How the tasks of an array stand: how many of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Array {
+    /// Their numbers: `1-1000`.
+    pub tasks: String,
+    /// At most so many of them at a time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub most: Option<u32>,
+    /// That wait.
+    pub queued: u64,
+    /// That are held back.
+    pub held: u64,
+    /// That run.
+    pub running: u64,
+    /// That ended by themselves.
+    pub finished: u64,
+    /// That were taken back.
+    pub cancelled: u64,
+    /// Of which nobody knows how they ended.
+    pub lost: u64,
+    /// That were kept out.
+    pub rejected: u64,
+}
+
+/// Some jobs, the latest first; or tasks of an array, ascending.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Jobs {
     /// They.
@@ -273,11 +343,11 @@ pub struct Status {
     pub nodes: u32,
     /// Those of them that nothing runs on.
     pub idle_nodes: u32,
-    /// Jobs that wait.
+    /// Tasks that wait.
     pub queued: u32,
-    /// Jobs that are held back.
+    /// Tasks that are held back.
     pub held: u32,
-    /// Jobs that run.
+    /// Tasks that run.
     pub running: u32,
     /// The policy that is asked too, on paper, if there is one; operators see it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -396,6 +466,60 @@ pub struct Account {
     pub penalties: f64,
     /// What the provider earned: the sum of both.
     pub utility: f64,
+}
+
+/// A token that is to be made.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TokenRequest {
+    /// Whom it is to stand for: a user's name or number. Whoever asks, if left out; only root and
+    /// the service's own user may name others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// What its holder is let in for: `user` or `worker`.
+    #[serde(default)]
+    pub kind: Role,
+    /// After what span it stands for nobody any more. Positive; never if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_s: Option<f64>,
+}
+
+/// A token that was made. It is told this once, and kept nowhere.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NewToken {
+    /// What is shown to be let in.
+    pub token: String,
+    /// What is known of it.
+    #[serde(flatten)]
+    pub about: Token,
+}
+
+/// What is known of a token or a certificate.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Token {
+    /// What it is called.
+    pub id: String,
+    /// `token` or `certificate`.
+    pub proof: String,
+    /// Whom it stands for: a user id.
+    pub user_id: u32,
+    /// What its holder is let in for: `user` or `worker`.
+    pub kind: Role,
+    /// When it was made; left out if the settings name it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub made_at: Option<String>,
+    /// From when on it stands for nobody; left out if never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<String>,
+    /// The SHA-256 of the token, or of the certificate's public key.
+    pub fingerprint: String,
+}
+
+/// Tokens and certificates: one's own, or, for root and the service's user, all.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Tokens {
+    /// They: those that the settings name first.
+    pub tokens: Vec<Token>,
 }
 
 /// That something was done, or is so.

@@ -4,15 +4,43 @@ use serde::{Deserialize, Serialize};
 use tollgate_gate::{Retry, WorkerId};
 use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
 
+use super::ranges::Ranges;
+
+/// A task, named for good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct TaskKey {
+    /// The public number of the job.
+    pub job: u64,
+    /// Its number in its array; 0 in a job that is none.
+    pub task: u32,
+}
+
+/// The only task of a job that is no array.
+impl From<u64> for TaskKey {
+    fn from(job: u64) -> Self {
+        Self { job, task: 0 }
+    }
+}
+
 /// A try at running a task, named for good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct AttemptKey {
     /// The public number of the job.
     pub job: u64,
-    /// Which task of it; 0 where there is only one.
+    /// Which task of it: its number in its array; 0 in a job that is none.
     pub task: u32,
     /// Which try, from 1.
     pub attempt: u32,
+}
+
+impl AttemptKey {
+    /// What it is a try at.
+    pub const fn of(self) -> TaskKey {
+        TaskKey {
+            job: self.job,
+            task: self.task,
+        }
+    }
 }
 
 /// Something that happened: stored as it is, and handled again after a crash.
@@ -32,20 +60,26 @@ pub enum Command {
         /// Which one.
         job: u64,
     },
-    /// A user takes a job back.
+    /// A user takes a job back, or tasks of an array.
     Cancel {
         /// Which one.
         job: u64,
+        /// Which tasks of it; none for all.
+        tasks: Option<Ranges>,
     },
-    /// A user holds a queued job back.
+    /// A user holds a queued job back, or tasks of an array.
     Hold {
         /// Which one.
         job: u64,
+        /// Which tasks of it; none for all.
+        tasks: Option<Ranges>,
     },
-    /// A user lets a held job queue again.
+    /// A user lets a held job queue again, or tasks of an array.
     Release {
         /// Which one.
         job: u64,
+        /// Which tasks of it; none for all.
+        tasks: Option<Ranges>,
     },
     /// A worker offers nodes.
     WorkerUp {
@@ -108,6 +142,56 @@ pub struct Submission {
     pub retry: Retry,
     /// If it is a quote that is to be held: for how long. Positive.
     pub hold: Option<Span>,
+    /// Whether it is many tasks, and what it waits for before it is decided about.
+    pub plan: Plan,
+}
+
+impl Submission {
+    /// How many tasks it is.
+    pub fn n_tasks(&self) -> u64 {
+        let array = self.plan.array.as_ref();
+        array.map_or(1, |array| array.tasks.len())
+    }
+}
+
+/// What is beside one task that may start at once.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// If it is an array: which tasks, and how many of them at a time.
+    pub array: Option<ArrayPlan>,
+    /// Jobs of the same user that have to be over first.
+    pub after: Vec<After>,
+    /// Whether it waits for its user to release it.
+    pub held: bool,
+    /// When it was handed in, if it had to wait since: its deadline counts from there.
+    pub since: Option<Instant>,
+}
+
+/// Tasks that are the same but for their numbers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArrayPlan {
+    /// Their numbers; at least one.
+    pub tasks: Ranges,
+    /// At most so many of them are before the gate at a time, if there is a limit. Positive.
+    pub most: Option<u32>,
+}
+
+/// A job that another one waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct After {
+    /// Its number.
+    pub job: u64,
+    /// How it has to be over.
+    pub need: Need,
+}
+
+/// How a job has to be over for another one to start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Need {
+    /// Every task of it ended with exit code 0.
+    Success,
+    /// In whichever way.
+    End,
 }
 
 /// What became of an attempt.
@@ -169,4 +253,15 @@ pub enum Killed {
     MemoryLimit,
     /// Its nodes were needed for something else.
     Evicted,
+}
+
+impl ExitStatus {
+    /// The status as a shell says it: the exit code, 128 + n after signal n, 127 if it never ran.
+    pub const fn code(&self) -> u8 {
+        match self {
+            Self::Code(code) => *code,
+            Self::Signal(signal) => signal.saturating_add(128),
+            Self::NotStarted { .. } => 127,
+        }
+    }
 }

@@ -6,14 +6,17 @@
 use tollgate_gate::Input;
 
 use super::Core;
+use super::command::TaskKey;
 use super::outcome::{Change, Ignored, Step};
+use super::ranges::Ranges;
 
 impl Core {
     /// A quote becomes a job.
     pub(super) fn claim(&mut self, job: u64, step: &mut Step) -> Result<(), Ignored> {
         let now = self.now;
         let live = self.jobs.claim(job).ok_or(Ignored::NoQuote)?;
-        let (slot, key) = (live.slot, live.attempt_key(job));
+        let (slot, key) = (live.slot, live.attempt_key(job.into()));
+        self.ahead.forget(slot);
         step.changes.push(Change::Claimed { job });
         if live.has_nodes() {
             live.started = Some(now);
@@ -26,9 +29,27 @@ impl Core {
         Ok(())
     }
 
-    /// Its user takes a job back, or does not want a quote any more.
-    pub(super) fn cancel(&mut self, job: u64, step: &mut Step) -> Result<(), Ignored> {
-        let live = self.jobs.get(job).ok_or(Ignored::UnknownJob)?;
+    /// Its user takes a job back, or tasks of it, or does not want a quote any more.
+    pub(super) fn cancel(
+        &mut self,
+        job: u64,
+        tasks: Option<&Ranges>,
+        step: &mut Step,
+    ) -> Result<(), Ignored> {
+        if self.jobs.arrays.contains_key(&job) {
+            return self.cancel_tasks(job, tasks, step);
+        }
+        if tasks.is_some() {
+            return Err(Ignored::UnknownJob);
+        }
+        if self.jobs.waiting.contains_key(&job) {
+            return self.cancel_waiting(job, step);
+        }
+        self.cancel_task(job.into(), step)
+    }
+
+    pub(super) fn cancel_task(&mut self, task: TaskKey, step: &mut Step) -> Result<(), Ignored> {
+        let live = self.jobs.get(task).ok_or(Ignored::UnknownJob)?;
         let (slot, attempt) = (live.slot, live.gate_attempt);
         let nothing_runs = live.held.is_some() && live.has_nodes();
         self.input(Input::Cancel { job: slot }, step)?;
@@ -39,10 +60,56 @@ impl Core {
         Ok(())
     }
 
+    /// Its user holds a job back, or tasks of it, or lets them queue again.
+    pub(super) fn hold_or_release(
+        &mut self,
+        job: u64,
+        tasks: Option<&Ranges>,
+        hold: bool,
+        step: &mut Step,
+    ) -> Result<(), Ignored> {
+        if self.jobs.arrays.contains_key(&job) {
+            return self.hold_tasks(job, tasks, hold, step);
+        }
+        if tasks.is_some() {
+            return Err(Ignored::UnknownJob);
+        }
+        if self.jobs.waiting.contains_key(&job) {
+            return self.hold_waiting(job, hold, step);
+        }
+        self.hold_task(job.into(), hold, step)?;
+        step.changes.push(match hold {
+            true => Change::Held { job },
+            false => Change::Queued { job },
+        });
+        Ok(())
+    }
+
+    pub(super) fn hold_task(
+        &mut self,
+        task: TaskKey,
+        hold: bool,
+        step: &mut Step,
+    ) -> Result<(), Ignored> {
+        let slot = self.jobs.get(task).ok_or(Ignored::UnknownJob)?.slot;
+        let input = match hold {
+            true => Input::Hold { job: slot },
+            false => Input::Release { job: slot },
+        };
+        self.input(input, step)?;
+        if let Some(live) = self.jobs.get_mut(task) {
+            live.held_back = hold;
+        }
+        if let Some(array) = self.jobs.arrays.get_mut(&task.job) {
+            array.hold_back(hold);
+        }
+        Ok(())
+    }
+
     /// Drops the quotes whose time is over.
     pub(super) fn lapse_due(&mut self, step: &mut Step) {
         while let Some((lapses, job)) = self.jobs.next_lapse() {
-            if lapses > self.now || self.cancel(job, step).is_err() {
+            if lapses > self.now || self.cancel_task(job.into(), step).is_err() {
                 return;
             }
         }

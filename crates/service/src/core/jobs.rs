@@ -6,10 +6,12 @@ use serde::{Deserialize, Serialize};
 use tollgate_forecast::{ClassId, Forecast};
 use tollgate_model::{Distribution, Instant, JobId, JobSpec, Span};
 
-use super::command::{AttemptKey, Submission};
+use super::after::Waiting;
+use super::array::Array;
+use super::command::{AttemptKey, Submission, TaskKey};
 use super::expected;
 
-/// What the service knows of a job that is not over, beside what the gate knows.
+/// What the service knows of a task that is before the gate, beside what the gate knows.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Live {
     /// Where the gate keeps it.
@@ -33,6 +35,10 @@ pub struct Live {
     /// If it is a quote that nobody has taken up yet: when it lapses. Nothing of it runs, though the
     /// gate may have nodes for it.
     pub held: Option<Instant>,
+    /// How its last try ended, as a shell says it.
+    pub(super) code: Option<u8>,
+    /// Whether its user holds it back.
+    pub(super) held_back: bool,
 }
 
 impl Live {
@@ -53,6 +59,8 @@ impl Live {
             gate_attempt: 0,
             started: None,
             held: None,
+            code: None,
+            held_back: false,
         }
     }
 
@@ -84,17 +92,22 @@ impl Live {
         }
     }
 
-    pub(super) fn attempt_key(&self, job: u64) -> AttemptKey {
+    pub(super) fn attempt_key(&self, task: TaskKey) -> AttemptKey {
         AttemptKey {
-            job,
-            task: 0,
+            job: task.job,
+            task: task.task,
             attempt: self.attempt,
         }
     }
 
     /// Whether that is the try that is under way.
     pub(super) fn is_at(&self, key: AttemptKey) -> bool {
-        self.runs() && self.attempt == key.attempt && key.task == 0
+        self.runs() && self.attempt == key.attempt
+    }
+
+    /// Whether its last try ended with exit code 0.
+    pub(super) fn succeeded(&self) -> bool {
+        self.code == Some(0)
     }
 
     pub(super) fn start(&mut self, gate_attempt: u32, now: Instant) {
@@ -108,16 +121,22 @@ impl Live {
     }
 }
 
-/// All of them, by number and by slot.
+/// All of them, by name and by slot.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Jobs {
-    live: BTreeMap<u64, Live>,
-    /// The number of the job in each slot of the gate.
-    slots: BTreeMap<JobId, u64>,
+    live: BTreeMap<TaskKey, Live>,
+    /// The task in each slot of the gate.
+    slots: BTreeMap<JobId, TaskKey>,
     /// Quotes that are held, by when they lapse.
     holds: BTreeSet<(Instant, u64)>,
     /// The number that was given last.
     last: u64,
+    /// Arrays with tasks that are not over.
+    pub(super) arrays: BTreeMap<u64, Array>,
+    /// Jobs that the gate was not asked about yet.
+    pub(super) waiting: BTreeMap<u64, Waiting>,
+    /// Which jobs each job is waited for by: pairs of the earlier and the later.
+    pub(super) followers: BTreeSet<(u64, u64)>,
 }
 
 impl Jobs {
@@ -127,15 +146,19 @@ impl Jobs {
         self.last
     }
 
-    pub(super) fn insert(&mut self, job: u64, slot: JobId, live: Live) {
-        self.slots.insert(slot, job);
-        self.holds.extend(live.held.map(|lapses| (lapses, job)));
-        self.live.insert(job, Live { slot, ..live });
+    pub(super) fn insert(&mut self, task: TaskKey, slot: JobId, live: Live) {
+        self.slots.insert(slot, task);
+        self.holds
+            .extend(live.held.map(|lapses| (lapses, task.job)));
+        self.live.insert(task, Live { slot, ..live });
+        if let Some(array) = self.arrays.get_mut(&task.job) {
+            array.before_gate += 1;
+        }
     }
 
     /// A quote is a job from now on. None if it was no quote.
     pub(super) fn claim(&mut self, job: u64) -> Option<&mut Live> {
-        let live = self.live.get_mut(&job)?;
+        let live = self.live.get_mut(&job.into())?;
         let lapses = live.held.take()?;
         self.holds.remove(&(lapses, job));
         Some(live)
@@ -148,34 +171,99 @@ impl Jobs {
 
     /// How many quotes a user holds.
     pub(super) fn holds_of(&self, user: u32) -> usize {
-        let held = self.holds.iter().filter_map(|(_, job)| self.live.get(job));
+        let held = self.holds.iter();
+        let held = held.filter_map(|&(_, job)| self.live.get(&job.into()));
         held.filter(|live| live.user == user).count()
     }
 
-    pub(super) fn remove(&mut self, slot: JobId) -> Option<u64> {
-        let job = self.slots.remove(&slot)?;
-        let lapses = self.live.remove(&job).and_then(|live| live.held);
-        if let Some(lapses) = lapses {
-            self.holds.remove(&(lapses, job));
+    pub(super) fn remove(&mut self, slot: JobId) -> Option<(TaskKey, Live)> {
+        let task = self.slots.remove(&slot)?;
+        let live = self.live.remove(&task)?;
+        if let Some(lapses) = live.held {
+            self.holds.remove(&(lapses, task.job));
         }
-        Some(job)
+        if let Some(array) = self.arrays.get_mut(&task.job) {
+            array.leaves_gate(&live);
+        }
+        Some((task, live))
     }
 
-    pub(super) fn get(&self, job: u64) -> Option<&Live> {
-        self.live.get(&job)
+    pub(super) fn get(&self, task: impl Into<TaskKey>) -> Option<&Live> {
+        self.live.get(&task.into())
     }
 
-    pub(super) fn at(&self, slot: JobId) -> Option<(u64, &Live)> {
-        let job = *self.slots.get(&slot)?;
-        Some((job, self.live.get(&job)?))
+    pub(super) fn get_mut(&mut self, task: TaskKey) -> Option<&mut Live> {
+        self.live.get_mut(&task)
     }
 
-    pub(super) fn at_mut(&mut self, slot: JobId) -> Option<(u64, &mut Live)> {
-        let job = *self.slots.get(&slot)?;
-        Some((job, self.live.get_mut(&job)?))
+    pub(super) fn at(&self, slot: JobId) -> Option<(TaskKey, &Live)> {
+        let task = *self.slots.get(&slot)?;
+        Some((task, self.live.get(&task)?))
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &Live)> {
-        self.live.iter().map(|(&job, live)| (job, live))
+    pub(super) fn at_mut(&mut self, slot: JobId) -> Option<(TaskKey, &mut Live)> {
+        let task = *self.slots.get(&slot)?;
+        Some((task, self.live.get_mut(&task)?))
+    }
+
+    /// The task in a slot, and the array that it is of, if it is of one.
+    pub(super) fn with_array(
+        &mut self,
+        slot: JobId,
+    ) -> Option<(TaskKey, &mut Live, Option<&mut Array>)> {
+        let task = *self.slots.get(&slot)?;
+        let live = self.live.get_mut(&task)?;
+        Some((task, live, self.arrays.get_mut(&task.job)))
+    }
+
+    /// Every task that is before the gate.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (TaskKey, &Live)> {
+        self.live.iter().map(|(&task, live)| (task, live))
+    }
+
+    /// The tasks of a job that are before the gate.
+    pub(super) fn of(&self, job: u64) -> impl Iterator<Item = (TaskKey, &Live)> {
+        let all = TaskKey { job, task: 0 }..=TaskKey {
+            job,
+            task: u32::MAX,
+        };
+        self.live.range(all).map(|(&task, live)| (task, live))
+    }
+
+    /// Whose a job is that is not over.
+    pub(super) fn user_of(&self, job: u64) -> Option<u32> {
+        let waits = || Some(self.waiting.get(&job)?.submission.user);
+        let array = || Some(self.arrays.get(&job)?.submission.user);
+        let live = self.get(job).map(|live| live.user);
+        live.or_else(array).or_else(waits)
+    }
+
+    /// Every job that is not over: its number, and whose it is.
+    pub(super) fn numbers(&self) -> BTreeMap<u64, u32> {
+        let live = self.live.iter().map(|(task, live)| (task.job, live.user));
+        let arrays = self.arrays.iter();
+        let arrays = arrays.map(|(&job, array)| (job, array.submission.user));
+        let waiting = self.waiting.iter();
+        let waiting = waiting.map(|(&job, waiting)| (job, waiting.submission.user));
+        live.chain(arrays).chain(waiting).collect()
+    }
+
+    /// How many tasks are not over, whoever's.
+    pub(super) fn n_tasks(&self) -> u64 {
+        self.asleep().map(|(_, tasks)| tasks).sum::<u64>() + self.live.len() as u64
+    }
+
+    /// How many tasks of each user are not over; a user may come up again and again.
+    pub(super) fn tasks_of_users(&self) -> impl Iterator<Item = (u32, u64)> {
+        let live = self.live.values().map(|live| (live.user, 1));
+        live.chain(self.asleep())
+    }
+
+    /// Tasks that the gate does not know.
+    fn asleep(&self) -> impl Iterator<Item = (u32, u64)> {
+        let arrays = self.arrays.values();
+        let arrays = arrays.map(|array| (array.submission.user, array.asleep()));
+        let waiting = self.waiting.values();
+        arrays.chain(waiting.map(|waiting| (waiting.submission.user, waiting.n_tasks())))
     }
 }

@@ -62,7 +62,7 @@ impl Core {
         let answer = self.answer_alone(at, submission, forecast);
         let price = match answer.standing {
             Standing::Accepted { price } => Some(price),
-            Standing::Queued => None,
+            Standing::Queued | Standing::Waits => None,
             Standing::Rejected(_) => return None,
         };
         let probability = answer.prospect.and_then(|prospect| prospect.probability);
@@ -103,6 +103,10 @@ impl Search<'_> {
             budget: Some(Credits::from_f64(credits)),
             ..self.submission.clone()
         };
+        // The most often nothing that is paid helps, and that is found out at once.
+        if !self.suits(&with(DEAREST)) {
+            return None;
+        }
         let credits = self.rise((from.as_f64().max(0.01), DEAREST), &with)?;
         let round = with((credits * 100.0).ceil() / 100.0);
         let changed = if self.suits(&round) {
@@ -160,8 +164,8 @@ impl Search<'_> {
         let (estimate, _) = self.core.rules.estimate(submission, self.forecast);
         let spec = rules::spec(submission, estimate, self.at);
         let candidate = Candidate::new(submission, spec, self.forecast);
-        let asked = self.core.rules.for_policy(&candidate.reserved());
-        let (forecast, scratch) = (candidate.reserved_for(), &mut self.core.scratch);
+        let (asked, forecast) = self.core.asked(&candidate);
+        let scratch = &mut self.core.scratch;
         let verdict = self
             .core
             .gate

@@ -5,8 +5,10 @@ use std::fmt;
 use tollgate_gate::{Ending, Entry};
 use tollgate_model::{Credits, Instant, JobSpec, NodeId, Probability, Reason, Span};
 
+use super::array::Tally;
 use super::command::{AttemptKey, Fate, Submission};
 use super::expected::Basis;
+use super::ranges::Ranges;
 
 /// All that follows from one step: to be stored in one transaction, and only then said and done.
 #[derive(Clone, Debug, Default)]
@@ -49,6 +51,9 @@ pub enum Ignored {
     /// The job is no quote that is held.
     #[error("there is no such quote, or it has lapsed")]
     NoQuote,
+    /// None of these tasks is in a state that allows it.
+    #[error("none of these tasks is in a state that allows it")]
+    NoTask,
     /// The job is not in a state that allows it.
     #[error("{0}")]
     Gate(#[from] tollgate_gate::Ignored),
@@ -71,6 +76,17 @@ pub struct Answer {
     pub offers: Vec<Offer>,
     /// If it is a quote that is held: until when it can be taken up.
     pub held_until: Option<Instant>,
+    /// If it is an array: what its tasks are told, ascending; all else is said of its first task.
+    pub parts: Vec<Part>,
+}
+
+/// Tasks of an array that are told the same.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Part {
+    /// Which ones.
+    pub tasks: Ranges,
+    /// What they are told; a price is that of all of them together.
+    pub standing: Standing,
 }
 
 /// A job that would be let in now instead of one that is kept out: that one, but for one axis.
@@ -122,6 +138,8 @@ pub enum Standing {
     },
     /// It waits; whether it is let in is decided at its start.
     Queued,
+    /// It waits for other jobs, or for its user, and is decided about then.
+    Waits,
     /// Kept out, for these reasons.
     Rejected(Vec<Refusal>),
 }
@@ -196,9 +214,60 @@ pub enum Change {
         /// Its public number.
         job: u64,
         /// As it was handed in.
-        submission: Submission,
+        submission: Box<Submission>,
         /// What it was told.
         answer: Answer,
+    },
+    /// A job is decided about that had to wait for others, or for its user.
+    Decided {
+        /// Which one.
+        job: u64,
+        /// What it is told.
+        answer: Answer,
+    },
+    /// What a job waits for has changed: whether its user holds it back.
+    Waits {
+        /// Which one.
+        job: u64,
+        /// Whether that is so.
+        held: bool,
+    },
+    /// A job is cancelled: the one that it was to start after did not end as it should.
+    Forsaken {
+        /// Which one.
+        job: u64,
+        /// Which one it was to start after.
+        by: u64,
+    },
+    /// Tasks of an array will never run.
+    Dropped {
+        /// Which array.
+        job: u64,
+        /// Which tasks.
+        tasks: Ranges,
+        /// Why: none if their user took them back.
+        refusals: Vec<Refusal>,
+    },
+    /// These tasks of an array, and no others, are held back.
+    HeldTasks {
+        /// Which array.
+        job: u64,
+        /// Which tasks.
+        tasks: Ranges,
+    },
+    /// A task of an array that was started is over.
+    TaskOver {
+        /// Its last try.
+        attempt: AttemptKey,
+        /// How it ended.
+        ending: Ending,
+    },
+    /// How the tasks of an array stand.
+    Tally {
+        /// Which array.
+        job: u64,
+        /// So.
+        tally: Tally,
     },
     /// A quote that was held is taken up: it is a job from now on.
     Claimed {
@@ -238,6 +307,8 @@ pub enum Change {
     Started {
         /// Which one.
         attempt: AttemptKey,
+        /// Whether it is at a task of an array.
+        of_array: bool,
     },
     /// The engine said what became of an attempt.
     Fate {

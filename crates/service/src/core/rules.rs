@@ -142,10 +142,10 @@ pub(super) fn asked(class: ClassId, submission: &Submission) -> tollgate_forecas
     }
 }
 
-/// The job with the estimate that is decided on.
-pub(super) fn spec(submission: &Submission, estimate: Span, submit: Instant) -> JobSpec {
+/// The job with the estimate that is decided on, if it is handed in at `now` and was not before.
+pub(super) fn spec(submission: &Submission, estimate: Span, now: Instant) -> JobSpec {
     JobSpec {
-        submit,
+        submit: submission.plan.since.unwrap_or(now),
         estimate,
         procs: submission.procs,
         sla: Sla {

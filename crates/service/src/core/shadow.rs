@@ -12,7 +12,7 @@
 mod arrive;
 mod effects;
 mod pair;
-mod tally;
+mod sums;
 
 use std::collections::BTreeMap;
 
@@ -22,18 +22,15 @@ use tollgate_model::{Instant, JobId, Span};
 use tollgate_policy::{Choice, Discipline, Phase};
 
 use pair::{Pair, Truth};
-pub use tally::{Comparison, Tally};
+pub use sums::{Comparison, Sums};
 
 use super::Core;
-use super::command::{AttemptKey, Command, Fate};
+use super::command::{Command, Fate, Submission, TaskKey};
 use super::outcome::{Change, Reply, Step};
 use super::rules::Rules;
 
 /// So much happens on paper in one go at most: the keeper has more to do.
 const MOST_AT_ONCE: usize = 100_000;
-
-/// A task of a job: its job's number and its place in it.
-type Key = (u64, u32);
 
 /// The policy on paper, with all that it would have done.
 #[derive(Debug)]
@@ -42,10 +39,12 @@ pub(super) struct Shadow {
     gate: Gate,
     now: Instant,
     since: Instant,
-    pairs: BTreeMap<Key, Pair>,
-    slots: BTreeMap<JobId, Key>,
-    real: Tally,
-    paper: Tally,
+    pairs: BTreeMap<TaskKey, Pair>,
+    slots: BTreeMap<JobId, TaskKey>,
+    /// Jobs that were handed in and that nobody has decided about, for they wait for others.
+    waiting: BTreeMap<u64, Submission>,
+    real: Sums,
+    paper: Sums,
     by_forecast: u64,
     effects: Vec<Effect>,
     scratch: Scratch,
@@ -58,9 +57,10 @@ pub(super) struct Saved {
     gate: tollgate_gate::Saved,
     now: Instant,
     since: Instant,
-    pairs: Vec<(Key, Pair)>,
-    real: Tally,
-    paper: Tally,
+    pairs: Vec<(TaskKey, Pair)>,
+    waiting: Vec<(u64, Submission)>,
+    real: Sums,
+    paper: Sums,
     by_forecast: u64,
 }
 
@@ -80,8 +80,14 @@ impl Shadow {
             since: core.now,
             pairs: BTreeMap::new(),
             slots: BTreeMap::new(),
-            real: Tally::default(),
-            paper: Tally::default(),
+            waiting: core
+                .jobs
+                .waiting
+                .iter()
+                .map(|(&job, waiting)| (job, waiting.submission.clone()))
+                .collect(),
+            real: Sums::default(),
+            paper: Sums::default(),
             by_forecast: 0,
             effects: Vec::new(),
             scratch: Scratch::default(),
@@ -98,8 +104,8 @@ impl Shadow {
             .iter()
             .filter(|(_, live)| live.held.is_none())
             .partition(|(_, live)| live.runs());
-        for (job, live) in running.into_iter().chain(waiting) {
-            shadow.take_over((job, 0), live, core);
+        for (task, live) in running.into_iter().chain(waiting) {
+            shadow.take_over(task, live, core);
         }
         shadow.settle();
         shadow
@@ -126,6 +132,7 @@ impl Shadow {
                 .filter_map(|(key, pair)| Some((pair.slot?, *key)))
                 .collect(),
             pairs: saved.pairs.into_iter().collect(),
+            waiting: saved.waiting.into_iter().collect(),
             real: saved.real,
             paper: saved.paper,
             by_forecast: saved.by_forecast,
@@ -142,6 +149,7 @@ impl Shadow {
             now: self.now,
             since: self.since,
             pairs: self.pairs.clone().into_iter().collect(),
+            waiting: self.waiting.clone().into_iter().collect(),
             real: self.real,
             paper: self.paper,
             by_forecast: self.by_forecast,
@@ -164,6 +172,11 @@ impl Shadow {
         for (command, reply) in commands.iter().zip(&step.replies) {
             if *reply == Reply::Done {
                 self.offer_nodes(command);
+            }
+        }
+        for change in &step.changes {
+            if let Change::Tally { job, .. } = change {
+                self.tasks_of(*job, core);
             }
         }
         for change in &step.changes {
@@ -276,7 +289,7 @@ impl Shadow {
     /// How long a job has run for real.
     fn learn(&mut self, change: &Change) {
         if let Change::Fate { attempt, fate } = change
-            && let Some(pair) = self.pairs.get_mut(&of(attempt))
+            && let Some(pair) = self.pairs.get_mut(&attempt.of())
         {
             match fate {
                 Fate::Started { .. } => {}
@@ -285,8 +298,4 @@ impl Shadow {
             }
         }
     }
-}
-
-fn of(attempt: &AttemptKey) -> Key {
-    (attempt.job, attempt.task)
 }

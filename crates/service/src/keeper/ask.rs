@@ -4,7 +4,7 @@ use tokio::sync::oneshot;
 use tollgate_engine::Capacity;
 use tollgate_model::Instant;
 
-use crate::core::{Answer, Command, Comparison, Ignored, Prospect, Submission};
+use crate::core::{Answer, Command, Comparison, Ignored, Prospect, Submission, TaskKey};
 use crate::store::{Program, StoreError};
 
 /// Where an answer goes. Nobody need be there any more.
@@ -68,8 +68,8 @@ pub enum Ask {
     },
     /// What will become of a job that is not over?
     Explain {
-        /// Which one.
-        job: u64,
+        /// Which one; of an array, with a task.
+        task: TaskKey,
         /// Its story; none if it is over, or there is no such job.
         reply: Reply<Option<Story>>,
     },
@@ -77,6 +77,8 @@ pub enum Ask {
     Wait {
         /// Which one.
         job: u64,
+        /// Which task of it, if it is an array and only one is waited for.
+        task: Option<u32>,
         /// At once if it is so already, or there is no such job.
         reply: Reply<()>,
         /// Whether to be let in is enough.
@@ -89,6 +91,22 @@ pub enum Ask {
 }
 
 impl Ask {
+    /// The job that is handed in, if one is.
+    pub(super) fn submission(&self) -> Option<&Submission> {
+        match self {
+            Self::Submit { submission, .. } | Self::Hold { submission, .. } => Some(submission),
+            Self::Claim { .. }
+            | Self::Quote { .. }
+            | Self::Act { .. }
+            | Self::Census { .. }
+            | Self::Nodes { .. }
+            | Self::Explain { .. }
+            | Self::Wait { .. }
+            | Self::Wake
+            | Self::Stop => None,
+        }
+    }
+
     /// Answers what would hand in a job that it is not taken in.
     pub(super) fn fail(self, failed: Failed) {
         match self {
@@ -125,11 +143,11 @@ pub struct Census {
     pub nodes: u32,
     /// Those of them that nothing runs on.
     pub idle: u32,
-    /// Jobs that wait.
+    /// Tasks that wait.
     pub queued: u32,
-    /// Jobs that are held back.
+    /// Tasks that are held back.
     pub held: u32,
-    /// Jobs that run.
+    /// Tasks that run.
     pub running: u32,
     /// What the policy on paper would have done beside what was done, if there is one.
     pub shadow: Option<Comparison>,
@@ -144,12 +162,12 @@ pub struct Site {
     pub nodes: Vec<Option<u32>>,
 }
 
-/// How a job stands that is not over, and what is to be expected of it.
+/// How a task stands that is not over, and what is to be expected of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Story {
     /// When this was so.
     pub now: Instant,
-    /// How many jobs that wait were handed in before it.
+    /// How many tasks that wait come before it, as far as they have come into being.
     pub ahead: u32,
     /// Processors that are idle.
     pub idle: u32,
@@ -157,6 +175,8 @@ pub struct Story {
     pub reserved: Option<Instant>,
     /// When it starts and ends and how sure that is.
     pub prospect: Option<Prospect>,
+    /// Jobs that it waits for.
+    pub after: Vec<u64>,
 }
 
 /// Why something was not done.
@@ -172,8 +192,16 @@ pub enum Failed {
     #[error("what runs the jobs does not answer: {0}")]
     Engine(String),
     /// The user has as many jobs as one user may.
-    #[error("expected at most {0} jobs of one user that are not over")]
+    #[error(
+        "expected at most {0} jobs of one user that are not over, each task of an array counted"
+    )]
     TooMany(u32),
+    /// The user has no job of that number to start after.
+    #[error("after: there is no job {0}")]
+    NoPredecessor(u64),
+    /// The job to start after has ended, and not as it should.
+    #[error("after: job {0} did not end with exit code 0, so this one would never start")]
+    InVain(u64),
     /// What was decided could not be written down, so it was not decided.
     #[error("the service cannot write to its store: {0}")]
     Store(String),

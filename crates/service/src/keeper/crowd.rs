@@ -2,42 +2,44 @@
 
 use std::collections::BTreeMap;
 
-/// Who may hand in more jobs in a turn.
+/// Who may hand in more jobs in a turn. Each task of an array counts.
 pub(super) struct Crowd {
-    most: u32,
+    most: u64,
     /// How many each user has; none while not even all together can have too many.
-    counts: Option<BTreeMap<u32, u32>>,
+    counts: Option<BTreeMap<u32, u64>>,
 }
 
 impl Crowd {
-    /// `live` are the users of the jobs that are not over, one a job; up to `arriving` are handed in.
-    /// They are counted only where somebody may have too many.
-    pub(super) fn new<I: Iterator<Item = u32>>(
+    /// `live` are users with tasks of theirs that are not over, `together` of them in all; up to
+    /// `arriving` are handed in. They are counted only where somebody may have too many.
+    pub(super) fn new<I: Iterator<Item = (u32, u64)>>(
         most: u32,
-        arriving: usize,
+        together: u64,
+        arriving: u64,
         live: impl Fn() -> I,
     ) -> Self {
-        let together = live().count() + arriving;
-        let counts = (together > most as usize).then(|| {
+        let most = u64::from(most);
+        let counts = (together.saturating_add(arriving) > most).then(|| {
             let mut counts = BTreeMap::new();
-            for user in live() {
-                *counts.entry(user).or_insert(0) += 1;
+            for (user, tasks) in live() {
+                *counts.entry(user).or_insert(0) += tasks;
             }
             counts
         });
         Self { most, counts }
     }
 
-    /// Whether another job of this user may come; it is counted if so.
-    pub(super) fn enters(&mut self, user: u32) -> bool {
+    /// Whether another so many tasks of this user may come; they are counted if so.
+    pub(super) fn enters(&mut self, user: u32, tasks: u64) -> bool {
         let Some(counts) = &mut self.counts else {
             return true;
         };
         let count = counts.entry(user).or_insert(0);
-        if *count >= self.most {
+        let sum = count.saturating_add(tasks);
+        if sum > self.most {
             return false;
         }
-        *count += 1;
+        *count = sum;
         true
     }
 }
@@ -48,18 +50,19 @@ mod tests {
 
     #[test]
     fn each_user_has_room_for_themselves() {
-        let live = [1, 1, 2];
-        let mut crowd = Crowd::new(3, 4, || live.into_iter());
+        let live = [(1, 1), (1, 1), (2, 1)];
+        let mut crowd = Crowd::new(3, 3, 4, || live.into_iter());
         assert_eq!(
-            [1, 1, 2, 3].map(|user| crowd.enters(user)),
+            [1, 1, 2, 3].map(|user| crowd.enters(user, 1)),
             [true, false, true, true]
         );
+        assert!(!crowd.enters(3, 3) && crowd.enters(3, 2));
     }
 
     #[test]
     fn few_jobs_are_not_counted() {
-        let live = [1, 1];
-        let crowd = Crowd::new(3, 1, || live.into_iter());
+        let live = [(1, 2)];
+        let crowd = Crowd::new(3, 2, 1, || live.into_iter());
         assert!(crowd.counts.is_none());
     }
 }

@@ -43,14 +43,19 @@ impl Reader {
     /// # Errors
     /// If the store cannot be read.
     pub fn figures(&self, user: Option<u32>) -> Result<Figures, StoreError> {
-        let sql = "SELECT count(*),
-                 coalesce(sum(state <> 'rejected'), 0),
-                 coalesce(sum(kept), 0),
-                 coalesce(sum(CASE WHEN kept THEN start - submit ELSE 0 END), 0),
-                 coalesce(sum(budget), 0),
+        // Of an array each task counts; those of it that are over, also while others are not.
+        let sql = "SELECT coalesce(sum(submitted), 0), coalesce(sum(accepted), 0),
+                 coalesce(sum(kept), 0), coalesce(sum(wait), 0), coalesce(sum(budget), 0),
                  coalesce(sum((SELECT sum(amount) FROM ledger WHERE job = id)), 0)
-             FROM (SELECT *, state = 'finished' AND (due IS NULL OR finish <= due + ?2) AS kept
-                 FROM job WHERE state IN ('finished', 'lost', 'rejected'))
+             FROM (SELECT id, user, 1 AS submitted, state <> 'rejected' AS accepted, kept,
+                     CASE WHEN kept THEN start - submit END AS wait, budget
+                 FROM (SELECT *, state = 'finished' AND (due IS NULL OR finish <= due + ?2) AS kept
+                     FROM job WHERE state IN ('finished', 'lost', 'rejected')
+                         AND NOT EXISTS (SELECT 1 FROM array WHERE job = id))
+                 UNION ALL
+                 SELECT id, user, finished + lost + rejected, finished + lost, fulfilled,
+                     wait, budget * (finished + lost + rejected)
+                 FROM array JOIN job ON id = job)
              WHERE ?1 IS NULL OR user = ?1";
         let rows = self.rows(sql, params![user, DELAY_TOLERANCE.as_micros()], |row| {
             Ok(Figures {
@@ -71,11 +76,18 @@ impl Reader {
     /// # Errors
     /// If the store cannot be read.
     pub fn calibration(&self, user: Option<u32>) -> Result<Vec<Bin>, StoreError> {
-        let sql = "SELECT min(CAST(probability * 10 AS INTEGER), 9) AS tenth, count(*),
-                 sum(probability), sum(state = 'finished' AND finish <= due + ?2)
-             FROM job WHERE state IN ('finished', 'lost') AND due IS NOT NULL
-                 AND probability IS NOT NULL AND (?1 IS NULL OR user = ?1)
-             GROUP BY tenth ORDER BY tenth";
+        let sql = "SELECT min(CAST(probability * 10 AS INTEGER), 9) AS tenth, sum(promises),
+                 sum(probability * promises), sum(kept)
+             FROM (SELECT user, probability, 1 AS promises,
+                     state = 'finished' AND finish <= due + ?2 AS kept
+                 FROM job WHERE state IN ('finished', 'lost') AND due IS NOT NULL
+                     AND probability IS NOT NULL
+                     AND NOT EXISTS (SELECT 1 FROM array WHERE job = id)
+                 UNION ALL
+                 SELECT user, probability, finished + lost, fulfilled
+                 FROM array JOIN job ON id = job
+                 WHERE due IS NOT NULL AND probability IS NOT NULL AND finished + lost > 0)
+             WHERE ?1 IS NULL OR user = ?1 GROUP BY tenth ORDER BY tenth";
         self.rows(sql, params![user, DELAY_TOLERANCE.as_micros()], |row| {
             Ok(Bin {
                 tenth: row.get(0)?,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use rusqlite::{Connection, Row, params};
 use tollgate_model::{Credits, Instant, Span};
 
+use super::tasks::ArrayRow;
 use super::{Program, StoreError, sqlite};
 
 /// The store, to read from, beside the one that writes.
@@ -19,12 +20,16 @@ pub struct Reader {
 pub struct JobRow {
     /// Its number.
     pub id: u64,
+    /// Which task of an array it is, if it is one.
+    pub task: Option<u32>,
+    /// How its tasks stand, if it is an array.
+    pub array: Option<ArrayRow>,
     /// Whose it is.
     pub user: u32,
     /// What it is called.
     pub name: String,
-    /// `queued`, `held`, `running`, `finished`, `cancelled`, `lost` or `rejected`; of a quote,
-    /// `quoted` or `lapsed`.
+    /// `waiting`, `queued`, `held`, `running`, `finished`, `cancelled`, `lost` or `rejected`; of a
+    /// quote, `quoted` or `lapsed`.
     pub state: String,
     /// What it runs.
     pub program: Option<Program>,
@@ -54,8 +59,11 @@ pub struct JobRow {
     pub finish: Option<Instant>,
     /// How often it was started.
     pub attempts: u32,
-    /// How its last attempt ended, in words: `exit 0`, `signal 9`, `lost`.
+    /// How its last attempt ended, in words: `exit 0`, `signal 9`, `lost`; of an array that is over,
+    /// its greatest exit code.
     pub status: Option<String>,
+    /// The jobs that it was handed in to start after, but for those that were over by then.
+    pub after: Vec<u64>,
 }
 
 /// An attempt as it is stored.
@@ -108,7 +116,12 @@ pub struct Selection {
 const COLUMNS: &str =
     "id, user, name, state, program, procs, submit, estimate, source, due, budget,
     decided, price, reasons, probability, start, finish, attempts,
-    (SELECT status FROM attempt WHERE job = id ORDER BY task DESC, attempt DESC LIMIT 1)";
+    CASE WHEN array.job IS NULL
+        THEN (SELECT status FROM attempt WHERE job = id ORDER BY attempt DESC LIMIT 1)
+        WHEN finish IS NOT NULL THEN 'exit ' || worst END,
+    after, array.tasks, most, queued, held, running, finished, cancelled, lost, rejected";
+/// Where they are.
+const TABLES: &str = "job LEFT JOIN array ON array.job = id";
 
 impl Reader {
     pub(super) fn new(connection: Connection, path: PathBuf) -> Self {
@@ -120,7 +133,7 @@ impl Reader {
     /// # Errors
     /// If the store cannot be read.
     pub fn job(&self, job: u64) -> Result<Option<JobRow>, StoreError> {
-        let sql = format!("SELECT {COLUMNS} FROM job WHERE id = ?1");
+        let sql = format!("SELECT {COLUMNS} FROM {TABLES} WHERE id = ?1");
         let rows = self.rows(&sql, [job], job_row)?;
         Ok(rows.into_iter().next())
     }
@@ -131,12 +144,12 @@ impl Reader {
     /// If the store cannot be read.
     pub fn jobs(&self, selection: &Selection) -> Result<Vec<JobRow>, StoreError> {
         let live = if selection.live {
-            " AND state IN ('queued', 'held', 'running', 'quoted')"
+            " AND state IN ('queued', 'held', 'running', 'quoted', 'waiting')"
         } else {
             ""
         };
         let sql = format!(
-            "SELECT {COLUMNS} FROM job WHERE (?1 IS NULL OR user = ?1)
+            "SELECT {COLUMNS} FROM {TABLES} WHERE (?1 IS NULL OR user = ?1)
              AND (?2 IS NULL OR state = ?2) AND (?3 IS NULL OR id < ?3){live}
              ORDER BY id DESC LIMIT ?4"
         );
@@ -232,8 +245,16 @@ fn job_row(row: &Row<'_>) -> rusqlite::Result<JobRow> {
         Ok(row.get::<_, Option<i64>>(column)?.map(Credits::from_micros))
     };
     let reasons: Option<String> = row.get(13)?;
+    let after: Option<String> = row.get(19)?;
+    let after = after.unwrap_or_default();
     Ok(JobRow {
         id: row.get(0)?,
+        task: None,
+        array: array_row(row)?,
+        after: after
+            .split(',')
+            .filter_map(|job| job.parse().ok())
+            .collect(),
         user: row.get(1)?,
         name: row.get(2)?,
         state: row.get(3)?,
@@ -255,4 +276,35 @@ fn job_row(row: &Row<'_>) -> rusqlite::Result<JobRow> {
         attempts: row.get(17)?,
         status: row.get(18)?,
     })
+}
+
+fn array_row(row: &Row<'_>) -> rusqlite::Result<Option<ArrayRow>> {
+    let Some(tasks) = row.get::<_, Option<String>>(20)? else {
+        return Ok(None);
+    };
+    Ok(Some(ArrayRow {
+        tasks: tasks.parse().unwrap_or_default(),
+        most: row.get(21)?,
+        queued: row.get(22)?,
+        held: row.get(23)?,
+        running: row.get(24)?,
+        finished: row.get(25)?,
+        cancelled: row.get(26)?,
+        lost: row.get(27)?,
+        rejected: row.get(28)?,
+    }))
+}
+
+/// Whose a job was that is over, and whether all of it ended with exit code 0.
+pub(super) fn ended(connection: &Connection, job: u64) -> rusqlite::Result<Option<(u32, bool)>> {
+    let sql = format!("SELECT {COLUMNS} FROM {TABLES} WHERE id = ?1 AND finish IS NOT NULL");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query([job])?;
+    let Some(row) = rows.next()? else {
+        return Ok(None);
+    };
+    let row = job_row(row)?;
+    let whole = row.array.is_none_or(|array| array.rejected == 0);
+    let well = row.state == "finished" && row.status.as_deref() == Some("exit 0") && whole;
+    Ok(Some((row.user, well)))
 }

@@ -46,7 +46,7 @@ impl Store {
         from: &Rules,
         to: &Rules,
     ) -> Result<Core, StoreError> {
-        let live = core.jobs().count();
+        let live = core.jobs().len();
         if live > 0
             && let Some([was, would_be]) = from.breach(to)
         {

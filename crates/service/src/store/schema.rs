@@ -85,6 +85,41 @@ DELETE FROM snapshot;
 ALTER TABLE batch ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE snapshot ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0;
 ",
+    "
+CREATE TABLE array (
+    job INTEGER PRIMARY KEY,
+    tasks TEXT NOT NULL,
+    most INTEGER,
+    queued INTEGER NOT NULL DEFAULT 0,
+    held INTEGER NOT NULL DEFAULT 0,
+    running INTEGER NOT NULL DEFAULT 0,
+    finished INTEGER NOT NULL DEFAULT 0,
+    cancelled INTEGER NOT NULL DEFAULT 0,
+    lost INTEGER NOT NULL DEFAULT 0,
+    rejected INTEGER NOT NULL DEFAULT 0,
+    fulfilled INTEGER NOT NULL DEFAULT 0,
+    wait INTEGER NOT NULL DEFAULT 0,
+    worst INTEGER
+) STRICT;
+CREATE TABLE task_range (
+    job INTEGER NOT NULL,
+    first INTEGER NOT NULL,
+    last INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    reasons TEXT,
+    PRIMARY KEY (job, first, state)
+) STRICT, WITHOUT ROWID;
+ALTER TABLE attempt ADD COLUMN ending TEXT;
+ALTER TABLE job ADD COLUMN after TEXT;
+DROP INDEX job_live;
+CREATE INDEX job_live ON job (state, id)
+    WHERE state IN ('queued', 'held', 'running', 'quoted', 'waiting');
+DELETE FROM batch;
+DELETE FROM snapshot;
+UPDATE job SET state = 'lost', finish = submit
+    WHERE state IN ('queued', 'held', 'running', 'quoted');
+",
 ];
 
 /// The version of the tables.

@@ -7,11 +7,9 @@ use serde::{Deserialize, Serialize};
 use tollgate_gate::{Ending, Entry};
 use tollgate_model::Instant;
 
-use super::{FORMAT, Store, StoreError, sqlite};
-use crate::core::{
-    Answer, AttemptKey, Change, Command, Core, ExitStatus, Fate, Killed, Refusal, Standing,
-    Submission,
-};
+use super::attempts::Attempts;
+use super::{FORMAT, Store, StoreError, arrays, sqlite};
+use crate::core::{Answer, Change, Command, Core, Refusal, Standing, Submission};
 
 /// What a job runs: nothing that decisions depend on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,9 +67,11 @@ impl Store {
                 insert.execute(params![seq, batch.at.as_micros(), commands, sum])
             })
             .map_err(failed)?;
+        let mut attempts = Attempts::default();
         for change in batch.changes {
-            write(&transaction, batch.at, change, batch.programs).map_err(failed)?;
+            write(&transaction, &mut attempts, batch, change).map_err(failed)?;
         }
+        attempts.write(&transaction).map_err(failed)?;
         transaction.commit().map_err(failed)?;
         self.batch = seq;
         self.since_snapshot += 1;
@@ -115,21 +115,45 @@ impl Store {
 
 fn write(
     to: &Transaction<'_>,
-    at: Instant,
+    attempts: &mut Attempts,
+    batch: &Batch<'_>,
     change: &Change,
-    programs: &BTreeMap<u64, Program>,
 ) -> rusqlite::Result<()> {
-    let at = at.as_micros();
+    let at = batch.at.as_micros();
     match change {
         Change::Submitted {
             job,
             submission,
             answer,
-        } => insert_job(to, *job, at, submission, answer, programs.get(job)),
+        } => {
+            insert_job(to, *job, at, submission, answer, batch.programs.get(job))?;
+            match &submission.plan.array {
+                Some(plan) => arrays::insert(to, *job, plan),
+                None => Ok(()),
+            }
+        }
+        Change::Decided { job, answer } => decide(to, *job, at, answer),
+        Change::Waits { job, held } => set_state(to, *job, waiting_state(*held)),
+        Change::Forsaken { job, by } => run(
+            to,
+            "UPDATE job SET state = 'cancelled', finish = ?2, reasons = ?3 WHERE id = ?1",
+            params![job, at, format!("after:{by}")],
+        ),
+        Change::Dropped {
+            job,
+            tasks,
+            refusals,
+        } => arrays::dropped(to, *job, at, tasks, refusals),
+        Change::HeldTasks { job, tasks } => arrays::held(to, *job, at, tasks),
+        Change::Tally { job, tally } => arrays::tally(to, *job, at, tally),
+        Change::TaskOver { attempt, ending } => {
+            attempts.over(*attempt, *ending);
+            Ok(())
+        }
         Change::Claimed { job } => run(
             to,
             "UPDATE job SET state = 'queued', program = ?2 WHERE id = ?1",
-            params![job, program_words(programs.get(job))?],
+            params![job, program_words(batch.programs.get(job))?],
         ),
         Change::Lapsed { job } => run(
             to,
@@ -148,8 +172,22 @@ fn write(
         ),
         Change::Queued { job } => set_state(to, *job, "queued"),
         Change::Held { job } => set_state(to, *job, "held"),
-        Change::Started { attempt } => start(to, at, *attempt),
-        Change::Fate { attempt, fate } => write_fate(to, *attempt, fate),
+        Change::Started { attempt, of_array } => {
+            attempts.ordered(*attempt, at);
+            match of_array {
+                true => Ok(()),
+                false => run(
+                    to,
+                    "UPDATE job SET state = 'running', attempts = ?2, start = coalesce(start, ?3)
+                     WHERE id = ?1",
+                    params![attempt.job, attempt.attempt, at],
+                ),
+            }
+        }
+        Change::Fate { attempt, fate } => {
+            attempts.fate(*attempt, fate);
+            Ok(())
+        }
         Change::Booked {
             attempt,
             user,
@@ -177,7 +215,11 @@ fn write(
     }
 }
 
-fn run(to: &Transaction<'_>, sql: &str, values: impl rusqlite::Params) -> rusqlite::Result<()> {
+pub(super) fn run(
+    to: &Transaction<'_>,
+    sql: &str,
+    values: impl rusqlite::Params,
+) -> rusqlite::Result<()> {
     to.prepare_cached(sql)?.execute(values).map(|_| ())
 }
 
@@ -189,23 +231,27 @@ fn insert_job(
     answer: &Answer,
     program: Option<&Program>,
 ) -> rusqlite::Result<()> {
-    let (state, decided, price, reasons) = match &answer.standing {
-        Standing::Accepted { price } => ("queued", Some(at), Some(price.as_micros()), None),
-        Standing::Queued => ("queued", None, None, None),
-        Standing::Rejected(refusals) => ("rejected", Some(at), None, Some(keys(refusals))),
-    };
-    let prospect = answer.prospect;
-    let probability = prospect.and_then(|prospect| prospect.probability);
+    let Verdict {
+        state,
+        decided,
+        price,
+        reasons,
+        probability,
+    } = Verdict::of(answer, at);
     let program = program_words(program)?;
-    let state = match answer.held_until {
-        Some(_) => "quoted",
-        None => state,
+    let state = match (answer.held_until, state) {
+        (Some(_), _) => "quoted",
+        (None, "waiting") => waiting_state(submission.plan.held),
+        (None, state) => state,
     };
+    let after = submission.plan.after.iter();
+    let after: Vec<String> = after.map(|earlier| earlier.job.to_string()).collect();
+    let after = Some(after.join(",")).filter(|after| !after.is_empty());
     run(
         to,
         "INSERT INTO job (id, user, name, state, program, procs, submit, estimate, source, due,
-             budget, penalty, decided, price, reasons, probability, finish)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
+             budget, penalty, decided, price, reasons, probability, finish, after)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
         params![
             job,
             submission.user,
@@ -222,10 +268,64 @@ fn insert_job(
             decided,
             price,
             reasons,
-            probability.map(|probability| probability.as_f64()),
+            probability,
             decided.filter(|_| state == "rejected"),
+            after,
         ],
     )
+}
+
+/// A job is decided about that had to wait.
+fn decide(to: &Transaction<'_>, job: u64, at: i64, answer: &Answer) -> rusqlite::Result<()> {
+    let verdict = Verdict::of(answer, at);
+    run(
+        to,
+        "UPDATE job SET state = ?2, decided = ?3, price = ?4, reasons = ?5, probability = ?6,
+             estimate = ?7, source = ?8, finish = ?9 WHERE id = ?1",
+        params![
+            job,
+            verdict.state,
+            verdict.decided,
+            verdict.price,
+            verdict.reasons,
+            verdict.probability,
+            answer.spec.estimate.as_micros(),
+            answer.source.key(),
+            verdict.decided.filter(|_| verdict.state == "rejected"),
+        ],
+    )
+}
+
+/// What a job is told, in columns.
+struct Verdict {
+    state: &'static str,
+    decided: Option<i64>,
+    price: Option<i64>,
+    reasons: Option<String>,
+    probability: Option<f64>,
+}
+
+impl Verdict {
+    fn of(answer: &Answer, at: i64) -> Self {
+        let (state, decided, price, reasons) = match &answer.standing {
+            Standing::Accepted { price } => ("queued", Some(at), Some(price.as_micros()), None),
+            Standing::Queued => ("queued", None, None, None),
+            Standing::Waits => ("waiting", None, None, None),
+            Standing::Rejected(refusals) => ("rejected", Some(at), None, Some(keys(refusals))),
+        };
+        let probability = answer.prospect.and_then(|prospect| prospect.probability);
+        Self {
+            state,
+            decided,
+            price,
+            reasons,
+            probability: probability.map(|probability| probability.as_f64()),
+        }
+    }
+}
+
+fn waiting_state(held: bool) -> &'static str {
+    if held { "held" } else { "waiting" }
 }
 
 fn program_words(program: Option<&Program>) -> rusqlite::Result<String> {
@@ -233,7 +333,7 @@ fn program_words(program: Option<&Program>) -> rusqlite::Result<String> {
         .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
 }
 
-fn keys(refusals: &[Refusal]) -> String {
+pub(super) fn keys(refusals: &[Refusal]) -> String {
     let keys: Vec<&str> = refusals.iter().map(Refusal::key).collect();
     keys.join(",")
 }
@@ -246,74 +346,6 @@ fn set_state(to: &Transaction<'_>, job: u64, state: &str) -> rusqlite::Result<()
     )
 }
 
-fn start(to: &Transaction<'_>, at: i64, key: AttemptKey) -> rusqlite::Result<()> {
-    run(
-        to,
-        "UPDATE job SET state = 'running', attempts = ?2, start = coalesce(start, ?3) WHERE id = ?1",
-        params![key.job, key.attempt, at],
-    )?;
-    run(
-        to,
-        "INSERT INTO attempt (job, task, attempt, ordered) VALUES (?1, ?2, ?3, ?4)",
-        params![key.job, key.task, key.attempt, at],
-    )
-}
-
-fn write_fate(to: &Transaction<'_>, key: AttemptKey, fate: &Fate) -> rusqlite::Result<()> {
-    let AttemptKey { job, task, attempt } = key;
-    match fate {
-        Fate::Started { pid, at } => run(
-            to,
-            "UPDATE attempt SET start = ?4, pid = ?5 WHERE job = ?1 AND task = ?2 AND attempt = ?3",
-            params![job, task, attempt, at.as_micros(), pid],
-        ),
-        Fate::Ended {
-            status,
-            killed,
-            at,
-            wall,
-            cpu,
-            peak_memory,
-        } => run(
-            to,
-            "UPDATE attempt SET finish = ?4, status = ?5, wall = ?6, cpu = ?7, peak_memory = ?8
-             WHERE job = ?1 AND task = ?2 AND attempt = ?3",
-            params![
-                job,
-                task,
-                attempt,
-                at.as_micros(),
-                status_words(status, *killed),
-                wall.as_micros(),
-                cpu.as_micros(),
-                peak_memory.map(|bytes| bytes as i64),
-            ],
-        ),
-        Fate::Lost { at } => run(
-            to,
-            "UPDATE attempt SET finish = ?4, status = 'lost'
-             WHERE job = ?1 AND task = ?2 AND attempt = ?3",
-            params![job, task, attempt, at.as_micros()],
-        ),
-    }
-}
-
-/// `exit 0`, `signal 9`, `signal 15 (cancelled)`, `not started: program: no such file`.
-fn status_words(status: &ExitStatus, killed: Option<Killed>) -> String {
-    let how = match status {
-        ExitStatus::Code(code) => format!("exit {code}"),
-        ExitStatus::Signal(signal) => format!("signal {signal}"),
-        ExitStatus::NotStarted { step, reason } => format!("not started: {step}: {reason}"),
-    };
-    match killed {
-        None => how,
-        Some(Killed::Cancelled) => format!("{how} (cancelled)"),
-        Some(Killed::TimeLimit) => format!("{how} (time limit)"),
-        Some(Killed::MemoryLimit) => format!("{how} (memory limit)"),
-        Some(Killed::Evicted) => format!("{how} (evicted)"),
-    }
-}
-
 fn entry_key(entry: Entry) -> &'static str {
     match entry {
         Entry::Charge => "charge",
@@ -321,7 +353,7 @@ fn entry_key(entry: Entry) -> &'static str {
     }
 }
 
-fn ending_key(ending: Ending) -> &'static str {
+pub(super) fn ending_key(ending: Ending) -> &'static str {
     match ending {
         Ending::Finished => "finished",
         Ending::Cancelled => "cancelled",

@@ -2,6 +2,8 @@
 
 #![allow(dead_code)] // Each test is a crate of its own and uses a part of this.
 
+pub(crate) mod open;
+
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
@@ -11,9 +13,9 @@ use tollgate_engine::{MemoryEngine, MemoryWorld};
 use tollgate_gate::Retry;
 use tollgate_model::{Credits, CreditsPerSecond, Instant, Market, Probability, Span};
 use tollgate_policy::Choice;
-use tollgate_service::core::{Answer, Rules, Submission};
+use tollgate_service::core::{Answer, Plan, Rules, Submission};
 use tollgate_service::keeper::{Ask, Failed, Keeper, Verdict};
-use tollgate_service::store::{JobRow, Program, Store};
+use tollgate_service::store::{JobRow, Program, Reader, Store};
 
 /// A service in a folder, on a machine that outlives it.
 pub(crate) struct Site {
@@ -71,6 +73,19 @@ impl Site {
         self.turn(Vec::new());
     }
 
+    /// Second by second, so that what ends makes room for what comes next.
+    pub(crate) fn pass(&mut self, secs: i64) {
+        let now = self
+            .clock
+            .lock()
+            .unwrap()
+            .since(Instant::ZERO)
+            .as_secs_f64() as i64;
+        for second in 1..=secs {
+            self.wait_until(now + second);
+        }
+    }
+
     /// Puts one question before the keeper and takes the answer.
     pub(crate) fn ask<T>(
         &mut self,
@@ -103,9 +118,12 @@ impl Site {
         self.ask(|reply| Ask::Quote { submission, reply }).unwrap()
     }
 
+    pub(crate) fn reader(&self) -> Reader {
+        Store::open(&self.store()).unwrap().reader().unwrap()
+    }
+
     pub(crate) fn row(&self, job: u64) -> JobRow {
-        let store = Store::open(&self.store()).unwrap();
-        store.reader().unwrap().job(job).unwrap().unwrap()
+        self.reader().job(job).unwrap().unwrap()
     }
 
     pub(crate) fn state(&self, job: u64) -> (String, Option<String>) {
@@ -138,6 +156,7 @@ pub(crate) fn submission(name: &str, estimate_s: i64) -> Submission {
         confidence: None,
         retry: Retry::Never,
         hold: None,
+        plan: Plan::default(),
     }
 }
 

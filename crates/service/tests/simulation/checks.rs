@@ -9,7 +9,7 @@ use tollgate_service::store::{JobRow, Selection, Store};
 
 use super::Run;
 
-const LIVE: [&str; 4] = ["queued", "held", "running", "quoted"];
+const LIVE: [&str; 5] = ["queued", "held", "running", "quoted", "waiting"];
 
 /// After every step.
 pub(super) fn invariants(run: &Run) {
@@ -26,10 +26,11 @@ pub(super) fn invariants(run: &Run) {
             "job {job} was let in, and then kept out"
         );
     }
-    let live: BTreeSet<u64> = core.jobs().map(|(job, _)| job).collect();
+    let live: BTreeSet<u64> = core.jobs().into_keys().collect();
     let stored = rows.values().filter(|row| LIVE.contains(&&*row.state));
     let stored: BTreeSet<u64> = stored.map(|row| row.id).collect();
     assert_eq!(live, stored, "what is live, and what is said to be");
+    arrays(run, &rows);
     ledger(run, &rows);
 }
 
@@ -44,24 +45,62 @@ fn rows(run: &Run) -> BTreeMap<u64, JobRow> {
     rows.into_iter().map(|row| (row.id, row)).collect()
 }
 
-/// Totals are the sum of the entries, and each job was charged at most once and no more than it was
+/// Each task of an array is somewhere, once, and the store counts them as they are.
+fn arrays(run: &Run, rows: &BTreeMap<u64, JobRow>) {
+    let reader = Store::open(&run.store()).unwrap().reader().unwrap();
+    for row in rows.values() {
+        let Some(array) = &row.array else {
+            continue;
+        };
+        let tasks = reader.tasks(row.id, None, u32::MAX).unwrap().unwrap();
+        let counted = [
+            ("queued", array.queued),
+            ("held", array.held),
+            ("running", array.running),
+            ("finished", array.finished),
+            ("cancelled", array.cancelled),
+            ("lost", array.lost),
+            ("rejected", array.rejected),
+        ];
+        let sum: u64 = counted.iter().map(|(_, count)| count).sum();
+        assert_eq!(sum, array.tasks.len(), "array {}", row.id);
+        for (state, count) in counted {
+            let there = tasks.iter().filter(|task| task.state == state).count() as u64;
+            // Whether one that has not come into being waits for others is the array's to say.
+            let asleep = ["waiting", "held"].contains(&&*row.state);
+            assert!(
+                there == count || asleep,
+                "array {}: {there} of {count} {state}",
+                row.id
+            );
+        }
+    }
+}
+
+/// Totals are the sum of the entries, and each task was charged at most once and no more than it was
 /// told; nothing at all if it never ran to its end.
 fn ledger(run: &Run, rows: &BTreeMap<u64, JobRow>) {
     let connection = Connection::open(run.store()).unwrap();
-    let sql = "SELECT job, kind, amount FROM ledger";
+    let sql = "SELECT job, task, kind, amount FROM ledger";
     let mut statement = connection.prepare(sql).unwrap();
     let entries = statement.query_map([], |row| {
-        let (job, kind, amount): (u64, String, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        Ok((job, kind, Credits::from_micros(amount)))
+        let task: (u64, u32) = (row.get(0)?, row.get(1)?);
+        let (kind, amount): (String, i64) = (row.get(2)?, row.get(3)?);
+        Ok((task, kind, Credits::from_micros(amount)))
     });
     let entries: Vec<_> = entries.unwrap().map(Result::unwrap).collect();
     let mut charged = BTreeSet::new();
     let mut total = Credits::ZERO;
-    for (job, kind, amount) in entries {
+    let mut arrays: BTreeMap<u64, Credits> = BTreeMap::new();
+    for ((job, task), kind, amount) in entries {
         total += amount;
         let row = &rows[&job];
         if kind == "charge" {
-            assert!(charged.insert(job), "job {job} was charged twice");
+            assert!(charged.insert((job, task)), "job {job} was charged twice");
+            if row.array.is_some() {
+                *arrays.entry(job).or_insert(Credits::ZERO) += amount;
+                continue;
+            }
             assert_eq!(Some(amount), row.price, "job {job}");
             assert!(
                 ["finished", "cancelled"].contains(&&*row.state),
@@ -69,6 +108,12 @@ fn ledger(run: &Run, rows: &BTreeMap<u64, JobRow>) {
                 row.state
             );
         }
+    }
+    for (job, amount) in arrays {
+        assert!(
+            Some(amount) <= rows[&job].price,
+            "array {job} costs more than it was told"
+        );
     }
     let reader = Store::open(&run.store()).unwrap().reader().unwrap();
     let accounts = reader.ledger(None).unwrap();
@@ -80,20 +125,28 @@ fn ledger(run: &Run, rows: &BTreeMap<u64, JobRow>) {
 
 /// Once all is quiet.
 pub(super) fn everything_is_over(run: &Run) {
-    let left: Vec<u64> = run.keeper().core().jobs().map(|(job, _)| job).collect();
+    let left: Vec<u64> = run.keeper().core().jobs().into_keys().collect();
     assert_eq!(left, [] as [u64; 0], "these never end");
     assert_eq!(run.engine().running().unwrap(), [], "these run for nobody");
     let reader = Store::open(&run.store()).unwrap().reader().unwrap();
     for row in rows(run).values() {
         let attempts = reader.attempts(row.id).unwrap();
-        assert_eq!(attempts.len() as u32, row.attempts);
+        let tasks = reader.tasks(row.id, None, u32::MAX).unwrap();
+        assert_eq!(attempts.len() as u32, row.attempts, "job {}", row.id);
         let ended = |status: &Option<String>| status.as_deref().is_some_and(|s| s != "lost");
-        let ran_to_its_end = attempts.iter().filter(|a| ended(&a.status)).count();
-        match row.state.as_str() {
-            "finished" => assert_eq!(ran_to_its_end, 1, "job {}", row.id),
-            "lost" | "rejected" | "lapsed" => assert_eq!(ran_to_its_end, 0, "job {}", row.id),
-            "cancelled" => assert!(ran_to_its_end <= 1, "job {}", row.id),
-            other => panic!("job {} is {other}", row.id),
+        for row in tasks.unwrap_or_else(|| vec![row.clone()]) {
+            let own = |task: u32| row.task.unwrap_or(0) == task;
+            let ran_to_its_end = attempts
+                .iter()
+                .filter(|a| own(a.task) && ended(&a.status))
+                .count();
+            let job = (row.id, row.task);
+            match row.state.as_str() {
+                "finished" => assert_eq!(ran_to_its_end, 1, "job {job:?}"),
+                "lost" | "rejected" | "lapsed" => assert_eq!(ran_to_its_end, 0, "job {job:?}"),
+                "cancelled" => assert!(ran_to_its_end <= 1, "job {job:?}"),
+                other => panic!("job {job:?} is {other}"),
+            }
         }
     }
 }

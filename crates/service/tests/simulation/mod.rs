@@ -17,7 +17,9 @@ use tollgate_gate::Retry;
 use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
 use tollgate_policy::Choice;
 use tollgate_policy::registry::REGISTRY;
-use tollgate_service::core::{Command, Order, Rules, Standing, Submission};
+use tollgate_service::core::{
+    After, ArrayPlan, Command, Need, Order, Plan, Ranges, Rules, Standing, Submission,
+};
 use tollgate_service::fault::Moment;
 use tollgate_service::keeper::{Ask, Failed, Keeper, Verdict};
 use tollgate_service::store::Store;
@@ -180,7 +182,9 @@ impl Run {
             if let Ok(Ok(verdict)) = answer.try_recv() {
                 match verdict.answer.standing {
                     Standing::Accepted { .. } => drop(self.told.insert(verdict.job, true)),
-                    Standing::Queued => drop(self.told.insert(verdict.job, false)),
+                    Standing::Queued | Standing::Waits => {
+                        self.told.insert(verdict.job, false);
+                    }
                     Standing::Rejected(_) => {}
                 }
             }
@@ -211,9 +215,48 @@ impl Run {
             hold: random
                 .one_in(6)
                 .then(|| Span::from_secs(1 + random.below(60) as i64)),
+            plan: Plan::default(),
             ..submission("work", guess)
         };
-        (submission, secs)
+        let plan = self.plan();
+        let hold = submission.hold.filter(|_| plan == Plan::default());
+        (
+            Submission {
+                hold,
+                plan,
+                ..submission
+            },
+            secs,
+        )
+    }
+
+    /// Now and then an array, one that waits for others, or one that is held.
+    fn plan(&mut self) -> Plan {
+        let random = &mut self.random;
+        let array = random.one_in(4).then(|| {
+            let first = random.below(3) as u32;
+            let tasks = Ranges::new(first, first + random.below(12) as u32);
+            let most = random.one_in(3).then(|| 1 + random.below(4) as u32);
+            ArrayPlan { tasks, most }
+        });
+        let earlier: Vec<u64> = self.told.keys().copied().collect();
+        let mut after = Vec::new();
+        while random.one_in(5)
+            && let Some(job) = random.pick(&earlier)
+        {
+            let need = match random.one_in(2) {
+                true => Need::Success,
+                false => Need::End,
+            };
+            after.push(After { job, need });
+        }
+        let held = random.one_in(10);
+        Plan {
+            array,
+            after,
+            held,
+            since: None,
+        }
     }
 
     /// Somebody does something with a job.
@@ -224,10 +267,16 @@ impl Run {
         };
         let user = rustix::process::geteuid().as_raw();
         let (reply, _answer) = oneshot::channel();
+        let tasks = self.random.one_in(2).then(|| {
+            let first = self.random.below(10) as u32;
+            Ranges::new(first, first + self.random.below(4) as u32)
+        });
+        let array = self.keeper().core().array(job).is_some();
+        let tasks = tasks.filter(|_| array);
         let command = match self.random.below(4) {
-            0 => Command::Cancel { job },
-            1 => Command::Hold { job },
-            2 => Command::Release { job },
+            0 => Command::Cancel { job, tasks },
+            1 => Command::Hold { job, tasks },
+            2 => Command::Release { job, tasks },
             _ => {
                 let program = Box::new(program(&["work", "5"]));
                 let quoted: Vec<u64> = self.quoted.iter().copied().collect();
@@ -334,7 +383,7 @@ impl Run {
     /// Nothing new comes, and what is held back is released: everything ends.
     fn drain(&mut self) {
         for _ in 0..400 {
-            let jobs: Vec<u64> = self.keeper().core().jobs().map(|(job, _)| job).collect();
+            let jobs: Vec<u64> = self.keeper().core().jobs().into_keys().collect();
             if jobs.is_empty() {
                 return;
             }
@@ -342,7 +391,7 @@ impl Run {
                 let (reply, _answer) = oneshot::channel();
                 self.turn(vec![Ask::Act {
                     user: None,
-                    command: Command::Release { job },
+                    command: Command::Release { job, tasks: None },
                     reply,
                 }]);
             }

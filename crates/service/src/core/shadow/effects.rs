@@ -3,12 +3,14 @@
 use tollgate_gate::{Effect, Ending, Input, Said};
 use tollgate_model::JobId;
 
-use super::tally::{Course, End};
-use super::{Key, Shadow};
+use super::Shadow;
+use super::sums::{Course, End};
+use crate::core::command::TaskKey;
 
 impl Shadow {
-    pub(super) fn real_end(&mut self, key: Key, end: End) {
-        if let Some(pair) = self.pairs.get_mut(&key) {
+    pub(super) fn real_end(&mut self, key: TaskKey, end: End) {
+        let pair = self.pairs.get_mut(&key);
+        if let Some(pair) = pair.filter(|pair| pair.real.end.is_none()) {
             pair.real.end = Some(end);
             self.count(key);
         }
@@ -26,7 +28,7 @@ impl Shadow {
     }
 
     /// Counts a job once it is over under both, and forgets it.
-    fn count(&mut self, key: Key) {
+    fn count(&mut self, key: TaskKey) {
         let Some((pair, (real, paper))) = self
             .pairs
             .get(&key)
@@ -42,7 +44,7 @@ impl Shadow {
         self.pairs.remove(&key);
     }
 
-    pub(super) fn with_slot(&mut self, key: Key, input: impl Fn(JobId) -> Input) {
+    pub(super) fn with_slot(&mut self, key: TaskKey, input: impl Fn(JobId) -> Input) {
         let slot = self.pairs.get(&key).and_then(|pair| pair.slot);
         if let Some(slot) = slot {
             self.input(input(slot));

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tollgate_model::{Distribution, Instant, JobId, Span};
 
-use super::tally::{Course, End, Terms};
+use super::sums::{Course, End, Terms};
 
 /// A job that has outrun its forecast is thought to take this much longer than it has taken, and
 /// an eighth of it, so that it is looked at again ever more rarely.

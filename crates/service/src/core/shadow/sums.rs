@@ -6,7 +6,7 @@ use tollgate_model::{Credits, Instant, Span};
 
 /// Sums over jobs that are over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tally {
+pub struct Sums {
     /// Jobs that were let in or kept out.
     pub submitted: u64,
     /// Those of them that were let in.
@@ -33,9 +33,9 @@ pub struct Comparison {
     /// Jobs that wait on paper.
     pub queued: u32,
     /// What the policy that decides did with the jobs.
-    pub real: Tally,
+    pub real: Sums,
     /// What the policy on paper would have done with them.
-    pub paper: Tally,
+    pub paper: Sums,
     /// Jobs of these that ended on paper when the forecast said, for nobody knows how long they
     /// take: kept out by the policy that decides, or started earlier on paper.
     pub by_forecast: u64,
@@ -71,7 +71,7 @@ pub(super) enum End {
     Lost,
 }
 
-impl Tally {
+impl Sums {
     /// Counts a job that is over.
     pub(super) fn add(&mut self, terms: &Terms, course: &Course, end: End) {
         self.submitted += 1;

@@ -1,0 +1,234 @@
+//! What the whole service does with tasks that do nothing, by its own programs: `tollgate serve`,
+//! `tollgate submit`, the process that runs tasks, the store with full synchronisation.
+//!
+//! `cargo bench -p tollgate-cli --bench tasks [-- TASKS]`. Rounds of the kinds alternate with a loop
+//! that does nothing but `posix_spawn` and wait, so that a machine that is busy meanwhile slows all of
+//! them down; processor time counts all processes of a kind.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const ROUNDS: usize = 3;
+const TOLLGATE: &str = env!("CARGO_BIN_EXE_tollgate");
+
+/// A service with these settings, and what it is called.
+const KINDS: [(&str, &str); 3] = [
+    ("libra-risk (time-shared)", ""),
+    ("tail-risk (time-shared)", "policy = \"tail-risk\"\n"),
+    ("easy (space-shared)", "policy = \"easy\"\n"),
+];
+
+fn main() {
+    let number = std::env::args().skip(1).find_map(|word| word.parse().ok());
+    let tasks: u32 = number.unwrap_or(5_000);
+    let sites: Vec<(&str, Site)> = KINDS
+        .iter()
+        .map(|&(name, settings)| (name, Site::start(settings)))
+        .collect();
+    let mut rounds: Vec<Vec<Round>> = vec![Vec::new(); sites.len() + 1];
+    for _ in 0..ROUNDS {
+        rounds[0].push(bare(tasks));
+        for ((_, site), rounds) in sites.iter().zip(&mut rounds[1..]) {
+            rounds.push(site.array(tasks));
+        }
+    }
+    println!("{tasks} tasks of `true`, medians of {ROUNDS} rounds");
+    let bare = median(&rounds[0], |round| round.rate);
+    let names = ["posix_spawn and wait"].into_iter();
+    let names = names.chain(sites.iter().map(|(name, _)| *name));
+    for (name, rounds) in names.zip(&rounds) {
+        let rate = median(rounds, |round| round.rate);
+        println!(
+            "{rate:8.0} tasks/s {:5.2} of bare {:7.0} us processor time a task; answered in {:4.0} ms  {name}",
+            rate / bare,
+            median(rounds, |round| round.cpu_s * 1e6 / f64::from(tasks)),
+            median(rounds, |round| round.answer_s * 1e3),
+        );
+    }
+    for (name, site) in &sites {
+        println!(
+            "{:8.1} MB resident, the service, {name}",
+            site.resident_mb()
+        );
+    }
+    let (_, site) = &sites[0];
+    let mut starts: Vec<f64> = (0..201).map(|_| site.submit_to_start()).collect();
+    starts.sort_by(f64::total_cmp);
+    println!(
+        "{:8.2} ms from the client's exec to the task's, median; {:.2} ms in nine of ten",
+        starts[100] * 1e3,
+        starts[180] * 1e3
+    );
+}
+
+#[derive(Clone, Copy)]
+struct Round {
+    rate: f64,
+    /// Until the answer to the submission.
+    answer_s: f64,
+    cpu_s: f64,
+}
+
+fn median(rounds: &[Round], of: impl Fn(&Round) -> f64) -> f64 {
+    let mut values: Vec<f64> = rounds.iter().map(of).collect();
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// The standard library starts a program by `posix_spawn` where nothing else is asked of it.
+fn bare(tasks: u32) -> Round {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let (began, cpu) = (Instant::now(), cpu_s(&["self".into()]));
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                for _ in 0..tasks as usize / threads {
+                    let mut command = Command::new("/bin/true");
+                    command
+                        .stdin(Stdio::null())
+                        .stdout(Stdio::null())
+                        .env_clear();
+                    assert!(command.status().expect("it runs").success());
+                }
+            });
+        }
+    });
+    Round {
+        rate: f64::from(tasks) / began.elapsed().as_secs_f64(),
+        answer_s: 0.0,
+        cpu_s: cpu_s(&["self".into()]) - cpu,
+    }
+}
+
+/// A service that ends with this.
+struct Site {
+    folder: tempfile::TempDir,
+    service: Child,
+}
+
+impl Site {
+    fn start(settings: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::write(folder.path().join("config.toml"), settings).expect("settings");
+        let service = Command::new(TOLLGATE)
+            .args(["serve", "--data"])
+            .arg(folder.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("it starts");
+        let site = Self { folder, service };
+        while !site.tollgate(&["status"]).1 {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        site.array(200);
+        site
+    }
+
+    /// What it says, and whether all went well.
+    fn tollgate(&self, words: &[&str]) -> (String, bool) {
+        let ran = Command::new(TOLLGATE)
+            .args(words)
+            .env("TOLLGATE_DATA", self.folder.path())
+            .stderr(Stdio::null())
+            .output()
+            .expect("it runs");
+        (
+            String::from_utf8_lossy(&ran.stdout).trim().to_owned(),
+            ran.status.success(),
+        )
+    }
+
+    /// From the client's start to the end of the last task.
+    fn array(&self, tasks: u32) -> Round {
+        let processes = self.processes();
+        let (began, cpu) = (Instant::now(), cpu_s(&processes));
+        let range = format!("1-{tasks}");
+        let words = [
+            "submit",
+            "-q",
+            "-o",
+            "none",
+            "-a",
+            &range,
+            "--",
+            "/bin/true",
+        ];
+        let (id, accepted) = self.tollgate(&words);
+        assert!(accepted, "it is refused");
+        let answer_s = began.elapsed().as_secs_f64();
+        assert!(self.tollgate(&["wait", "-q", &id]).1, "a task failed");
+        Round {
+            rate: f64::from(tasks) / began.elapsed().as_secs_f64(),
+            answer_s,
+            cpu_s: cpu_s(&self.processes()) - cpu,
+        }
+    }
+
+    /// From the client's exec to that of the task, which writes down when it is there.
+    fn submit_to_start(&self) -> f64 {
+        let there = self.folder.path().join("there");
+        let _ = fs::remove_file(&there);
+        let line = format!("date +%s.%N > {}", there.display());
+        let now = || {
+            let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+            since.expect("after 1970").as_secs_f64()
+        };
+        let began = now();
+        let words = [
+            "submit", "-q", "-o", "none", "-e", "1s", "--", "/bin/sh", "-c", &line,
+        ];
+        let (id, accepted) = self.tollgate(&words);
+        assert!(accepted, "it is refused");
+        assert!(self.tollgate(&["wait", "-q", &id]).1, "a task failed");
+        let at = fs::read_to_string(&there).expect("it ran");
+        at.trim().parse::<f64>().expect("an instant") - began
+    }
+
+    /// The service, and what runs its tasks.
+    fn processes(&self) -> Vec<PathBuf> {
+        let service = PathBuf::from(self.service.id().to_string());
+        let all = fs::read_dir("/proc").expect("processes");
+        let names = all.filter_map(|entry| Some(entry.ok()?.path()));
+        let folder = self.folder.path().to_string_lossy().into_owned();
+        let runners = names.filter(|process| {
+            let line = fs::read(process.join("cmdline")).unwrap_or_default();
+            let line = String::from_utf8_lossy(&line).into_owned();
+            line.contains(&folder) && !line.contains("serve")
+        });
+        let runners = runners.filter_map(|process| Some(PathBuf::from(process.file_name()?)));
+        [service].into_iter().chain(runners).collect()
+    }
+
+    fn resident_mb(&self) -> f64 {
+        let path = format!("/proc/{}/status", self.service.id());
+        let status = fs::read_to_string(path).unwrap_or_default();
+        let line = status.lines().find(|line| line.starts_with("VmRSS:"));
+        let kb = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<f64>().ok());
+        kb.unwrap_or(0.0) / 1024.0
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        let _ = self.service.kill();
+        let _ = self.service.wait();
+    }
+}
+
+/// Processor time of these processes and of their children that have ended.
+fn cpu_s(processes: &[PathBuf]) -> f64 {
+    let ticks = processes.iter().map(|process| {
+        let path = Path::new("/proc").join(process).join("stat");
+        let stat = fs::read_to_string(path).unwrap_or_default();
+        let after_name = stat.rsplit(')').next().unwrap_or_default().to_owned();
+        let fields = after_name.split_whitespace().skip(11).take(4);
+        fields
+            .filter_map(|field| field.parse::<u64>().ok())
+            .sum::<u64>()
+    });
+    // The kernel counts in ticks of 10 ms for every program that asks.
+    ticks.sum::<u64>() as f64 / 100.0
+}

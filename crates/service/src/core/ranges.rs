@@ -1,0 +1,255 @@
+//! Numbers of tasks as ranges: an array of a million is one line.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// The most numbers of a range that is read.
+const LONGEST: u32 = 10_000_000;
+
+/// Ascending ranges of numbers, both ends included, that neither overlap nor touch.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ranges(VecDeque<(u32, u32)>);
+
+/// Words that are no ranges.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected numbers as in 1-1000, 1,3,7-9 or 0-99:3, got `{0}`")]
+pub struct BadRanges(pub String);
+
+impl Ranges {
+    /// Every number from `first` to `last`; none if `last` comes before `first`.
+    pub fn new(first: u32, last: u32) -> Self {
+        Self(
+            (first <= last)
+                .then_some((first, last))
+                .into_iter()
+                .collect(),
+        )
+    }
+
+    /// How many numbers.
+    pub fn len(&self) -> u64 {
+        let lengths = self
+            .0
+            .iter()
+            .map(|(first, last)| u64::from(last - first) + 1);
+        lengths.sum()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The least number.
+    pub fn first(&self) -> Option<u32> {
+        self.0.front().map(|&(first, _)| first)
+    }
+
+    /// The ranges, ascending, with both ends.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, u32)> {
+        self.0.iter().copied()
+    }
+
+    /// Every number, ascending.
+    pub fn numbers(&self) -> impl Iterator<Item = u32> {
+        self.0.iter().flat_map(|&(first, last)| first..=last)
+    }
+
+    /// Whether a number is among them.
+    pub fn contains(&self, number: u32) -> bool {
+        let place = self.0.partition_point(|&(_, last)| last < number);
+        self.0.get(place).is_some_and(|&(first, _)| first <= number)
+    }
+
+    /// Takes the least number away.
+    pub fn pop_first(&mut self) -> Option<u32> {
+        let (first, last) = self.0.front_mut()?;
+        let number = *first;
+        if *first == *last {
+            self.0.pop_front();
+        } else {
+            *first += 1;
+        }
+        Some(number)
+    }
+
+    /// Adds numbers.
+    pub fn add(&mut self, other: &Self) {
+        if !other.is_empty() {
+            *self = Self::of(self.iter().chain(other.iter()).collect());
+        }
+    }
+
+    /// Ranges in any order.
+    fn of(mut ranges: Vec<(u32, u32)>) -> Self {
+        ranges.sort_unstable();
+        let mut sorted: VecDeque<(u32, u32)> = VecDeque::new();
+        for (first, last) in ranges {
+            match sorted.back_mut() {
+                Some((_, end)) if first <= end.saturating_add(1) => *end = last.max(*end),
+                Some(_) | None => sorted.push_back((first, last)),
+            }
+        }
+        Self(sorted)
+    }
+
+    /// Takes numbers away.
+    pub fn remove(&mut self, other: &Self) {
+        if other.is_empty() {
+            return;
+        }
+        let mut left = VecDeque::new();
+        let mut holes = other.0.iter().peekable();
+        for (mut first, last) in self.iter() {
+            while holes.next_if(|hole| hole.1 < first).is_some() {}
+            let mut rest = true;
+            while let Some(&&(from, to)) = holes.peek().filter(|hole| hole.0 <= last) {
+                if from > first {
+                    left.push_back((first, from - 1));
+                }
+                if to >= last {
+                    rest = false;
+                    break;
+                }
+                first = to + 1;
+                holes.next();
+            }
+            if rest {
+                left.push_back((first, last));
+            }
+        }
+        self.0 = left;
+    }
+
+    /// Those that are among `other` too.
+    #[must_use]
+    pub fn common(&self, other: &Self) -> Self {
+        let mut without = self.clone();
+        without.remove(other);
+        let mut common = self.clone();
+        common.remove(&without);
+        common
+    }
+}
+
+/// `1-640,700`.
+impl fmt::Display for Ranges {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, (first, last)) in self.iter().enumerate() {
+            let comma = if place > 0 { "," } else { "" };
+            if first == last {
+                write!(f, "{comma}{first}")?;
+            } else {
+                write!(f, "{comma}{first}-{last}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads `7`, `1-1000`, `1,3,7-9`, and every third with `0-99:3`, each part of at most ten million.
+impl FromStr for Ranges {
+    type Err = BadRanges;
+
+    fn from_str(words: &str) -> Result<Self, BadRanges> {
+        let bad = || BadRanges(words.chars().take(100).collect());
+        let number = |word: &str| word.parse::<u32>().map_err(|_| bad());
+        let mut all = Vec::new();
+        for part in words.split(',') {
+            let (range, step) = match part.split_once(':') {
+                Some((range, step)) => (range, number(step)?),
+                None => (part, 1),
+            };
+            let (first, last) = match range.split_once('-') {
+                Some((first, last)) => (number(first)?, number(last)?),
+                None => (number(range)?, number(range)?),
+            };
+            if step == 0 || last < first || last - first >= LONGEST {
+                return Err(bad());
+            }
+            if step == 1 {
+                all.push((first, last));
+            } else {
+                let stepped = (first..=last).step_by(step as usize);
+                all.extend(stepped.map(|number| (number, number)));
+            }
+        }
+        Ok(Self::of(all))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn read(words: &str) -> Ranges {
+        words.parse().unwrap()
+    }
+
+    #[test]
+    fn ranges_are_read_and_written_as_people_type_them() {
+        for (words, written, len) in [
+            ("7", "7", 1),
+            ("1-1000", "1-1000", 1000),
+            ("7-9,1,3,2", "1-3,7-9", 6),
+            ("0-9:3", "0,3,6,9", 4),
+            ("1-5,3-8,9", "1-9", 9),
+        ] {
+            assert_eq!(read(words).to_string(), written);
+            assert_eq!(read(words).len(), len);
+        }
+        for words in [
+            "",
+            "a",
+            "3-1",
+            "1-",
+            "-1",
+            "1-9:0",
+            "1,,2",
+            "0-4294967295",
+            "1-2-3",
+        ] {
+            assert!(words.parse::<Ranges>().is_err(), "{words}");
+        }
+    }
+
+    fn some() -> impl Strategy<Value = BTreeSet<u32>> {
+        prop::collection::btree_set(0_u32..40, 0..20)
+    }
+
+    fn of(numbers: &BTreeSet<u32>) -> Ranges {
+        let mut ranges = Ranges::default();
+        for &number in numbers {
+            ranges.add(&Ranges::new(number, number));
+        }
+        ranges
+    }
+
+    proptest! {
+        #[test]
+        fn ranges_are_sets(a in some(), b in some()) {
+            let (ranges, other) = (of(&a), of(&b));
+            prop_assert_eq!(ranges.numbers().collect::<BTreeSet<_>>(), a.clone());
+            let mut sum = ranges.clone();
+            sum.add(&other);
+            prop_assert_eq!(&sum, &of(&a.union(&b).copied().collect()));
+            let mut left = ranges.clone();
+            left.remove(&other);
+            prop_assert_eq!(&left, &of(&a.difference(&b).copied().collect()));
+            prop_assert_eq!(ranges.common(&other), of(&a.intersection(&b).copied().collect()));
+            for number in 0..40 {
+                prop_assert_eq!(ranges.contains(number), a.contains(&number));
+            }
+            let mut popped = ranges.clone();
+            prop_assert_eq!(popped.pop_first(), a.first().copied());
+            prop_assert_eq!(popped.len(), (a.len() as u64).saturating_sub(1));
+        }
+    }
+}

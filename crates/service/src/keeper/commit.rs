@@ -1,0 +1,108 @@
+//! What was decided is written down, and only then known.
+
+use std::collections::BTreeMap;
+
+use tollgate_engine::Engine;
+
+use super::answers::Asker;
+use super::owner::Keeper;
+use crate::core::{Command, Reply as Said, Step};
+use crate::engine_words;
+use crate::fault::Moment;
+use crate::store::{Batch, Program, StoreError};
+
+/// Programs, by the place of the command that each came with.
+pub(super) type Programs = BTreeMap<usize, Program>;
+
+impl<E: Engine> Keeper<E> {
+    /// Writes down the state, so that the next start need not handle again what led to it. If that
+    /// fails nothing is lost: the start takes longer.
+    pub fn rest(&mut self) {
+        // The moment comes before the core is asked to save itself: that changes its index.
+        let room = self.allowed(Moment::Resting);
+        match room.and_then(|()| self.store.save(&mut self.core)) {
+            Ok(()) => self.moment(Moment::Rested),
+            Err(error) => self.complain(&error),
+        }
+    }
+
+    pub(super) fn act(&mut self, commands: &[Command], programs: Programs, askers: Vec<Asker>) {
+        match self.commit(commands, programs) {
+            Ok(step) => {
+                self.moment(Moment::Committed);
+                self.answer(&step, askers);
+                self.moment(Moment::Answered);
+                self.tell_waiting();
+                self.orders.extend(step.orders);
+                self.acknowledge();
+                self.moment(Moment::Acknowledged);
+            }
+            Err(error) => {
+                self.complain(&error);
+                self.refuse(&error, askers);
+                if error.is_full() && self.store.give_up_reserve() {
+                    self.record_ends();
+                }
+            }
+        }
+    }
+
+    /// What was decided and not written was not decided: the state is what the store says.
+    pub(super) fn commit(
+        &mut self,
+        commands: &[Command],
+        programs: Programs,
+    ) -> Result<Step, StoreError> {
+        let at = self.now();
+        let step = self.core.step(at, commands);
+        let batch = Batch {
+            at,
+            commands,
+            changes: &step.changes,
+            programs: &by_job(commands, &step.replies, programs),
+        };
+        let room = self.allowed(Moment::Decided);
+        if let Err(error) = room.and_then(|()| self.store.commit(&batch)) {
+            let rules = self.core.rules().clone();
+            self.core = self.store.recover(&rules)?;
+            return Err(error);
+        }
+        Ok(step)
+    }
+
+    /// The disk is full, and what was kept for this is given up: what has ended is written down, and
+    /// nothing new is taken in until there is room again.
+    fn record_ends(&mut self) {
+        self.full = true;
+        let reports: Vec<Command> = self.reports.iter().map(engine_words::command).collect();
+        if reports.is_empty() {
+            return;
+        }
+        match self.commit(&reports, Programs::new()) {
+            Ok(step) => {
+                self.tell_waiting();
+                self.orders.extend(step.orders);
+                self.acknowledge();
+            }
+            Err(error) => self.complain(&error),
+        }
+    }
+}
+
+/// What jobs run, by the numbers that they were given.
+fn by_job(
+    commands: &[Command],
+    replies: &[Said],
+    mut programs: Programs,
+) -> BTreeMap<u64, Program> {
+    let answered = commands.iter().zip(replies).enumerate();
+    let taken = answered.filter_map(|(place, (command, reply))| {
+        let job = match (command, reply) {
+            (Command::Submit(_), Said::Submitted { job, .. }) => *job,
+            (Command::Claim { job }, Said::Done) => *job,
+            (_, _) => return None,
+        };
+        Some((job, programs.remove(&place)?))
+    });
+    taken.collect()
+}

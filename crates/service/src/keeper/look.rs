@@ -1,0 +1,113 @@
+//! Questions that change nothing.
+
+use tollgate_engine::Engine;
+use tollgate_model::NodeId;
+use tollgate_policy::Phase;
+
+use super::ask::{Ask, Census, Failed, Site, Story};
+use super::owner::Keeper;
+use crate::core::TaskKey;
+
+impl<E: Engine> Keeper<E> {
+    pub(super) fn look(&mut self, ask: Ask) {
+        match ask {
+            Ask::Quote { submission, reply } => {
+                let at = self.now();
+                let _ = reply.send(Ok(self.core.quote(at, &submission)));
+            }
+            Ask::Census { reply } => {
+                let census = self.census();
+                let _ = reply.send(Ok(census));
+            }
+            Ask::Nodes { reply } => {
+                let site = self.site();
+                let _ = reply.send(site);
+            }
+            Ask::Explain { task, reply } => {
+                let story = self.story(task);
+                let _ = reply.send(Ok(story));
+            }
+            Ask::Wait {
+                job,
+                task,
+                reply,
+                decided,
+            } => self.wait(job, task, reply, decided),
+            Ask::Submit { .. }
+            | Ask::Hold { .. }
+            | Ask::Claim { .. }
+            | Ask::Act { .. }
+            | Ask::Wake
+            | Ask::Stop => {}
+        }
+    }
+
+    fn census(&mut self) -> Census {
+        let now = self.now();
+        let shadow = self.core.comparison(now);
+        let view = self.core.gate().view(now);
+        let count = |phase| view.jobs().filter(|(_, job)| job.phase == phase).count() as u64;
+        let nodes = (0..view.n_nodes()).filter(|&node| view.is_up(NodeId(node)));
+        let (mut queued, mut held) = (count(Phase::Queued), count(Phase::Held));
+        // Beside those that have come into being.
+        for (_, array) in self.core.arrays() {
+            let (queue, back) = array.asleep_and_held();
+            queued += queue;
+            held += back;
+        }
+        let (waiting, by_user) = self.core.n_waiting();
+        Census {
+            now,
+            nodes: nodes.count() as u32,
+            idle: view.n_idle(),
+            queued: (queued + (waiting - by_user) as u64) as u32,
+            held: (held + by_user as u64) as u32,
+            running: count(Phase::Running) as u32,
+            shadow,
+        }
+    }
+
+    fn site(&mut self) -> Result<Site, Failed> {
+        let capacity = self.engine.capacity();
+        let capacity = capacity.map_err(|error| Failed::Engine(error.to_string()))?;
+        let view = self.core.gate().view(self.core.now());
+        let tasks = |node: NodeId| view.node(node).tasks().len() as u32;
+        let nodes = (0..view.n_nodes()).map(NodeId);
+        let nodes = nodes.map(|node| view.is_up(node).then(|| tasks(node)));
+        Ok(Site {
+            capacity,
+            nodes: nodes.collect(),
+        })
+    }
+
+    fn story(&mut self, task: TaskKey) -> Option<Story> {
+        let now = self.now();
+        let view = self.core.gate().view(now);
+        let mut story = Story {
+            now,
+            ahead: 0,
+            idle: view.n_idle(),
+            reserved: None,
+            prospect: None,
+            after: Vec::new(),
+        };
+        if let Some(waiting) = self.core.waiting(task.job) {
+            story.after = waiting.after().iter().map(|earlier| earlier.job).collect();
+            return Some(story);
+        }
+        let queued = view.jobs();
+        let queued = queued.filter(|(_, other)| other.phase == Phase::Queued);
+        let Some(live) = self.core.job(task) else {
+            let array = self.core.array(task.job);
+            array.filter(|array| array.sleeps(task.task))?;
+            story.ahead = queued.count() as u32;
+            return Some(story);
+        };
+        let this = view.job(live.slot);
+        let ahead = queued.filter(|(_, other)| other.sequence < this.sequence);
+        story.ahead = ahead.count() as u32;
+        story.reserved = this.planned.filter(|_| this.phase == Phase::Queued);
+        story.prospect = self.core.outlook(now, task);
+        Some(story)
+    }
+}

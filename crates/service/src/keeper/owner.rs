@@ -1,0 +1,123 @@
+//! What owns the gate, the store and the engine.
+
+use std::collections::BTreeMap;
+
+use tollgate_engine::{Engine, Report, Wake};
+use tollgate_model::{Instant, Span};
+
+use super::answers::Waiter;
+use crate::accounts::{self, RunAs};
+use crate::core::{Core, Order, Rules};
+use crate::fault::{self, Moment, Saboteur};
+use crate::store::{Store, StoreError};
+
+/// How long to wait before something is tried again that failed.
+const BACK_OFF: Span = Span::from_secs(1);
+
+/// Tells the time; it may go back, and is then taken to stand still.
+pub type Clock = Box<dyn FnMut() -> Instant + Send>;
+
+/// What owns gate, store and engine.
+pub struct Keeper<E> {
+    pub(super) core: Core,
+    pub(super) store: Store,
+    pub(super) engine: E,
+    pub(super) clock: Clock,
+    /// Who waits for a job to be over, or to be decided about.
+    pub(super) waiting: BTreeMap<u64, Vec<Waiter>>,
+    /// What the engine said and the store does not know yet.
+    pub(super) reports: Vec<Report>,
+    /// Attempts that cannot run as their user, and end without the engine.
+    pub(super) unstartable: Vec<Report>,
+    pub(super) run_as: RunAs,
+    /// How many jobs of one user may be not over.
+    pub(super) most_jobs: u32,
+    /// What the engine has not been told yet: it could not be reached.
+    pub(super) orders: Vec<Order>,
+    /// When to try again what failed.
+    pub(super) retry: Option<Instant>,
+    /// Until when the engine is left alone: it could not be reached.
+    pub(super) engine_off: Option<Instant>,
+    /// The disk is full: nothing new is taken in, until there is room for a reserve again.
+    pub(super) full: bool,
+    pub(super) saboteur: Saboteur,
+}
+
+impl<E: Engine> Keeper<E> {
+    /// Takes up where the store left off.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn new(
+        mut store: Store,
+        engine: E,
+        rules: &Rules,
+        clock: Clock,
+    ) -> Result<Self, StoreError> {
+        Ok(Self {
+            core: store.recover(rules)?,
+            store,
+            engine,
+            clock,
+            waiting: BTreeMap::new(),
+            reports: Vec::new(),
+            unstartable: Vec::new(),
+            run_as: accounts::own,
+            most_jobs: u32::MAX,
+            orders: Vec::new(),
+            retry: None,
+            engine_off: None,
+            full: false,
+            saboteur: fault::from_environment(),
+        })
+    }
+
+    /// Has jobs run as whom `run_as` says from now on; without, only those of the service's own user
+    /// run.
+    pub fn run_as(&mut self, run_as: RunAs) {
+        self.run_as = run_as;
+    }
+
+    /// Lets each user have so many jobs that are not over; without, as many as they like.
+    pub fn limit_jobs(&mut self, most: u32) {
+        self.most_jobs = most;
+    }
+
+    /// Has `saboteur` told of each moment of a turn from now on.
+    pub fn sabotage(&mut self, saboteur: Saboteur) {
+        self.saboteur = saboteur;
+    }
+
+    /// The state, to look into.
+    pub fn core(&self) -> &Core {
+        &self.core
+    }
+
+    /// The present instant: never before what was handled last.
+    pub fn now(&mut self) -> Instant {
+        (self.clock)().max(self.core.now())
+    }
+
+    /// When to turn at the latest although nobody asks.
+    pub fn next_wake(&self) -> Option<Instant> {
+        self.core.next_wake().into_iter().chain(self.retry).min()
+    }
+
+    pub(super) fn on_report(&mut self, wake: Wake) {
+        self.engine.on_report(wake);
+    }
+
+    pub(super) fn moment(&mut self, moment: Moment) {
+        // Nothing is written at these moments, so that the disk cannot fail.
+        let _ = (self.saboteur)(moment);
+    }
+
+    pub(super) fn allowed(&mut self, moment: Moment) -> Result<(), StoreError> {
+        (self.saboteur)(moment).map_err(|error| self.store.failed(error))
+    }
+
+    pub(super) fn complain(&mut self, error: &dyn std::fmt::Display) {
+        eprintln!("tollgate: {error}");
+        self.retry = Some(self.now() + BACK_OFF);
+    }
+}

@@ -1,0 +1,106 @@
+//! Arrays in a transaction.
+
+use rusqlite::{Transaction, params};
+
+use super::write::{keys, run};
+use crate::core::{ArrayPlan, Ranges, Refusal, Tally};
+
+pub(super) fn insert(to: &Transaction<'_>, job: u64, plan: &ArrayPlan) -> rusqlite::Result<()> {
+    run(
+        to,
+        "INSERT INTO array (job, tasks, most, queued) VALUES (?1, ?2, ?3, ?4)",
+        params![
+            job,
+            plan.tasks.to_string(),
+            plan.most,
+            plan.tasks.len() as i64
+        ],
+    )
+}
+
+/// How the tasks of an array stand, and with them the array.
+pub(super) fn tally(
+    to: &Transaction<'_>,
+    job: u64,
+    at: i64,
+    tally: &Tally,
+) -> rusqlite::Result<()> {
+    run(
+        to,
+        "UPDATE array SET queued = ?2, held = ?3, running = ?4, finished = ?5, cancelled = ?6,
+             lost = ?7, rejected = ?8, fulfilled = ?9, wait = ?10, worst = ?11 WHERE job = ?1",
+        params![
+            job,
+            tally.queued as i64,
+            tally.held as i64,
+            tally.running,
+            tally.finished,
+            tally.cancelled,
+            tally.lost,
+            tally.rejected,
+            tally.fulfilled,
+            tally.wait.as_micros(),
+            tally.worst,
+        ],
+    )?;
+    let state = match tally {
+        tally if tally.running > 0 => "running",
+        tally if tally.queued == 0 && tally.held > 0 => "held",
+        _ => "queued",
+    };
+    run(
+        to,
+        "UPDATE job SET state = CASE WHEN finish IS NULL THEN ?2 ELSE state END, attempts = ?3, price = nullif(?4, 0),
+             start = coalesce(start, CASE WHEN ?3 > 0 THEN ?5 END) WHERE id = ?1",
+        params![job, state, tally.attempts, tally.price.as_micros(), at],
+    )
+}
+
+/// Tasks that will never run.
+pub(super) fn dropped(
+    to: &Transaction<'_>,
+    job: u64,
+    at: i64,
+    tasks: &Ranges,
+    refusals: &[Refusal],
+) -> rusqlite::Result<()> {
+    let (state, reasons) = match refusals {
+        [] => ("cancelled", None),
+        refusals => ("rejected", Some(keys(refusals))),
+    };
+    ranges(to, job, at, tasks, state, reasons.as_deref())
+}
+
+/// These tasks, and no others, are held back.
+pub(super) fn held(
+    to: &Transaction<'_>,
+    job: u64,
+    at: i64,
+    tasks: &Ranges,
+) -> rusqlite::Result<()> {
+    run(
+        to,
+        "DELETE FROM task_range WHERE job = ?1 AND state = 'held'",
+        [job],
+    )?;
+    ranges(to, job, at, tasks, "held", None)
+}
+
+fn ranges(
+    to: &Transaction<'_>,
+    job: u64,
+    at: i64,
+    tasks: &Ranges,
+    state: &str,
+    reasons: Option<&str>,
+) -> rusqlite::Result<()> {
+    for (first, last) in tasks.iter() {
+        run(
+            to,
+            "INSERT INTO task_range (job, first, last, state, at, reasons)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            params![job, first, last, state, at, reasons],
+        )?;
+    }
+    Ok(())
+}

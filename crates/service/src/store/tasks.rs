@@ -1,0 +1,169 @@
+//! What those who ask are told of the tasks of an array.
+
+use std::collections::BTreeMap;
+
+use rusqlite::params;
+use tollgate_model::Instant;
+
+use super::{JobRow, Reader, StoreError};
+use crate::core::Ranges;
+
+/// How the tasks of an array stand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArrayRow {
+    /// Its tasks.
+    pub tasks: Ranges,
+    /// At most so many of them at a time.
+    pub most: Option<u32>,
+    /// Tasks that wait.
+    pub queued: u64,
+    /// Tasks that are held back.
+    pub held: u64,
+    /// Tasks that run.
+    pub running: u64,
+    /// Tasks that ended by themselves.
+    pub finished: u64,
+    /// Tasks that were taken back.
+    pub cancelled: u64,
+    /// Tasks that are lost.
+    pub lost: u64,
+    /// Tasks that were kept out.
+    pub rejected: u64,
+}
+
+/// Tasks of an array that have no attempt.
+struct Unstarted {
+    first: u32,
+    last: u32,
+    state: String,
+    at: Instant,
+    reasons: Vec<String>,
+}
+
+/// What the attempts at a task say of it.
+#[derive(Default)]
+struct Tried {
+    attempts: u32,
+    start: Option<Instant>,
+    finish: Option<Instant>,
+    status: Option<String>,
+    ending: Option<String>,
+}
+
+impl Reader {
+    /// Tasks of an array, each as a job of its own, ascending, `limit` of them at most; none if there
+    /// is no such array.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn tasks(
+        &self,
+        job: u64,
+        wanted: Option<&Ranges>,
+        limit: u32,
+    ) -> Result<Option<Vec<JobRow>>, StoreError> {
+        let Some((row, array)) = self.job(job)?.and_then(|mut row| {
+            let array = row.array.take()?;
+            Some((row, array))
+        }) else {
+            return Ok(None);
+        };
+        let tasks = wanted.map_or_else(|| array.tasks.clone(), |it| array.tasks.common(it));
+        let tasks: Vec<u32> = tasks.numbers().take(limit as usize).collect();
+        let (Some(&first), Some(&last)) = (tasks.first(), tasks.last()) else {
+            return Ok(Some(Vec::new()));
+        };
+        let mut tried = self.tried(job, first, last)?;
+        let unstarted = self.unstarted(job, first, last)?;
+        let tasks = tasks.into_iter().map(|task| {
+            let ranges = unstarted.iter().rev();
+            let range = ranges
+                .clone()
+                .find(|it| it.first <= task && task <= it.last);
+            as_job(&row, task, tried.remove(&task), range)
+        });
+        Ok(Some(tasks.collect()))
+    }
+
+    fn tried(&self, job: u64, first: u32, last: u32) -> Result<BTreeMap<u32, Tried>, StoreError> {
+        let sql = "SELECT task, attempt, start, finish, status, ending FROM attempt
+             WHERE job = ?1 AND task BETWEEN ?2 AND ?3 ORDER BY task, attempt";
+        let instant = |micros: Option<i64>| micros.map(Instant::from_micros);
+        let rows = self.rows(sql, params![job, first, last], |row| {
+            let tried = Tried {
+                attempts: row.get(1)?,
+                start: instant(row.get(2)?),
+                finish: instant(row.get(3)?),
+                status: row.get(4)?,
+                ending: row.get(5)?,
+            };
+            Ok((row.get::<_, u32>(0)?, tried))
+        })?;
+        let mut tried: BTreeMap<u32, Tried> = BTreeMap::new();
+        for (task, row) in rows {
+            let first = tried.get(&task).and_then(|earlier| earlier.start);
+            let start = first.or(row.start);
+            tried.insert(task, Tried { start, ..row });
+        }
+        Ok(tried)
+    }
+
+    fn unstarted(&self, job: u64, first: u32, last: u32) -> Result<Vec<Unstarted>, StoreError> {
+        let sql = "SELECT first, last, state, at, reasons FROM task_range
+             WHERE job = ?1 AND first <= ?3 AND last >= ?2 ORDER BY state = 'held', first";
+        self.rows(sql, params![job, first, last], |row| {
+            let reasons: Option<String> = row.get(4)?;
+            let reasons = reasons.as_deref().map(|keys| keys.split(','));
+            Ok(Unstarted {
+                first: row.get(0)?,
+                last: row.get(1)?,
+                state: row.get(2)?,
+                at: Instant::from_micros(row.get(3)?),
+                reasons: reasons.map_or(Vec::new(), |keys| keys.map(str::to_owned).collect()),
+            })
+        })
+    }
+}
+
+/// The array's row with what is different of a task of it.
+fn as_job(row: &JobRow, task: u32, tried: Option<Tried>, range: Option<&Unstarted>) -> JobRow {
+    let tried = tried.unwrap_or_default();
+    let one = JobRow {
+        task: Some(task),
+        start: tried.start,
+        attempts: tried.attempts,
+        status: tried.status,
+        reasons: Vec::new(),
+        finish: None,
+        ..row.clone()
+    };
+    match (tried.ending, range) {
+        (Some(state), _) => JobRow {
+            state,
+            finish: tried.finish,
+            ..one
+        },
+        (None, _) if tried.attempts > 0 && tried.finish.is_none() => JobRow {
+            state: "running".to_owned(),
+            ..one
+        },
+        (None, Some(range)) => JobRow {
+            state: range.state.clone(),
+            finish: Some(range.at).filter(|_| range.state != "held"),
+            reasons: range.reasons.clone(),
+            ..one
+        },
+        // Of an array that waits, or was over before any of its tasks came into being.
+        (None, None) if ["waiting", "held", "cancelled", "rejected"].contains(&&*row.state) => {
+            JobRow {
+                finish: row.finish,
+                reasons: row.reasons.clone(),
+                ..one
+            }
+        }
+        (None, None) => JobRow {
+            state: "queued".to_owned(),
+            ..one
+        },
+    }
+}

@@ -1,0 +1,182 @@
+//! Jobs that start after others, and jobs that wait for their user.
+
+mod common;
+
+use tollgate_service::core::{After, ArrayPlan, Command, Need, Plan, Ranges, Standing, Submission};
+use tollgate_service::keeper::{Ask, Failed};
+
+use common::{Site, submission};
+
+fn after(jobs: &[u64], need: Need) -> Plan {
+    let after = jobs.iter().map(|&job| After { job, need });
+    Plan {
+        after: after.collect(),
+        ..Plan::default()
+    }
+}
+
+fn work(plan: Plan) -> Submission {
+    Submission {
+        plan,
+        ..submission("work", 10)
+    }
+}
+
+fn act(site: &mut Site, command: Command) -> Result<(), Failed> {
+    site.ask(|reply| Ask::Act {
+        user: None,
+        command,
+        reply,
+    })
+}
+
+fn state(site: &Site, job: u64) -> String {
+    site.row(job).state
+}
+
+#[test]
+fn it_starts_when_all_that_it_waits_for_have_ended_well() {
+    let mut site = Site::new("easy");
+    let first = site.submit(&["work", "10"], 10).unwrap().job;
+    let second = site.submit(&["work", "20"], 20).unwrap().job;
+    let plan = after(&[first, second], Need::Success);
+    let third = site.hand_in(work(plan), &["work", "10"]).unwrap();
+    assert_eq!(third.answer.standing, Standing::Waits);
+    assert_eq!(state(&site, third.job), "waiting");
+    assert_eq!(site.row(third.job).after, [first, second]);
+    site.pass(15);
+    site.restart();
+    assert_eq!(state(&site, first), "finished");
+    assert_eq!(state(&site, third.job), "waiting");
+    site.pass(10);
+    assert_eq!(state(&site, third.job), "running");
+    // Its deadline counts from when it was handed in.
+    assert_eq!(
+        site.row(third.job)
+            .due
+            .unwrap()
+            .since(site.row(third.job).submit)
+            .as_secs_f64(),
+        100.0
+    );
+    site.pass(15);
+    assert_eq!(state(&site, third.job), "finished");
+}
+
+#[test]
+fn it_is_decided_about_when_its_turn_comes() {
+    let mut site = Site::new("libra");
+    let first = site.submit(&["work", "90"], 90).unwrap().job;
+    let longer = Submission {
+        plan: after(&[first], Need::Success),
+        ..submission("work", 20)
+    };
+    // It would have been let in at once, and 100 s are too short in the end.
+    let second = site.hand_in(longer, &["work", "20"]);
+    let second = second.unwrap().job;
+    site.pass(101);
+    assert_eq!(state(&site, second), "rejected");
+}
+
+#[test]
+fn after_a_failure_it_never_starts_unless_any_end_will_do() {
+    let mut site = Site::new("libra-risk");
+    let held = work(Plan {
+        held: true,
+        ..Plan::default()
+    });
+    let failing = site.hand_in(held, &["sh", "-c", "exit 3"]).unwrap();
+    let vain = site.hand_in(work(after(&[failing.job], Need::Success)), &["work", "1"]);
+    let vain = vain.unwrap().job;
+    let chain = site.hand_in(work(after(&[vain], Need::Success)), &["work", "1"]);
+    let chain = chain.unwrap().job;
+    let anyhow = site.hand_in(
+        work(after(&[failing.job, chain], Need::End)),
+        &["work", "1"],
+    );
+    let anyhow = anyhow.unwrap().job;
+    let release = Command::Release {
+        job: failing.job,
+        tasks: None,
+    };
+    act(&mut site, release).unwrap();
+    site.pass(2);
+    for (job, by) in [(vain, failing.job), (chain, vain)] {
+        assert_eq!(state(&site, job), "cancelled");
+        assert_eq!(site.row(job).reasons, [format!("after:{by}")]);
+    }
+    assert_eq!(state(&site, anyhow), "finished");
+    // What is over is not waited for, and what failed is in vain.
+    let late = site.hand_in(work(after(&[failing.job], Need::Success)), &["work", "1"]);
+    assert_eq!(late, Err(Failed::InVain(failing.job)));
+    let late = site.hand_in(work(after(&[failing.job], Need::End)), &["work", "1"]);
+    assert!(matches!(
+        late.unwrap().answer.standing,
+        Standing::Accepted { .. }
+    ));
+}
+
+#[test]
+fn only_jobs_of_the_same_user_can_be_waited_for() {
+    let mut site = Site::new("libra-risk");
+    let own = site.submit(&["work", "10"], 10).unwrap().job;
+    let stranger = Submission {
+        user: submission("work", 1).user + 1,
+        ..work(after(&[own], Need::End))
+    };
+    let foreign = site.hand_in(stranger.clone(), &["work", "1"]);
+    assert_eq!(foreign, Err(Failed::NoPredecessor(own)));
+    let unknown = Submission {
+        plan: after(&[99], Need::End),
+        ..stranger
+    };
+    let unknown = site.hand_in(unknown, &["work", "1"]);
+    assert_eq!(unknown, Err(Failed::NoPredecessor(99)));
+}
+
+#[test]
+fn an_array_is_over_when_all_of_its_tasks_are() {
+    let mut site = Site::new("easy");
+    let tasks = Ranges::new(1, 3);
+    let array = work(Plan {
+        array: Some(ArrayPlan { tasks, most: None }),
+        ..Plan::default()
+    });
+    let array = site.hand_in(array, &["work", "10"]).unwrap().job;
+    let next = site.hand_in(work(after(&[array], Need::Success)), &["work", "10"]);
+    let next = next.unwrap().job;
+    site.pass(12);
+    assert_eq!(state(&site, next), "waiting");
+    site.pass(9);
+    assert_eq!(
+        (state(&site, array), state(&site, next)),
+        ("finished".into(), "running".into())
+    );
+}
+
+#[test]
+fn a_job_that_is_held_waits_for_its_user() {
+    let mut site = Site::new("libra-risk");
+    let held = || {
+        work(Plan {
+            held: true,
+            ..Plan::default()
+        })
+    };
+    let job = site.hand_in(held(), &["work", "1"]).unwrap().job;
+    let other = site.hand_in(held(), &["work", "1"]).unwrap().job;
+    site.pass(10);
+    site.restart();
+    assert_eq!(state(&site, job), "held");
+    let release = || Command::Release { job, tasks: None };
+    act(&mut site, release()).unwrap();
+    assert_eq!(state(&site, job), "running");
+    assert!(act(&mut site, release()).is_err());
+    let cancel = Command::Cancel {
+        job: other,
+        tasks: None,
+    };
+    act(&mut site, cancel).unwrap();
+    assert_eq!(state(&site, other), "cancelled");
+    assert!(!site.keeper().core().jobs().contains_key(&other));
+}

@@ -1,0 +1,215 @@
+//! Arrays: one number, many tasks, told what becomes of them in ranges.
+
+mod common;
+
+use tollgate_model::Market;
+use tollgate_policy::registry::REGISTRY;
+use tollgate_service::core::{
+    Answer, ArrayPlan, Command, Plan, Ranges, Standing, Submission, Tally,
+};
+use tollgate_service::keeper::{Ask, Failed, Verdict};
+
+use common::{Site, submission};
+
+fn array(tasks: &str, most: Option<u32>) -> Plan {
+    let tasks = tasks.parse().unwrap();
+    Plan {
+        array: Some(ArrayPlan { tasks, most }),
+        ..Plan::default()
+    }
+}
+
+fn whenever(secs: i64, plan: Plan) -> Submission {
+    Submission {
+        deadline: None,
+        budget: None,
+        plan,
+        ..submission("work", secs)
+    }
+}
+
+fn parts(answer: &Answer) -> Vec<String> {
+    let part = |part: &tollgate_service::core::Part| {
+        let standing = match &part.standing {
+            Standing::Accepted { .. } => "accepted".to_owned(),
+            Standing::Queued => "queued".to_owned(),
+            Standing::Waits => "waits".to_owned(),
+            Standing::Rejected(refusals) => {
+                let keys: Vec<_> = refusals.iter().map(|refusal| refusal.key()).collect();
+                format!("rejected {}", keys.join(","))
+            }
+        };
+        format!("{} {standing}", part.tasks)
+    };
+    answer.parts.iter().map(part).collect()
+}
+
+fn tally(site: &mut Site, job: u64) -> Tally {
+    site.keeper().core().array(job).unwrap().tally()
+}
+
+fn act(site: &mut Site, command: Command) -> Result<(), Failed> {
+    site.ask(|reply| Ask::Act {
+        user: None,
+        command,
+        reply,
+    })
+}
+
+/// Every task is over, whatever becomes of it.
+fn drain(site: &mut Site) {
+    for _ in 0..1_000 {
+        if site.keeper().core().jobs().is_empty() {
+            return;
+        }
+        site.pass(1);
+    }
+    panic!("these never end: {:?}", site.keeper().core().jobs());
+}
+
+#[test]
+fn tasks_with_a_deadline_are_promised_or_refused_in_ranges() {
+    let mut site = Site::new("libra");
+    // Two nodes, 100 s, 30 s each: three of them fit on each node.
+    let asked = Submission {
+        plan: array("1-100", None),
+        ..submission("work", 30)
+    };
+    let verdict = site.hand_in(asked, &["work", "30"]).unwrap();
+    assert_eq!(
+        parts(&verdict.answer),
+        ["1-6 accepted", "7-100 rejected no_share"]
+    );
+    drain(&mut site);
+    let row = site.row(verdict.job);
+    let array = row.array.unwrap();
+    assert_eq!(
+        (row.state.as_str(), array.finished, array.rejected),
+        ("finished", 6, 94)
+    );
+    assert_eq!(row.status.as_deref(), Some("exit 0"));
+}
+
+#[test]
+fn an_array_works_under_every_policy() {
+    for named in REGISTRY {
+        for &market in named.markets {
+            let mut site = Site::in_market(named.name, market);
+            let asked = Submission {
+                budget: (market != Market::None).then_some(submission("work", 1).budget.unwrap()),
+                ..whenever(1, array("1-80", None))
+            };
+            let verdict = site.hand_in(asked, &["work", "1"]).unwrap();
+            let alive = site.keeper().core().tasks().count();
+            assert!(alive <= 20, "{} has {alive} tasks at once", named.name);
+            drain(&mut site);
+            site.keeper().core().check().unwrap();
+            let row = site.row(verdict.job);
+            let array = row.array.unwrap();
+            let told = array.finished + array.rejected;
+            assert_eq!(told, 80, "{} in market {market}", named.name);
+            assert!(array.finished >= 16, "{} in market {market}", named.name);
+        }
+    }
+}
+
+#[test]
+fn a_restart_takes_an_array_up_where_it_was() {
+    let mut site = Site::new("easy");
+    let verdict = site.hand_in(whenever(10, array("0-19", None)), &["work", "10"]);
+    let job = verdict.unwrap().job;
+    site.pass(25);
+    let before = tally(&mut site, job);
+    assert_eq!((before.finished, before.running), (4, 2));
+    site.restart();
+    assert_eq!(tally(&mut site, job), before);
+    drain(&mut site);
+    assert_eq!(site.row(job).array.unwrap().finished, 20);
+    assert_eq!(site.row(job).attempts, 20);
+}
+
+#[test]
+fn no_more_tasks_run_at_a_time_than_their_user_wants() {
+    for policy in ["easy", "libra-risk", "edf-bf"] {
+        let mut site = Site::new(policy);
+        let asked = Submission {
+            plan: array("1-9", Some(1)),
+            ..submission("work", 5)
+        };
+        let job = site.hand_in(asked, &["work", "5"]).unwrap().job;
+        for _ in 0..30 {
+            assert!(tally(&mut site, job).running <= 1, "{policy}");
+            site.pass(1);
+        }
+        drain(&mut site);
+        assert_eq!(site.row(job).array.unwrap().finished, 9, "{policy}");
+    }
+}
+
+#[test]
+fn tasks_are_cancelled_held_and_released_in_ranges() {
+    let mut site = Site::new("easy");
+    let asked = whenever(10, array("1-100", None));
+    let job = site.hand_in(asked, &["work", "10"]).unwrap().job;
+    let tasks = |words: &str| Some(words.parse::<Ranges>().unwrap());
+    let cancel = |words| Command::Cancel {
+        job,
+        tasks: tasks(words),
+    };
+    act(&mut site, cancel("50-80")).unwrap();
+    assert_eq!(tally(&mut site, job).cancelled, 31);
+    // They are cancelled already, or there are none.
+    assert!(act(&mut site, cancel("50-80,101")).is_err());
+    act(&mut site, Command::Hold { job, tasks: None }).unwrap();
+    let held = tally(&mut site, job);
+    assert_eq!((held.running, held.queued, held.held), (2, 0, 67));
+    site.pass(100);
+    assert_eq!(tally(&mut site, job).finished, 2);
+    let release = Command::Release {
+        job,
+        tasks: tasks("90-95"),
+    };
+    act(&mut site, release).unwrap();
+    site.restart();
+    site.pass(100);
+    assert_eq!(tally(&mut site, job).finished, 8);
+    let reader = site.reader();
+    let state = |task| {
+        reader.tasks(job, tasks(task).as_ref(), 1).unwrap().unwrap()[0]
+            .state
+            .clone()
+    };
+    assert_eq!(
+        ["1", "60", "90", "96"].map(state),
+        ["finished", "cancelled", "finished", "held"]
+    );
+    act(&mut site, Command::Cancel { job, tasks: None }).unwrap();
+    assert_eq!(site.row(job).state, "cancelled");
+    assert_eq!(site.keeper().core().n_tasks(), 0);
+}
+
+#[test]
+fn a_user_has_room_for_so_many_tasks() {
+    let mut site = Site::new("easy");
+    site.keeper().limit_jobs(100);
+    let hand_in = |site: &mut Site, tasks: &str| -> Result<Verdict, Failed> {
+        site.hand_in(whenever(10, array(tasks, None)), &["work", "10"])
+    };
+    hand_in(&mut site, "1-90").unwrap();
+    assert_eq!(hand_in(&mut site, "1-11"), Err(Failed::TooMany(100)));
+    hand_in(&mut site, "1-10").unwrap();
+}
+
+#[test]
+fn the_worst_exit_code_is_the_array_s() {
+    let mut site = Site::new("easy");
+    let job = site
+        .hand_in(whenever(1, array("1-3", None)), &["sh", "-c", "exit 3"])
+        .unwrap()
+        .job;
+    drain(&mut site);
+    assert_eq!(
+        site.state(job),
+        ("finished".to_owned(), Some("exit 3".to_owned()))
+    );
+}
