@@ -29,6 +29,8 @@ pub struct Rules {
     pub confidence: u32,
     /// How many tasks may share a node. At least 1.
     pub max_resident: u32,
+    /// The policy that is asked too, on paper.
+    pub shadow: Option<Choice>,
 }
 
 /// Rules on their way to a file and back. Two that are equal decide alike.
@@ -41,6 +43,8 @@ pub struct Written {
     level: f64,
     confidence: u32,
     max_resident: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    shadow: Option<String>,
 }
 
 impl Rules {
@@ -54,20 +58,28 @@ impl Rules {
             level: self.level.as_f64(),
             confidence: self.confidence,
             max_resident: self.max_resident,
+            shadow: self.shadow.as_ref().map(ToString::to_string),
         }
     }
 
     /// The rules that were stored; none if this version does not know them.
     pub fn read(written: &Written) -> Option<Self> {
-        let mut policies = Choice::parse_list(&written.policy).ok()?;
+        let one = |words: &String| {
+            let mut policies = Choice::parse_list(words).ok()?;
+            policies.pop().filter(|_| policies.is_empty())
+        };
         Some(Self {
-            policy: policies.pop().filter(|_| policies.is_empty())?,
+            policy: one(&written.policy)?,
             market: written.market.parse().ok()?,
             price: written.price,
             default_estimate: written.default_estimate,
             level: Probability::new(written.level)?,
             confidence: written.confidence,
             max_resident: written.max_resident,
+            shadow: match &written.shadow {
+                Some(words) => Some(one(words)?),
+                None => None,
+            },
         })
     }
 
