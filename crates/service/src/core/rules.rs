@@ -147,8 +147,8 @@ pub(super) fn asked(class: ClassId, submission: &Submission) -> tollgate_forecas
     }
 }
 
-/// The job with the estimate that is decided on, if it is handed in at `now` and was not before. A
-/// node has its part of the machine's memory, and what a job asks for is spread over its nodes: one
+/// The job with the estimate that is decided on, as one that is handed in at `now`: of a deadline that
+/// counts from before that is left what is left, which may be nothing. A node has its part of the machine's memory, and what a job asks for is spread over its nodes: one
 /// that asks for more than its processors come with holds as many nodes as that much memory comes
 /// with.
 pub(super) fn spec(
@@ -161,13 +161,14 @@ pub(super) fn spec(
     let filled = memory_per_node.map_or(0, |memory| wanted.div_ceil(memory.max(1)));
     let procs = u32::try_from(filled).unwrap_or(u32::MAX);
     let procs = submission.procs.max(procs);
+    let since = submission.plan.since.unwrap_or(now);
     JobSpec {
-        submit: submission.plan.since.unwrap_or(now),
+        submit: now,
         estimate,
         procs,
         memory: wanted.div_ceil(u64::from(procs.max(1))),
         sla: Sla {
-            deadline: submission.deadline,
+            deadline: submission.deadline.map(|span| (since + span).since(now)),
             budget: submission.budget,
             penalty: submission.penalty,
         },

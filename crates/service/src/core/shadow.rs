@@ -99,7 +99,11 @@ impl Shadow {
                 worker,
                 epoch: life.epoch,
                 nodes: life.nodes.len,
-                memory: core.gate.view(core.now).node(NodeId(life.nodes.first)).memory(),
+                memory: core
+                    .gate
+                    .view(core.now)
+                    .node(NodeId(life.nodes.first))
+                    .memory(),
             });
         }
         let (running, waiting): (Vec<_>, Vec<_>) = core
