@@ -197,6 +197,23 @@ fn every_answer_is_as_described() {
 }
 
 #[test]
+fn a_quote_that_is_held_is_as_described() {
+    let open = Open::deciding("libra");
+    let document = document();
+    let held = json!({"procs": 1, "estimate_s": 60.0, "hold_s": 60.0});
+    let job = json!({"command": ["true"], "procs": 1, "dir": "/"});
+    for (path, asked, body) in [
+        ("/v1/quotes", "/v1/quotes", held),
+        ("/v1/quotes/{id}/claim", "/v1/quotes/1/claim", job),
+    ] {
+        let (status, _, said) = open.answer("POST", asked, &body);
+        assert_eq!(status, 200, "{said}");
+        check(&document, described(&document, "post", path, 200), &said);
+        assert!(said.contains("\"id\":1"), "{said}");
+    }
+}
+
+#[test]
 fn what_is_asked_for_is_described_by_types_that_are_there() {
     let document = document();
     let text = document.to_string();
