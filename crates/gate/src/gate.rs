@@ -1,9 +1,9 @@
 //! The state machine.
 
-use tollgate_model::{Distribution, Instant, JobId, JobSpec, Market, NodeId, NodeRange, Span};
+use tollgate_model::{Distribution, Instant, JobId, JobSpec, Market, NodeId, NodeRange, Sla, Span};
 use tollgate_policy::{
-    Clock, Cx, Discipline, Effect, Ending, Job, Phase, Policy, Said, Scratch, State, Verdict, View,
-    Violation,
+    Clock, Cx, Discipline, Effect, Ending, Job, Phase, Policy, Said, Scratch, Sharing, State,
+    Verdict, View, Violation,
 };
 
 use crate::input::{Answer, Ignored, Input, Retry, WorkerId};
@@ -47,6 +47,13 @@ impl Gate {
     /// [`Gate::check`].
     pub fn start_checking(&mut self) {
         self.clock.checking = true;
+    }
+
+    /// From now on lets at most so many tasks share a node, if there is a limit; at least 1. What
+    /// has no deadline waits until there is room, and leaves the last place to what has one; that is
+    /// kept out if there is no room.
+    pub fn limit_tasks(&mut self, most: Option<u32>) {
+        self.state.limit_tasks(most);
     }
 
     /// Takes note of what happened outside; what follows from it at once is among the effects.
@@ -110,6 +117,11 @@ impl Gate {
         self.workers.get(worker)
     }
 
+    /// Every worker there ever was, and its latest life, by number.
+    pub fn workers(&self) -> impl Iterator<Item = (WorkerId, Life)> + '_ {
+        self.workers.iter()
+    }
+
     /// When passes happen under this policy.
     pub fn discipline(&self) -> Discipline {
         self.policy.discipline()
@@ -156,12 +168,43 @@ impl Gate {
         gate
     }
 
-    /// A gate that goes its own way from here, to look ahead with; this one stays as it is. The
-    /// policy must be built as this gate's was.
-    pub fn fork(&self, policy: Box<dyn Policy>, now: Instant) -> Self {
-        let mut fork = Self::restore(self.saved(), policy, self.market, now);
-        fork.settled = self.settled;
-        fork
+    /// A gate that goes its own way from here, to look ahead with; this one stays as it is.
+    pub fn fork(&self) -> Self {
+        Self {
+            state: self.state.clone(),
+            policy: self.policy.duplicate(),
+            market: self.market,
+            clock: Clock {
+                nodes: self.clock.nodes.clone(),
+                pass: self.clock.pass,
+                ..Clock::default()
+            },
+            // Nothing comes or goes in a future.
+            workers: Workers::default(),
+            retries: self.retries.clone(),
+            scratch: Scratch::default(),
+            settled: self.settled,
+        }
+    }
+
+    /// How each node is shared, if that is all that matters to a job with this wish.
+    pub(crate) fn sharing(&self, sla: &Sla) -> Option<&dyn Sharing> {
+        self.policy.sharing(sla)
+    }
+
+    /// When the shares of a node must be set anew.
+    pub(crate) fn alarm(&self, node: NodeId) -> Option<Instant> {
+        self.clock.nodes.at(node.index())
+    }
+
+    /// How many jobs and nodes a pass looks at, about.
+    pub(crate) fn pass_looks(&self) -> usize {
+        self.policy.pass_looks()
+    }
+
+    /// How many slots there are, used or not, and nodes.
+    pub(crate) fn n_slots(&self) -> usize {
+        self.retries.len() + self.state.n_nodes() as usize
     }
 
     fn saved(&self) -> Saved {
@@ -228,7 +271,8 @@ impl Gate {
                 worker,
                 epoch,
                 nodes,
-            } => self.worker_up(now, worker, epoch, nodes),
+                memory,
+            } => self.worker_up(now, worker, epoch, (nodes, memory)),
             Input::WorkerGone { worker, epoch } => self.worker_gone(now, worker, epoch, effects),
             Input::Cancel { job } => self.cancel(now, job, effects),
             Input::Hold { job } => self.hold(now, job),
@@ -375,7 +419,7 @@ impl Gate {
         now: Instant,
         id: WorkerId,
         epoch: u32,
-        nodes: u32,
+        (nodes, memory): (u32, Option<u64>),
     ) -> Result<Answer, Ignored> {
         let known = self.workers.get(id);
         if known.is_some_and(|worker| worker.up || epoch <= worker.epoch) {
@@ -392,6 +436,7 @@ impl Gate {
             }
             None => self.state.add_nodes(nodes),
         };
+        self.state.set_memory(nodes, memory);
         self.clock.nodes.grow(self.state.n_nodes() as usize);
         self.workers.set(
             id,

@@ -1,178 +1,182 @@
-//! When jobs will start and finish if they take as long as is expected.
+//! What will become of a job if nothing arrives, nothing vanishes, and every other job takes as long
+//! as is expected of it.
+//!
+//! How a job gets on never depends on how long it takes itself, which nobody knows before its end.
+//! So one run through the future, in which the job never ends, says when it finishes for
+//! every run time there is: its [`Course`]. Tasks of a job that end before the others keep their nodes
+//! until then, as one process does.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `course` | when a job starts, and how its work gets on |
+//! | `nodes` | the future of the nodes that a job runs on, where nothing else matters to it |
+//! | `whole` | the future of everything, on a copy of the gate |
 
-use std::collections::BTreeMap;
+mod course;
+mod nodes;
+mod whole;
 
-use tollgate_model::{Instant, JobId, NodeId, Span};
-use tollgate_policy::{Effect, Ending, Phase, Said};
+use tollgate_model::{Distribution, Instant, JobId, JobSpec, NodeId, Span};
+use tollgate_policy::{Node, Phase, Scratch, Verdict};
 
 use crate::gate::Gate;
-use crate::input::Input;
+use course::Progress;
+pub use course::{Course, Horizon};
+use nodes::NodeAhead;
+use whole::Whole;
 
-/// A future, run through on a copy of a gate: nothing arrives, nothing vanishes, and each job takes
-/// as long as is expected of it.
-#[derive(Debug)]
-pub struct LookAhead {
-    gate: Gate,
+/// What is looked at, event by event, is counted in looks at a job or a node; besides, each event
+/// counts as so many of them, which is about what it takes.
+const LOOKS_AN_EVENT: u64 = 64;
+
+/// Which job is looked at.
+#[derive(Clone, Copy, Debug)]
+pub enum Whom<'a> {
+    /// One that is handed in now, and what is forecast of it.
+    New(&'a JobSpec, Option<&'a Distribution>),
+    /// One that is there.
+    Known(JobId),
+}
+
+/// Looks ahead from one instant, for one job or for several that are weighed against each other,
+/// and never takes longer over it than it may.
+pub struct LookAhead<'a> {
+    gate: &'a Gate,
     now: Instant,
-    effects: Vec<Effect>,
-    times: BTreeMap<JobId, Times>,
+    /// How long each job takes in all, alone on its nodes; one that has done more than that
+    /// already ends next.
+    expected: &'a dyn Fn(JobId) -> Span,
+    scratch: Scratch,
+    looks_left: u64,
 }
 
-/// When a job will start and finish; none where it will not, or not within the events that were
-/// looked at.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Times {
-    /// When it starts.
-    pub start: Option<Instant>,
-    /// When all its tasks have ended.
-    pub finish: Option<Instant>,
-}
+/// The slot of a job that is not there.
+const NOBODY: JobId = JobId(u32::MAX);
 
-impl LookAhead {
-    /// A future that begins at `now` with a gate from [`Gate::fork`].
-    pub fn new(fork: Gate, now: Instant) -> Self {
-        let view = fork.view(now);
-        let running = view.jobs().filter(|(_, job)| job.phase == Phase::Running);
-        let times = running.map(|(id, job)| {
-            let start = job.start;
-            (
-                id,
-                Times {
-                    start,
-                    finish: None,
-                },
-            )
-        });
+impl<'a> LookAhead<'a> {
+    /// From `now` on, with at most `looks` looks at a job or a node. `expected` says how long each
+    /// job that is there takes in all, alone on its nodes.
+    pub fn new(
+        gate: &'a Gate,
+        now: Instant,
+        expected: &'a dyn Fn(JobId) -> Span,
+        looks: u64,
+    ) -> Self {
         Self {
-            times: times.collect(),
-            gate: fork,
+            gate,
             now,
-            effects: Vec::new(),
+            expected,
+            scratch: Scratch::default(),
+            looks_left: looks,
         }
     }
 
-    /// Runs until `job` has finished, or nothing more happens, or `most_events` have passed;
-    /// answers when it starts and finishes. `work` says how long each job takes in all, alone on
-    /// its nodes; one that has done more than that already ends next.
-    pub fn run_until(
-        mut self,
-        job: JobId,
-        most_events: usize,
-        work: impl Fn(JobId) -> Span,
-    ) -> Times {
-        self.settle();
-        for _ in 0..most_events {
-            let over = self.of(job).finish.is_some() || self.gate_lost(job);
-            if over || !self.advance(&work) {
-                break;
-            }
+    /// How many looks are left; none if it was cut short, and may have seen too little.
+    pub fn looks_left(&self) -> u64 {
+        self.looks_left
+    }
+
+    /// When the job starts and how it gets on, as far as the horizon. None if it is not let in, or
+    /// does not start within the looks that are left.
+    pub fn course(&mut self, whom: Whom<'_>, horizon: &Horizon) -> Option<Course> {
+        match whom {
+            Whom::Known(job) => self.of_known(job, horizon),
+            Whom::New(spec, forecast) => self.of_new(spec, forecast, horizon),
         }
-        self.of(job)
     }
 
-    fn of(&self, job: JobId) -> Times {
-        self.times.get(&job).copied().unwrap_or_default()
-    }
-
-    /// Whether a job will neither start nor finish any more.
-    fn gate_lost(&self, job: JobId) -> bool {
+    fn of_known(&mut self, id: JobId, horizon: &Horizon) -> Option<Course> {
         let view = self.gate.view(self.now);
-        view.find_job(job)
-            .is_none_or(|job| matches!(job.phase, Phase::Over | Phase::Vacant))
-    }
-
-    /// Lets the next thing happen; false if nothing will.
-    fn advance(&mut self, work: &impl Fn(JobId) -> Span) -> bool {
-        let end = self.next_end(work);
-        let wake = self.gate.next_wake();
-        let next = end.map(|(at, _)| at).into_iter().chain(wake).min();
-        // What is further away than time can tell does not happen.
-        let Some(at) = next.filter(|&at| at < Instant::MAX) else {
-            return false;
+        let job = view.find_job(id)?;
+        let Some(start) = job.start.filter(|_| job.phase == Phase::Running) else {
+            return self.on_copy(Whom::Known(id), horizon);
         };
-        self.now = self.now.max(at);
-        match end {
-            Some((due, ended)) if due <= at => {
-                // A report about a job that the gate has just been asked about is never stale.
-                let _ = self.gate.handle(self.now, ended, &mut self.effects);
-            }
-            Some(_) | None => {
-                let _ = self.gate.handle(self.now, Input::Tick, &mut self.effects);
-            }
+        let all = job.placement().iter().flat_map(|range| range.nodes());
+        let nodes: Vec<NodeId> = all.filter(|&node| view.shares(id, node)).collect();
+        if nodes.is_empty() {
+            return Some(Course::alone(start, self.now));
         }
-        self.settle();
-        true
-    }
-
-    fn settle(&mut self) {
-        self.note();
-        self.gate.settle(self.now, &mut self.effects);
-        self.note();
-    }
-
-    fn note(&mut self) {
-        for effect in self.effects.drain(..) {
-            match effect {
-                Effect::Start { job, .. } => {
-                    self.times.entry(job).or_default().start = Some(self.now);
-                }
-                Effect::Over {
-                    job,
-                    ending: Ending::Finished,
-                } => self.times.entry(job).or_default().finish = Some(self.now),
-                Effect::Over {
-                    ending: Ending::Cancelled | Ending::Lost,
-                    ..
-                }
-                | Effect::Verdict {
-                    said: Said::Accepted { .. } | Said::Queued | Said::Rejected(_),
-                    ..
-                }
-                | Effect::SharesChanged { .. }
-                | Effect::Kill { .. }
-                | Effect::Book { .. } => {}
-            }
+        let Some(sharing) = self.gate.sharing(&job.spec.sla) else {
+            return self.on_copy(Whom::Known(id), horizon);
+        };
+        let known = |job| (&view.job(job).spec, view.forecast(job));
+        let mut tasks = Vec::with_capacity(nodes.len());
+        for node in nodes {
+            let alarm = self.gate.alarm(node);
+            let ahead = self.node_ahead(view.node(node).clone(), id, alarm);
+            tasks.push(ahead.follow(sharing, &known, horizon, &mut self.looks_left));
         }
+        Some(Course::shared(start, self.now, tasks))
     }
 
-    /// The earliest end of a job on its own nodes, or of a task on a shared one; ties by node and
-    /// by slot.
-    fn next_end(&self, work: &impl Fn(JobId) -> Span) -> Option<(Instant, Input)> {
+    fn of_new(
+        &mut self,
+        spec: &JobSpec,
+        forecast: Option<&Distribution>,
+        horizon: &Horizon,
+    ) -> Option<Course> {
+        let verdict = self.gate.quote(self.now, spec, forecast, &mut self.scratch);
+        let starts = match verdict {
+            Verdict::Reject(_) => return None,
+            Verdict::Queue | Verdict::Promise { .. } => false,
+            Verdict::Run { .. } => true,
+        };
+        let sharing = self.gate.sharing(&spec.sla).filter(|_| starts);
+        let Some(sharing) = sharing else {
+            return self.on_copy(Whom::New(spec, forecast), horizon);
+        };
         let view = self.gate.view(self.now);
-        let whole = view
-            .jobs()
-            .filter(|(id, job)| job.phase == Phase::Running && !self.is_shared(*id));
-        let whole = whole.filter_map(|(id, job)| {
-            let end = (job.start? + work(id)).max(self.now);
-            let attempt = job.attempt;
-            Some((end, Input::Ended { job: id, attempt }))
-        });
-        let tasks = (0..view.n_nodes()).map(NodeId).flat_map(|id| {
-            let node = view.node(id);
-            let now = self.now;
-            node.tasks().iter().map(move |task| {
-                let left = work(task.job).as_secs_f64() - node.work_at(task, now);
-                let end = now + Span::ceil_secs_f64(left.max(0.0) / task.rate);
-                let attempt = view.job(task.job).attempt;
-                let ended = Input::TaskEnded {
-                    job: task.job,
-                    attempt,
-                    node: id,
-                };
-                (end, ended)
-            })
-        });
-        whole.chain(tasks).min_by_key(|(end, _)| *end)
+        let known = |job| match job {
+            NOBODY => (spec, forecast),
+            job => (&view.job(job).spec, view.forecast(job)),
+        };
+        let nodes = std::mem::take(&mut self.scratch.nodes);
+        let mut tasks = Vec::with_capacity(nodes.len());
+        for &id in &nodes {
+            let mut node = view.node(id).clone();
+            node.begin(NOBODY, spec, self.now);
+            let alarm = sharing.set_shares(&mut node, self.now, &known);
+            let ahead = self.node_ahead(node, NOBODY, alarm);
+            tasks.push(ahead.follow(sharing, &known, horizon, &mut self.looks_left));
+        }
+        self.scratch.nodes = nodes;
+        Some(Course::shared(self.now, self.now, tasks))
     }
 
-    /// Whether a running job shares its nodes: one that has them to itself puts no task on them.
-    fn is_shared(&self, id: JobId) -> bool {
-        let view = self.gate.view(self.now);
-        let mut nodes = view
-            .job(id)
-            .placement()
-            .iter()
-            .flat_map(|range| range.nodes());
-        nodes.any(|node| !view.node(node).tasks().is_empty())
+    /// A node on which the job in slot `me` has a task.
+    fn node_ahead(&self, node: Node, me: JobId, alarm: Option<Instant>) -> NodeAhead {
+        NodeAhead::new(node, me, self.now, alarm, self.expected)
+    }
+
+    fn on_copy(&mut self, whom: Whom<'_>, horizon: &Horizon) -> Option<Course> {
+        let whole = Whole::new(
+            self.gate,
+            self.now,
+            whom,
+            self.expected,
+            &mut self.looks_left,
+        )?;
+        whole.follow(horizon)
+    }
+}
+
+/// When a task ends on a node that it shares, if it takes `work_s` seconds of work in all and its
+/// rate stays what it is; not before `now`.
+fn end_of(node: &Node, task: &tollgate_policy::Task, work_s: f64, now: Instant) -> Instant {
+    let left_s = f64::max(work_s - task.work, 0.0);
+    (node.since() + Span::ceil_secs_f64(left_s / task.rate)).max(now)
+}
+
+/// Takes `looks` from those that are left; false if there are not so many.
+fn spend(looks_left: &mut u64, looks: u64) -> bool {
+    let left = looks_left.checked_sub(looks);
+    *looks_left = left.unwrap_or(0);
+    left.is_some()
+}
+
+/// How the task of a job gets on, on a node that was just shared out.
+fn note(progress: &mut Progress, node: &Node, me: JobId) {
+    if let Some(task) = node.tasks().iter().find(|task| task.job == me) {
+        progress.push(node.since(), task.work, task.rate);
     }
 }

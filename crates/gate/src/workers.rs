@@ -27,6 +27,10 @@ impl Workers {
         self.0.get(&id).copied()
     }
 
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (WorkerId, Life)> + '_ {
+        self.0.iter().map(|(&id, &life)| (id, life))
+    }
+
     pub(crate) fn set(&mut self, id: WorkerId, worker: Life) {
         self.0.insert(id, worker);
     }

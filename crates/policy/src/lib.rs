@@ -39,7 +39,7 @@ mod timers;
 
 pub use cx::{Clock, Cx, Effect, Ending, Entry, Said, Violation};
 pub use draw::Draw;
-pub use policy::{Discipline, Policy, Scratch, Verdict};
+pub use policy::{Discipline, Known, Policy, Scratch, Sharing, Verdict};
 pub use registry::{Choice, PolicyError};
 pub use retry::Retry;
 pub use select::Select;

@@ -2,10 +2,10 @@
 
 use std::fmt::Debug;
 
-use tollgate_model::{Credits, Distribution, JobId, JobSpec, NodeId, Reason};
+use tollgate_model::{Credits, Distribution, Instant, JobId, JobSpec, NodeId, Reason, Sla};
 
 use crate::cx::{Cx, Violation};
-use crate::state::View;
+use crate::state::{Node, View};
 
 /// What a policy says to a job at the door.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +44,22 @@ pub enum Discipline {
     Instant,
     /// One pass after each input; submissions of an instant come before its ends.
     Event,
+}
+
+/// What is known of the job of a task: what its user handed in, and what was forecast.
+pub type Known<'a> = (&'a JobSpec, Option<&'a Distribution>);
+
+/// How the tasks of a node share it, whatever happens elsewhere.
+pub trait Sharing {
+    /// Sets the shares of a copy of a node whose tasks have changed, or one of which outlived its
+    /// estimate or its deadline, as [`Policy::refresh`] sets those of the node. `known` knows the
+    /// job of every task. Returns when they must be set again at the latest.
+    fn set_shares<'a>(
+        &self,
+        node: &mut Node,
+        now: Instant,
+        known: &dyn Fn(JobId) -> Known<'a>,
+    ) -> Option<Instant>;
 }
 
 /// A policy: who gets in, when, where, at what price.
@@ -89,6 +105,19 @@ pub trait Policy: Debug + Send {
     /// # Errors
     /// The first difference, in words.
     fn check(&self, view: View<'_>) -> Result<(), Violation>;
+
+    /// How each node is shared, if what becomes of a job with this wish depends on the nodes that it
+    /// runs on alone: jobs share nodes, and none waits for a start that could change anything for
+    /// it.
+    fn sharing(&self, _: &Sla) -> Option<&dyn Sharing> {
+        None
+    }
+
+    /// The policy with its index, to decide on a copy of the state.
+    fn duplicate(&self) -> Box<dyn Policy>;
+
+    /// How many jobs and nodes a pass looks at, about: what a look-ahead bounds its work by.
+    fn pass_looks(&self) -> usize;
 
     /// When passes happen.
     fn discipline(&self) -> Discipline {

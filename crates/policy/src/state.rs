@@ -78,6 +78,15 @@ impl Job {
     }
 }
 
+/// What nodes may hold, beside what their processors can do; without any, as much as comes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Limits {
+    /// Tasks that may share a node.
+    tasks: Option<u32>,
+    /// Bytes of memory of the node that has the least.
+    least_memory: Option<u64>,
+}
+
 /// A space-shared job that runs, in order of estimated end.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Runner {
@@ -112,7 +121,7 @@ impl Entry for Runner {
 pub struct State {
     jobs: Vec<Job>,
     /// By slot, only as far as any job was ever forecast: without forecasts there is nothing here.
-    forecasts: Vec<Option<Box<Distribution>>>,
+    forecasts: Vec<Option<Distribution>>,
     vacant: Vec<JobId>,
     over: Vec<JobId>,
     submitted: u64,
@@ -121,6 +130,7 @@ pub struct State {
     up: NodeSet,
     n_nodes: u32,
     nodes: Vec<Node>,
+    limits: Limits,
     runners: Blocks<Runner>,
 }
 
@@ -166,7 +176,7 @@ impl State {
 
     /// How long the job in a slot may run, if that was forecast when it was handed in.
     pub fn forecast(&self, id: JobId) -> Option<&Distribution> {
-        self.forecasts.get(id.index())?.as_deref()
+        self.forecasts.get(id.index())?.as_ref()
     }
 
     /// Every job that is not over, by slot.
@@ -196,6 +206,37 @@ impl State {
     /// A node and the tasks that share it.
     pub fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id.index()]
+    }
+
+    /// Whether nodes have limits beside their processors.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.limits != Limits::default()
+    }
+
+    /// Bytes of memory of the node that has the least, where that is known.
+    pub fn least_memory(&self) -> Option<u64> {
+        self.limits.least_memory
+    }
+
+    /// Whether a task of such a job may be on a node beside those that are there. One without a
+    /// deadline leaves the last place to those that are promised something.
+    pub fn has_room(&self, id: NodeId, spec: &JobSpec) -> bool {
+        if !self.is_limited() {
+            return true;
+        }
+        let node = &self.nodes[id.index()];
+        let held = node.tasks.len() as u32;
+        let left_free = u32::from(spec.sla.deadline.is_none());
+        let has_place = |most: u32| held < most.saturating_sub(left_free).max(1);
+        self.limits.tasks.is_none_or(has_place) && self.has_memory(node, spec.memory)
+    }
+
+    fn has_memory(&self, node: &Node, wanted: u64) -> bool {
+        let (Some(memory), true) = (node.memory, wanted > 0) else {
+            return true;
+        };
+        let held = node.tasks.iter().map(|task| self.job(task.job).spec.memory);
+        held.fold(wanted, u64::saturating_add) <= memory
     }
 
     /// Whether a job has a task on a node that it shares, or could share, with others.
@@ -256,7 +297,7 @@ impl State {
         if id.index() >= self.forecasts.len() {
             self.forecasts.resize(id.index() + 1, None);
         }
-        self.forecasts[id.index()] = Some(Box::new(forecast));
+        self.forecasts[id.index()] = Some(forecast);
     }
 
     /// Lets a job in; a job that is let in already keeps its first acceptance.
@@ -324,6 +365,21 @@ impl State {
 
 /// Nodes coming and going.
 impl State {
+    /// Lets at most so many tasks share a node, if there is a limit; at least 1. Those that are
+    /// there stay.
+    pub fn limit_tasks(&mut self, most: Option<u32>) {
+        self.limits.tasks = most;
+    }
+
+    /// Says how many bytes of memory each of these nodes has, where that is known.
+    pub fn set_memory(&mut self, nodes: NodeRange, memory: Option<u64>) {
+        for node in nodes.nodes() {
+            self.nodes[node.index()].memory = memory;
+        }
+        let known = self.nodes.iter().filter_map(|node| node.memory);
+        self.limits.least_memory = known.min();
+    }
+
     /// Adds `count` nodes, up and idle; returns them. `count` is at least 1.
     pub fn add_nodes(&mut self, count: u32) -> NodeRange {
         let range = NodeRange {
@@ -374,11 +430,7 @@ impl State {
         for &node in nodes {
             assert!(self.up.contains(node), "{node:?} is down");
             self.idle.remove(node);
-            let task = Task::new(id, &job.spec);
-            let node = &mut self.nodes[node.index()];
-            node.advance(now);
-            node.since = now;
-            node.tasks.push(task);
+            self.nodes[node.index()].begin(id, &job.spec, now);
         }
         job.placement = ranges(nodes);
     }
@@ -387,10 +439,8 @@ impl State {
     /// next.
     pub fn end_task(&mut self, id: JobId, node_id: NodeId, now: Instant) -> bool {
         let node = &mut self.nodes[node_id.index()];
-        node.advance(now);
         let at = node.tasks.iter().position(|task| task.job == id);
-        node.tasks
-            .remove(at.expect("the job has a task on this node"));
+        node.end(at.expect("the job has a task on this node"), now);
         if node.tasks.is_empty() {
             self.idle.insert(node_id);
         }
@@ -441,9 +491,7 @@ impl State {
         share: impl Fn(&Task) -> f64,
         mark: impl Fn(&Task) -> f64,
     ) -> Option<Instant> {
-        let node = &mut self.nodes[node.index()];
-        node.advance(now);
-        node.set_shares(share, mark)
+        self.nodes[node.index()].share_out(now, share, mark)
     }
 }
 

@@ -14,14 +14,14 @@ pub(crate) mod belief;
 mod demand;
 mod settings;
 
-use tollgate_model::{Credits, Distribution, Instant, JobId, JobSpec, Market, NodeId, Reason};
+use tollgate_model::{Credits, Distribution, Instant, JobId, JobSpec, Market, NodeId, Reason, Sla};
 
 use crate::cx::{Cx, Violation};
-use crate::evicted::{self, Evicted};
-use crate::fit::take_first;
-use crate::policy::{Policy, Scratch, Verdict};
+use crate::evicted::{self, Evicted, Line};
+use crate::fit::{fits_machine, take_first};
+use crate::policy::{Known, Policy, Scratch, Sharing, Verdict};
 use crate::price;
-use crate::state::View;
+use crate::state::{Node, Task, View};
 use belief::Belief;
 use demand::Demand;
 
@@ -59,9 +59,7 @@ impl Tail {
         forecast: Option<&Distribution>,
         scratch: &mut Scratch,
     ) -> Result<Credits, Reason> {
-        if spec.procs > view.n_nodes() {
-            return Err(Reason::TooWide);
-        }
+        fits_machine(view, spec)?;
         let price = price::with_incentive(self.market, spec);
         price::within_budget(self.market, spec, price)?;
         let belief = Belief::of(spec, forecast);
@@ -70,25 +68,70 @@ impl Tail {
         let Scratch { nodes, fills, .. } = scratch;
         nodes.clear();
         fills.clear();
+        let mut crowded = 0;
         for (id, demand) in (0..).map(NodeId).zip(&self.demands) {
             if view.is_up(id)
                 && let Some(load_s) = demand.with(due, need_s, view.now)
             {
+                if !view.has_room(id, spec) {
+                    crowded += 1;
+                    continue;
+                }
                 // Loads that differ by less than a millisecond are the same.
                 fills.push(((load_s * 1e3 + 0.5) as i64, id));
             }
         }
         let wanted = spec.procs as usize;
         if fills.len() < wanted {
-            return Err(Reason::Risk);
+            return Err(if fills.len() + crowded >= wanted {
+                Reason::Crowded
+            } else {
+                Reason::Risk
+            });
         }
         take_first(fills, wanted, nodes, |_| true);
         Ok(price)
     }
 
+    /// Who runs on a node at `now`, and at how many seconds of work it outlives the next quantile
+    /// of its distribution.
+    fn first<'a>(
+        &self,
+        node: &Node,
+        now: Instant,
+        known: &dyn Fn(JobId) -> Known<'a>,
+    ) -> Option<(JobId, f64)> {
+        let task = demand::first(node, now)?;
+        let (spec, forecast) = known(task.job);
+        let mark_s = Belief::of(spec, forecast).mark_s(node.work_at(task, now), &self.settings);
+        Some((task.job, mark_s))
+    }
+
     fn demand(&self, view: View<'_>, node: NodeId) -> Demand {
         Demand::of(view, view.node(node), &self.settings)
     }
+}
+
+impl Sharing for Tail {
+    fn set_shares<'a>(
+        &self,
+        node: &mut Node,
+        now: Instant,
+        known: &dyn Fn(JobId) -> Known<'a>,
+    ) -> Option<Instant> {
+        let first = self.first(node, now, known);
+        let (share, mark) = all_to(first);
+        node.share_out(now, share, mark)
+    }
+}
+
+/// The share of each task, and the seconds of work at which it is looked at again, where one has
+/// the node.
+fn all_to(first: Option<(JobId, f64)>) -> (impl Fn(&Task) -> f64, impl Fn(&Task) -> f64) {
+    let share = move |task: &Task| f64::from(first.is_some_and(|(job, _)| job == task.job));
+    (share, move |_: &Task| {
+        first.map_or(f64::INFINITY, |(_, mark_s)| mark_s)
+    })
 }
 
 impl Policy for Tail {
@@ -99,10 +142,8 @@ impl Policy for Tail {
         forecast: Option<&Distribution>,
         scratch: &mut Scratch,
     ) -> Verdict {
-        match self.admit(view, spec, forecast, scratch) {
-            Ok(price) => Verdict::Run { price },
-            Err(reason) => Verdict::Reject(reason),
-        }
+        let admitted = self.admit(view, spec, forecast, scratch);
+        self.evicted.at_the_door(view, spec, admitted)
     }
 
     fn queued(&mut self, view: View<'_>, job: JobId) {
@@ -124,27 +165,34 @@ impl Policy for Tail {
     /// outlives a quantile of its distribution.
     fn refresh(&mut self, cx: &mut Cx<'_>, id: NodeId) {
         let view = cx.view();
-        let first = demand::first(view.node(id), view.now).map(|task| {
-            let work_s = view.node(id).work_at(task, view.now);
-            let belief = Belief::of(&view.job(task.job).spec, view.forecast(task.job));
-            (task.job, belief.mark_s(work_s, &self.settings))
-        });
-        cx.set_shares(
-            id,
-            |task| f64::from(first.is_some_and(|(job, _)| job == task.job)),
-            |_| first.map_or(f64::INFINITY, |(_, mark_s)| mark_s),
-        );
+        let known = |job| (&view.job(job).spec, view.forecast(job));
+        let first = self.first(view.node(id), view.now, &known);
+        let (share, mark) = all_to(first);
+        cx.set_shares(id, share, mark);
         let view = cx.view();
         self.demands[id.index()].set(view, view.node(id), &self.settings);
     }
 
     fn pass(&mut self, cx: &mut Cx<'_>) {
         let mut scratch = Scratch::default();
+        let mut line = Line::default();
         for job in self.evicted.all() {
-            let rest = evicted::what_is_left(&cx.job(job).spec, cx.now());
-            let forecast = cx.forecast(job);
-            let Ok(price) = self.admit(cx.view(), &rest, forecast, &mut scratch) else {
+            let rest = evicted::what_is_left(cx.job(job), cx.now());
+            if line.is_held_up(&rest) {
                 continue;
+            }
+            let forecast = cx.forecast(job);
+            let price = match self.admit(cx.view(), &rest, forecast, &mut scratch) {
+                Ok(price) => price,
+                Err(reason) if evicted::is_hopeless(cx.job(job), reason) => {
+                    self.evicted.remove(cx.view(), job);
+                    cx.reject(job, reason);
+                    continue;
+                }
+                Err(reason) => {
+                    line.note(&rest, reason);
+                    continue;
+                }
             };
             self.evicted.remove(cx.view(), job);
             cx.start_shared(job, &scratch.nodes, price);
@@ -158,6 +206,18 @@ impl Policy for Tail {
         self.evicted = Evicted::of(view);
         let nodes = (0..view.n_nodes()).map(NodeId);
         self.demands = nodes.map(|node| self.demand(view, node)).collect();
+    }
+
+    fn sharing(&self, sla: &Sla) -> Option<&dyn Sharing> {
+        self.evicted.spares(sla).then_some(self)
+    }
+
+    fn duplicate(&self) -> Box<dyn Policy> {
+        Box::new(self.clone())
+    }
+
+    fn pass_looks(&self) -> usize {
+        self.evicted.len() * self.demands.len()
     }
 
     fn check(&self, view: View<'_>) -> Result<(), Violation> {

@@ -51,6 +51,12 @@ impl Timers {
         }
     }
 
+    /// The alarm of a slot.
+    pub fn at(&self, slot: usize) -> Option<Instant> {
+        let at = self.tree.get(self.leaves() + slot).copied();
+        at.filter(|&at| at < Instant::MAX)
+    }
+
     /// The earliest alarm.
     pub fn next(&self) -> Option<Instant> {
         Some(self.tree[1]).filter(|&at| at < Instant::MAX)

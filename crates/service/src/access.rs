@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::accounts::{self, NoAccount};
+use crate::net::Fingerprint;
 
 /// Whom the service is for.
 #[derive(
@@ -23,14 +24,19 @@ pub enum Users {
 pub struct Limits {
     /// Connections of a user at a time. At least 1.
     pub connections: u32,
+    /// Connections over TCP from one address at a time whose other end has not said yet who it is.
+    /// At least 1.
+    pub strangers: u32,
     /// Jobs of a user that are not over, each task of an array counted. At least 1.
     pub jobs: u32,
     /// Tasks of an array. At least 1.
     pub array: u32,
+    /// Streams of events of a user at a time. At least 1.
+    pub streams: u32,
     /// Bytes of a request. At least 1.
     pub body_bytes: usize,
-    /// Seconds that a client may take for the head of a request, and for its body. Above 0, at
-    /// most an hour.
+    /// Seconds that a client may take for the head of a request, for its body, and to take the next
+    /// part of an answer. Above 0, at most an hour.
     pub request_s: f64,
 }
 
@@ -38,8 +44,10 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             connections: 64,
+            strangers: 64,
             jobs: 100_000,
             array: 1_000_000,
+            streams: 8,
             body_bytes: 1 << 20,
             request_s: 5.0,
         }
@@ -66,6 +74,32 @@ pub struct Peer {
     pub operator: bool,
     /// Why it may not hand in jobs, if it may not.
     pub barred: Option<Barred>,
+    /// What it is let in for.
+    pub role: Role,
+    /// How it came in.
+    pub way: Way,
+}
+
+/// What somebody is let in for.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// To hand in jobs and to ask about them.
+    #[default]
+    User,
+    /// To take work, and nothing else.
+    Worker,
+}
+
+/// How somebody came in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// By the socket: the system says who it is.
+    Socket,
+    /// Over TCP: with the key that has this fingerprint.
+    Network(Fingerprint),
 }
 
 /// Why a user may not hand in jobs.
@@ -94,7 +128,8 @@ impl Barred {
 }
 
 impl Access {
-    /// Whom a connection of `user` is let be. May wait for the system's name service.
+    /// Whom a connection of `user` over the socket is let be. May wait for the system's name
+    /// service.
     pub fn admit(&self, user: u32) -> Peer {
         let own = rustix::process::geteuid().as_raw();
         let barred = match self.users {
@@ -106,6 +141,8 @@ impl Access {
             user,
             operator: user == own || user == 0,
             barred,
+            role: Role::User,
+            way: Way::Socket,
         }
     }
 }

@@ -24,6 +24,9 @@ pub enum NoAccount {
     /// Nobody has this number.
     #[error("the system knows no user {0}")]
     Unknown(u32),
+    /// Nobody has this name.
+    #[error("the system knows no user `{0}`")]
+    UnknownName(String),
     /// The system cannot say.
     #[error("user {user} cannot be looked up: {reason}")]
     System {
@@ -106,6 +109,36 @@ pub fn any(user: u32) -> Account {
     own(user).or_else(|_| look_up(user).map(Some))
 }
 
+/// What a user is called; as a number has different owners on different hosts, a name is what tells
+/// another host who is meant.
+pub type NameOf = fn(u32) -> Result<String, NoAccount>;
+
+/// What the system calls a user.
+///
+/// # Errors
+/// If it has no account for it, or cannot say.
+pub fn name(user: u32) -> Result<String, NoAccount> {
+    let found = unistd::User::from_uid(Uid::from_raw(user)).map_err(|error| NoAccount::System {
+        user,
+        reason: error.desc().to_owned(),
+    })?;
+    Ok(found.ok_or(NoAccount::Unknown(user))?.name)
+}
+
+/// The number of the user with this name. May wait for the system's name service.
+///
+/// # Errors
+/// If there is none, or the system cannot say.
+pub fn by_name(name: &str) -> Result<u32, NoAccount> {
+    let unknown = || NoAccount::UnknownName(name.to_owned());
+    // The system could not be asked for such a name.
+    if name.contains('\0') {
+        return Err(unknown());
+    }
+    let found = unistd::User::from_name(name).map_err(|_| unknown())?;
+    found.map(|user| user.uid.as_raw()).ok_or_else(unknown)
+}
+
 fn look_up(user: u32) -> Result<User, NoAccount> {
     let failed = |error: nix::Error| NoAccount::System {
         user,
@@ -135,6 +168,14 @@ mod tests {
         let account = look_up(0).unwrap();
         assert_eq!((account.uid, account.gid), (0, 0));
         assert!(account.groups.contains(&0));
+    }
+
+    #[test]
+    fn users_have_names() {
+        assert_eq!(by_name("root"), Ok(0));
+        for name in ["", "no such user", "a\0b"] {
+            assert_eq!(by_name(name), Err(NoAccount::UnknownName(name.to_owned())));
+        }
     }
 
     #[test]

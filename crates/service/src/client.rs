@@ -1,44 +1,56 @@
 //! A client of the service.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
 use hyper::client::conn::http1;
-use hyper::header::{CONTENT_TYPE, HOST};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue};
 use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixStream;
 use tokio::runtime::Runtime;
 
 use crate::api::types::Problem;
+use crate::net::{Remote, RemoteError, Secret};
 
 /// A connection to a service.
 pub struct Client {
     runtime: Runtime,
     sender: http1::SendRequest<Full<Bytes>>,
+    /// How the service is called.
+    host: HeaderValue,
+    /// What is shown with each request.
+    authorization: Option<HeaderValue>,
 }
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// Nobody listens there.
-    #[error("{}: no service answers here", socket.display())]
+    #[error("{place}: no service answers here")]
     NoService {
         /// The socket.
-        socket: PathBuf,
+        place: String,
     },
     /// It cannot be reached.
-    #[error("{}: cannot be reached: {error}", socket.display())]
+    #[error("{place}: cannot be reached: {error}")]
     Connect {
         /// The socket.
-        socket: PathBuf,
+        place: String,
         /// What the system said.
         error: io::Error,
     },
+    /// A service elsewhere cannot be spoken to.
+    #[error(transparent)]
+    Remote(#[from] RemoteError),
+    /// There is no way to wait for answers.
+    #[error("the system gives no means to wait: {0}")]
+    Runtime(io::Error),
     /// The connection broke.
     #[error("the service broke off: {0}")]
     Broken(#[from] hyper::Error),
@@ -65,26 +77,57 @@ impl Client {
     /// If nobody answers there.
     pub fn connect(socket: &Path) -> Result<Self, ClientError> {
         let failed = |error: io::Error| {
-            let socket = socket.to_owned();
+            let place = socket.display().to_string();
             let nobody = [io::ErrorKind::NotFound, io::ErrorKind::ConnectionRefused];
             if nobody.contains(&error.kind()) {
-                return ClientError::NoService { socket };
+                return ClientError::NoService { place };
             }
-            ClientError::Connect { socket, error }
+            ClientError::Connect { place, error }
         };
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_io()
-            .build()
-            .map_err(failed)?;
+        let runtime = runtime()?;
         let stream = runtime
             .block_on(UnixStream::connect(socket))
             .map_err(failed)?;
+        Self::talk(runtime, stream, HeaderValue::from_static("localhost"), None)
+    }
+
+    /// Connects to a service elsewhere.
+    ///
+    /// # Errors
+    /// If it cannot be reached, or is another one than it should be.
+    pub fn connect_to(remote: &Remote) -> Result<Self, ClientError> {
+        let host = HeaderValue::from_str(remote.authority()).map_err(hyper::http::Error::from)?;
+        let shown = |token: &Secret| {
+            let value = HeaderValue::from_str(&format!("Bearer {}", token.reveal()));
+            value.map(|mut value| {
+                value.set_sensitive(true);
+                value
+            })
+        };
+        let authorization = remote.token().map(shown).transpose();
+        let authorization = authorization.map_err(hyper::http::Error::from)?;
+        let runtime = runtime()?;
+        let stream = runtime.block_on(remote.connect())?;
+        Self::talk(runtime, stream, host, authorization)
+    }
+
+    fn talk(
+        runtime: Runtime,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        host: HeaderValue,
+        authorization: Option<HeaderValue>,
+    ) -> Result<Self, ClientError> {
         let (sender, connection) = runtime.block_on(http1::handshake(TokioIo::new(stream)))?;
         runtime.spawn(async move {
             // Whoever waits for an answer is told that the connection broke.
             let _ = connection.await;
         });
-        Ok(Self { runtime, sender })
+        Ok(Self {
+            runtime,
+            sender,
+            host,
+            authorization,
+        })
     }
 
     /// Asks for what is at a path.
@@ -114,13 +157,18 @@ impl Client {
         path: &str,
         body: Bytes,
     ) -> Result<T, ClientError> {
-        let request = Request::builder()
+        let mut request = Request::builder()
             .method(method)
             .uri(path)
-            .header(HOST, "localhost")
+            .header(HOST, &self.host)
             .header(CONTENT_TYPE, "application/json")
             .body(Full::new(body))?;
-        let Self { runtime, sender } = self;
+        if let Some(shown) = &self.authorization {
+            request.headers_mut().insert(AUTHORIZATION, shown.clone());
+        }
+        let Self {
+            runtime, sender, ..
+        } = self;
         let (status, body) = runtime.block_on(async {
             let response = sender.send_request(request).await?;
             let status = response.status();
@@ -136,4 +184,12 @@ impl Client {
         });
         Err(ClientError::Refused { status, problem })
     }
+}
+
+fn runtime() -> Result<Runtime, ClientError> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .enable_time()
+        .build()
+        .map_err(ClientError::Runtime)
 }

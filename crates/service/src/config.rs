@@ -1,7 +1,11 @@
 //! How a service is set: a TOML file, each key of which is optional.
 
+mod listen;
+
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::{fs, io};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tollgate_model::{Market, Probability, Span};
@@ -9,6 +13,12 @@ use tollgate_policy::{Choice, PolicyError};
 
 use crate::access::{Access, Limits, Users};
 use crate::core::Rules;
+use crate::fleet::terms::{self, Terms};
+use crate::folder::{self, FolderError, Secrecy};
+use crate::net::Key;
+use crate::net::keyring::Written;
+
+pub use listen::{Listen, ListenSettings};
 
 /// The settings as they are written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -16,6 +26,8 @@ use crate::core::Rules;
 pub struct Config {
     /// Who gets in: a policy as in `tollgate policies`, with its settings.
     pub policy: String,
+    /// A policy that is asked too, on paper: what it would have done stands beside what was done.
+    pub shadow: Option<String>,
     /// Who pays: `none`, `commodity` or `bid`.
     pub market: String,
     /// What an hour of a core costs, in credits. Above 0.
@@ -27,26 +39,94 @@ pub struct Config {
     pub estimate_level: f64,
     /// The least probability at which a deadline is promised. Between 0 and 1.
     pub confidence: f64,
+    /// How many tasks may share a node (a core) at a time. At least 1.
+    pub max_resident: u32,
     /// Whom the service is for: `own`, its own user, or `all`, which needs root.
     pub users: Users,
     /// Whether root may hand in jobs where `users` is `all`.
     pub root_jobs: bool,
     /// How much one user may have of the service.
     pub limits: Limits,
+    /// Workers on other hosts.
+    pub workers: WorkerSettings,
+    /// Where to listen besides the socket; nowhere if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub listen: Option<ListenSettings>,
+    /// Tokens that are let in over TCP, besides those that `tollgate token new` makes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tokens: Vec<Written>,
+    /// Certificates of clients that are let in over TCP.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub certificates: Vec<Written>,
+    /// The folder that paths are relative to.
+    #[serde(skip)]
+    pub folder: PathBuf,
+}
+
+/// Who is let in, and where.
+#[derive(Clone, Debug, Default)]
+pub struct Doors {
+    /// Whom it lets do what.
+    pub access: Access,
+    /// Where to listen besides the socket.
+    pub listen: Option<Listen>,
+    /// Whom tokens and certificates stand for.
+    pub keys: Vec<Key>,
+    /// How long workers are waited for.
+    pub terms: Terms,
+}
+
+/// How the service deals with workers on other hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct WorkerSettings {
+    /// Seconds without a word after which a worker is given up, and its jobs with it. At least 2,
+    /// at most an hour.
+    pub grace_s: f64,
+}
+
+impl Default for WorkerSettings {
+    fn default() -> Self {
+        Self {
+            grace_s: Terms::default().grace.as_secs_f64(),
+        }
+    }
+}
+
+impl WorkerSettings {
+    fn terms(self) -> Result<Terms, ConfigError> {
+        let allowed = terms::SHORTEST.as_secs_f64()..=terms::LONGEST.as_secs_f64();
+        if allowed.contains(&self.grace_s) {
+            let grace = Duration::from_secs_f64(self.grace_s);
+            return Ok(Terms { grace });
+        }
+        Err(ConfigError::Range {
+            key: "workers.grace_s",
+            expected: "seconds, at least 2 and at most 3600",
+            found: self.grace_s.to_string(),
+        })
+    }
 }
 
 impl Default for Config {
     fn default() -> Self {
         Self {
             policy: "libra-risk".to_owned(),
+            shadow: None,
             market: Market::None.name().to_owned(),
             price_per_core_hour: 1.0,
             default_estimate_s: 600.0,
             estimate_level: 0.9,
             confidence: 0.5,
+            max_resident: 8,
             users: Users::Own,
             root_jobs: false,
             limits: Limits::default(),
+            workers: WorkerSettings::default(),
+            listen: None,
+            tokens: Vec::new(),
+            certificates: Vec::new(),
+            folder: PathBuf::new(),
         }
     }
 }
@@ -70,15 +150,40 @@ pub enum ConfigError {
         /// Where and what.
         error: Box<toml::de::Error>,
     },
+    /// Others may write to the file, or to the folder that it is in.
+    #[error(transparent)]
+    Open(#[from] FolderError),
+    /// A token or a certificate is named wrongly.
+    #[error("{list}: {place}: {what}")]
+    Key {
+        /// Tokens or certificates.
+        list: &'static str,
+        /// Which one, from 1.
+        place: usize,
+        /// What is wrong with it.
+        what: String,
+    },
     /// The policy cannot be had.
-    #[error("policy: {0}")]
-    Policy(#[from] PolicyError),
+    #[error("{key}: {error}")]
+    Policy {
+        /// Which setting.
+        key: &'static str,
+        /// What is wrong with it.
+        error: PolicyError,
+    },
     /// Not one policy.
-    #[error("policy: expected one policy, got `{0}`")]
-    Policies(String),
+    #[error("{key}: expected one policy, got `{found}`")]
+    Policies {
+        /// Which setting.
+        key: &'static str,
+        /// What it is.
+        found: String,
+    },
     /// The policy's rules say nothing about the market.
-    #[error("policy: `{policy}` weighs budgets, and in market `{market}` there are none")]
+    #[error("{key}: `{policy}` weighs budgets, and in market `{market}` there are none")]
     WrongMarket {
+        /// Which setting.
+        key: &'static str,
         /// The policy.
         policy: String,
         /// The market.
@@ -97,18 +202,46 @@ pub enum ConfigError {
 }
 
 impl Config {
-    /// Reads a file.
+    /// Reads a file that nobody but this user and root may change: it says who is let in.
     ///
     /// # Errors
-    /// If it cannot be read, or says what no setting can be.
+    /// If it cannot be read, others may change it, or it says what no setting can be.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
-        let text = fs::read_to_string(path).map_err(|error| ConfigError::Read {
+        let failed = |error| ConfigError::Read {
             path: path.to_owned(),
             error,
-        })?;
-        toml::from_str(&text).map_err(|error| ConfigError::Parse {
+        };
+        let path = &std::path::absolute(path).map_err(failed)?;
+        let mut file = File::open(path).map_err(failed)?;
+        folder::check_file(&file, path, Secrecy::Public)?;
+        let folder = path.parent().unwrap_or(path);
+        folder::check_place(folder)?;
+        let mut text = String::new();
+        file.read_to_string(&mut text).map_err(failed)?;
+        let config: Self = toml::from_str(&text).map_err(|error| ConfigError::Parse {
             path: path.to_owned(),
             error: Box::new(error),
+        })?;
+        Ok(Self {
+            folder: folder.to_owned(),
+            ..config
+        })
+    }
+
+    /// Who is let in, and where.
+    ///
+    /// # Errors
+    /// The first setting that means nothing.
+    pub fn doors(&self) -> Result<Doors, ConfigError> {
+        let access = self.access()?;
+        let listen = self.listen.as_ref();
+        Ok(Doors {
+            access,
+            listen: listen
+                .map(|listen| listen.checked(&self.folder))
+                .transpose()?,
+            keys: listen::keys(&self.tokens, &self.certificates, access)?,
+            terms: self.workers.terms()?,
         })
     }
 
@@ -122,19 +255,12 @@ impl Config {
             expected: "none, commodity or bid",
             found: self.market.clone(),
         })?;
-        let mut choices = Choice::parse_list(&self.policy)?;
-        let policy = match (choices.pop(), choices.is_empty()) {
-            (Some(policy), true) => policy,
-            (Some(_) | None, _) => return Err(ConfigError::Policies(self.policy.clone())),
-        };
-        if !policy.runs_in(market) {
-            return Err(ConfigError::WrongMarket {
-                policy: policy.to_string(),
-                market,
-            });
-        }
+        let shadow = self.shadow.as_deref();
         Ok(Rules {
-            policy,
+            policy: one_policy("policy", &self.policy, market)?,
+            shadow: shadow
+                .map(|words| one_policy("shadow", words, market))
+                .transpose()?,
             market,
             price: positive("price_per_core_hour", self.price_per_core_hour)?,
             default_estimate: Span::from_secs_f64(positive(
@@ -143,6 +269,10 @@ impl Config {
             )?),
             level: self.level()?,
             confidence: self.least()?,
+            max_resident: {
+                at_least_one("max_resident", u64::from(self.max_resident))?;
+                self.max_resident
+            },
         })
     }
 
@@ -153,6 +283,8 @@ impl Config {
     pub fn access(&self) -> Result<Access, ConfigError> {
         let limits = self.limits;
         at_least_one("limits.connections", u64::from(limits.connections))?;
+        at_least_one("limits.strangers", u64::from(limits.strangers))?;
+        at_least_one("limits.streams", u64::from(limits.streams))?;
         at_least_one("limits.jobs", u64::from(limits.jobs))?;
         at_least_one("limits.array", u64::from(limits.array))?;
         at_least_one("limits.body_bytes", limits.body_bytes as u64)?;
@@ -189,6 +321,23 @@ impl Config {
             found: self.estimate_level.to_string(),
         })
     }
+}
+
+fn one_policy(key: &'static str, words: &str, market: Market) -> Result<Choice, ConfigError> {
+    let choices = Choice::parse_list(words);
+    let mut choices = choices.map_err(|error| ConfigError::Policy { key, error })?;
+    let (Some(policy), true) = (choices.pop(), choices.is_empty()) else {
+        let found = words.to_owned();
+        return Err(ConfigError::Policies { key, found });
+    };
+    if policy.runs_in(market) {
+        return Ok(policy);
+    }
+    Err(ConfigError::WrongMarket {
+        key,
+        policy: policy.to_string(),
+        market,
+    })
 }
 
 fn positive(key: &'static str, number: f64) -> Result<f64, ConfigError> {

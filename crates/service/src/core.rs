@@ -17,6 +17,8 @@ mod outcome;
 mod prospect;
 mod ranges;
 mod rules;
+mod shadow;
+mod workers;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,8 +42,11 @@ pub use outcome::{
     Answer, Axis, Change, Floor, Ignored, Offer, Order, Part, Prospect, Refusal, Reply, Source,
     Standing, Step,
 };
+use prospect::Ahead;
 pub use ranges::{BadRanges, Ranges};
 pub use rules::{Rules, Written};
+use shadow::Shadow;
+pub use shadow::{Comparison, Sums};
 
 /// The most quotes that are held for one user at a time: each keeps room from others.
 const MOST_HOLDS: usize = 16;
@@ -61,6 +66,9 @@ pub struct Core {
     ready: Vec<u64>,
     /// In a step: jobs that are over, and ended as those that wait for them need it.
     ended_well: BTreeSet<u64>,
+    ahead: Ahead,
+    /// It follows each step, and nothing here looks at it.
+    shadow: Option<Box<Shadow>>,
 }
 
 /// A [`Core`] on its way to a file and back. The rules are the configuration's.
@@ -71,13 +79,16 @@ pub struct Saved {
     forecaster: Forecaster,
     classes: Vec<((u32, String), ClassId)>,
     now: Instant,
+    shadow: Option<shadow::Saved>,
 }
 
 impl Core {
     /// A service that has seen nothing yet.
     pub fn new(rules: Rules) -> Self {
-        Self {
-            gate: Gate::new(rules.policy.build(rules.market), rules.market),
+        let mut gate = Gate::new(rules.policy.build(rules.market), rules.market);
+        gate.limit_tasks(Some(rules.max_resident));
+        let mut core = Self {
+            gate,
             rules,
             jobs: Jobs::default(),
             forecaster: Forecaster::default(),
@@ -87,12 +98,25 @@ impl Core {
             scratch: Scratch::default(),
             ready: Vec::new(),
             ended_well: BTreeSet::new(),
-        }
+            ahead: Ahead::default(),
+            shadow: None,
+        };
+        core.begin_shadow();
+        core
     }
 
     /// Handles commands that came in by `at`, in one go. What happened before that is never
     /// `at`, however the clock on the wall is set.
     pub fn step(&mut self, at: Instant, commands: &[Command]) -> Step {
+        let step = self.decide(at, commands);
+        if let Some(mut shadow) = self.shadow.take() {
+            shadow.follow(self, commands, &step);
+            self.shadow = Some(shadow);
+        }
+        step
+    }
+
+    fn decide(&mut self, at: Instant, commands: &[Command]) -> Step {
         self.now = self.now.max(at);
         let mut step = Step::default();
         self.lapse_due(&mut step);
@@ -220,20 +244,43 @@ impl Core {
             forecaster: self.forecaster.clone(),
             classes: self.classes.clone().into_iter().collect(),
             now: self.now,
+            shadow: self.shadow.as_mut().map(|shadow| shadow.save()),
         }
     }
 
-    /// The service that was saved. The rules must be those that it was saved under.
+    /// The service that was saved. The rules must be those that it was saved under, but for the policy
+    /// on paper: another one begins now.
     pub fn restore(saved: Saved, rules: Rules) -> Self {
         let policy = rules.policy.build(rules.market);
-        Self {
-            gate: Gate::restore(saved.gate, policy, rules.market, saved.now),
+        let mut gate = Gate::restore(saved.gate, policy, rules.market, saved.now);
+        gate.limit_tasks(Some(rules.max_resident));
+        let known = saved.shadow.zip(rules.shadow.as_ref());
+        let known = known.and_then(|(saved, policy)| Shadow::restore(saved, policy, &rules));
+        let mut core = Self {
+            gate,
             jobs: saved.jobs,
             forecaster: saved.forecaster,
             classes: saved.classes.into_iter().collect(),
             now: saved.now,
+            shadow: known.map(Box::new),
             ..Self::new(rules)
+        };
+        if core.shadow.is_none() {
+            core.begin_shadow();
         }
+        core
+    }
+
+    fn begin_shadow(&mut self) {
+        let policy = self.rules.shadow.clone();
+        self.shadow = policy.map(|policy| Box::new(Shadow::begin(&policy, self)));
+    }
+
+    /// What the policy on paper would have done by `at`, beside what was done; none if there is no
+    /// such policy.
+    pub fn comparison(&mut self, at: Instant) -> Option<Comparison> {
+        let at = self.now.max(at);
+        self.shadow.as_mut().map(|shadow| shadow.compare(at))
     }
 
     fn handle(&mut self, command: &Command, step: &mut Step) -> Reply {
@@ -250,17 +297,17 @@ impl Core {
                 worker,
                 epoch,
                 nodes,
+                memory,
             } => self.input(
                 Input::WorkerUp {
                     worker,
                     epoch,
                     nodes,
+                    memory,
                 },
                 step,
             ),
-            &Command::WorkerGone { worker, epoch } => {
-                self.input(Input::WorkerGone { worker, epoch }, step)
-            }
+            &Command::WorkerGone { worker, epoch } => self.lose_worker(worker, epoch, step),
             Command::Tick => self.input(Input::Tick, step),
         };
         match done {
@@ -331,16 +378,18 @@ impl Core {
         let candidate = Candidate::new(submission, spec, &forecast);
         let mut live = Live::new(submission, asked, forecast, spec);
         live.held = held;
+        let (spec, reserved_for) = self.asked(&candidate);
         let input = Input::Submitted {
-            spec: self.rules.for_policy(&candidate.reserved()),
+            spec,
             retry: submission.retry,
-            forecast: Some(candidate.reserved_for()),
+            forecast: Some(reserved_for),
         };
         let answered = self.gate.handle(self.now, input, &mut self.effects);
         let Ok(tollgate_gate::Answer::Job(slot)) = answered else {
             unreachable!("the job was probed just now: {answered:?}");
         };
         self.jobs.insert(task, slot, live);
+        self.ahead.forget(slot);
         self.carry_out(step);
     }
 
@@ -423,6 +472,7 @@ impl Core {
                     return;
                 };
                 live.start(attempt, self.now);
+                self.ahead.forget(slot);
                 // A quote that is held has nodes, and nothing to run on them yet.
                 if live.runs() {
                     let key = live.attempt_key(task);
@@ -476,6 +526,7 @@ impl Core {
             Said::Queued => {
                 let had_nodes = live.has_nodes();
                 live.stop();
+                self.ahead.forget(slot);
                 match array {
                     Some(array) if had_nodes => array.stops(),
                     Some(_) => {}
@@ -578,7 +629,8 @@ impl Core {
                 )));
             }
         }
-        self.check_arrays()
+        self.check_arrays()?;
+        self.shadow.as_ref().map_or(Ok(()), |shadow| shadow.check())
     }
 
     /// What is counted of arrays is so.

@@ -5,8 +5,21 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use crate::fleet;
+
+use crate::net::certificate::Files;
+
 /// The longest path of a Unix socket, in bytes: the system's, less the NUL.
 const LONGEST_SOCKET: usize = 107;
+
+/// Who may read a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Secrecy {
+    /// Everybody.
+    Public,
+    /// Its owner, and a group that was trusted with it.
+    Private,
+}
 
 /// A data folder that is locked: no other service uses it for as long as this lives.
 #[derive(Debug)]
@@ -51,6 +64,20 @@ pub enum FolderError {
         /// Its permission bits.
         mode: u32,
     },
+    /// A file is not ours, or others may change it, or read what they must not.
+    #[error("{}: expected what only user {me} and root can {expected}, found user {owner}'s, mode {mode:03o}", path.display())]
+    File {
+        /// The file, or the folder that it is in.
+        path: PathBuf,
+        /// What nobody else may do.
+        expected: &'static str,
+        /// Whose it is.
+        owner: u32,
+        /// Its permission bits.
+        mode: u32,
+        /// Who runs this.
+        me: u32,
+    },
     /// The path of the socket in it would be too long for the system.
     #[error("{}: expected a path of at most {LONGEST_SOCKET} bytes for the socket", .0.display())]
     TooLong(PathBuf),
@@ -75,6 +102,7 @@ impl FolderError {
             ),
             Self::Foreign { .. } | Self::TooLong(_) => Some("choose another folder with `--data`"),
             Self::Open { .. } => Some("take the rights away with `chmod go-w`"),
+            Self::File { .. } => Some("take the rights away with `chmod`, or give it to this user"),
             Self::NotRoot(_) => Some("each user can run a service of their own: `users = \"own\"`"),
             Self::Way { .. } => Some("choose a folder such as /var/lib/tollgate with `--data`"),
             Self::System { .. } => None,
@@ -195,9 +223,43 @@ impl Folder {
         self.path.join("tollgate.db")
     }
 
+    /// Tokens that were made, by what they are known by.
+    pub fn tokens(&self) -> PathBuf {
+        self.path.join("tokens.toml")
+    }
+
+    /// The certificate that is made where the settings name none, and its key.
+    pub fn certificate(&self) -> Files {
+        Files {
+            certificate: self.path.join("server.crt"),
+            key: self.path.join("server.key"),
+        }
+    }
+
     /// Where the engine keeps its own.
     pub fn engine(&self) -> PathBuf {
         self.path.join("runner")
+    }
+
+    /// What tells the service of this folder from every other; drawn when it is first asked for.
+    ///
+    /// # Errors
+    /// If it cannot be read or kept.
+    pub fn identity(&self) -> io::Result<String> {
+        let path = self.path.join("identity");
+        match fs::read_to_string(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let drawn = fleet::worker::draw()?;
+                fleet::replace(&path, drawn.as_bytes())?;
+                Ok(drawn)
+            }
+            read => read,
+        }
+    }
+
+    /// Who has ever offered nodes.
+    pub fn workers(&self) -> PathBuf {
+        self.path.join("workers.json")
     }
 
     /// Where copies of scripts are kept.
@@ -208,6 +270,55 @@ impl Folder {
     /// The socket that clients find the service at.
     pub fn socket(&self) -> PathBuf {
         socket(&self.path)
+    }
+}
+
+/// Checks that nobody but root and this user may change an open file, and that not everybody may
+/// read it if it is private.
+///
+/// # Errors
+/// If it is somebody else's, or its permissions say otherwise.
+pub fn check_file(file: &File, path: &Path, secrecy: Secrecy) -> Result<(), FolderError> {
+    let metadata = file.metadata().map_err(|error| FolderError::System {
+        path: path.to_owned(),
+        action: "cannot be looked at",
+        error,
+    })?;
+    let (closed, expected) = match secrecy {
+        Secrecy::Public => (0o022, "change"),
+        Secrecy::Private => (0o027, "read and change"),
+    };
+    let (owner, mode) = (metadata.uid(), metadata.mode() & 0o777);
+    let me = rustix::process::geteuid().as_raw();
+    if (owner == me || owner == 0) && mode & closed == 0 {
+        return Ok(());
+    }
+    Err(FolderError::File {
+        path: path.to_owned(),
+        expected,
+        owner,
+        mode,
+        me,
+    })
+}
+
+/// Checks that nobody but root and this user may put another file in a folder in the place of one
+/// that is there.
+///
+/// # Errors
+/// If it is somebody else's, or others may change it.
+pub fn check_place(folder: &Path) -> Result<(), FolderError> {
+    let failed = |error| FolderError::System {
+        path: folder.to_owned(),
+        action: "cannot be looked at",
+        error,
+    };
+    let file = File::open(folder).map_err(failed)?;
+    let sticky = file.metadata().map_err(failed)?.mode() & 0o1000 != 0;
+    match check_file(&file, folder, Secrecy::Public) {
+        // In such a folder only its own owner may move a file away.
+        Err(_) if sticky => Ok(()),
+        checked => checked,
     }
 }
 

@@ -9,10 +9,14 @@
 //! | [`client`] | the other end of it |
 //! | [`serve`](mod@serve) | a service from its start to its end |
 //! | [`config`] | its settings |
+//! | [`events`] | what has happened to jobs lately |
 //! | [`fault`] | where tests have it fail |
 //! | [`access`] | whom it lets do what, and how much |
 //! | [`accounts`] | whom jobs run as |
 //! | [`folder`] | its data folder |
+//! | [`fleet`] | workers on other hosts |
+//! | [`net`] | TCP with TLS, tokens and certificates |
+//! | [`seats`] | how many connections each may have |
 //! | [`scripts`] | copies of the scripts that jobs run |
 //!
 //! A request takes this way: `api` puts an [`keeper::Ask`] before the keeper; the keeper handles all
@@ -26,15 +30,20 @@ pub mod client;
 pub mod config;
 pub mod core;
 mod engine_words;
+pub mod events;
 pub mod fault;
+pub mod fleet;
 pub mod folder;
 pub mod keeper;
+pub mod net;
 pub mod scripts;
+pub mod seats;
 pub mod serve;
 pub mod store;
 
-pub use access::{Access, Users};
+pub use access::{Access, Role, Users};
 pub use client::{Client, ClientError};
-pub use config::{Config, ConfigError};
+pub use config::{Config, ConfigError, Doors, ListenSettings};
 pub use folder::{Folder, FolderError};
-pub use serve::{ServeError, serve};
+pub use net::{Remote, RemoteError};
+pub use serve::{Heard, ServeError, serve};

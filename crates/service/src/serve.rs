@@ -2,13 +2,13 @@
 
 use std::fs::{self, Permissions};
 use std::io;
+use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::Mode;
-use tokio::net::UnixListener;
+use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tollgate_engine::Engine;
@@ -17,10 +17,16 @@ use tollgate_model::Instant;
 use crate::access::{Access, Users};
 use crate::accounts;
 use crate::api::server::{About, Service, router, serve_unix};
+use crate::config::{Doors, Listen};
 use crate::core::Rules;
+use crate::fleet::{House, Porch, Terms, Whose};
 use crate::folder::{Folder, FolderError};
 use crate::keeper::{self, Ask, Keeper, StartError};
+use crate::net::certificate::{Certificate, CertificateError};
+use crate::net::keyring::KeyringError;
+use crate::net::{Fingerprint, Keyring, Network, serve_tls, tls};
 use crate::scripts::Scripts;
+use crate::seats::Seats;
 use crate::store::{Reader, Store};
 
 /// How often copies of scripts are looked through.
@@ -36,13 +42,22 @@ pub enum ServeError {
     #[error(transparent)]
     Folder(#[from] FolderError),
     /// Clients cannot be listened to.
-    #[error("{}: cannot be listened on: {error}", socket.display())]
+    #[error("{place}: cannot be listened on: {error}")]
     Listen {
-        /// The socket.
-        socket: PathBuf,
+        /// The socket, or the address.
+        place: String,
         /// What the system said.
         error: io::Error,
     },
+    /// There is no certificate to be shown.
+    #[error(transparent)]
+    Certificate(#[from] CertificateError),
+    /// The certificate cannot be shown.
+    #[error("the certificate cannot be used: {0}")]
+    Tls(#[from] rustls::Error),
+    /// Nobody knows whom tokens stand for.
+    #[error(transparent)]
+    Keyring(#[from] KeyringError),
     /// The engine was opened for one user, and the service is for all.
     #[error("the process that runs jobs was started for one user only, and still runs some")]
     OneUser,
@@ -65,13 +80,28 @@ impl ServeError {
             Self::OneUser => {
                 Some("once its jobs are over it ends by itself, and the next one is started")
             }
-            Self::Start(_) | Self::Listen { .. } | Self::System { .. } => None,
+            Self::Certificate(CertificateError::Open(error)) => error.hint(),
+            Self::Start(_)
+            | Self::Listen { .. }
+            | Self::Certificate(_)
+            | Self::Tls(_)
+            | Self::Keyring(_)
+            | Self::System { .. } => None,
         }
     }
 }
 
-/// Serves until it is told to stop by SIGTERM or SIGINT; `ready` is called once it answers. What
-/// runs goes on without it, and is found again by the next one.
+/// Where a service can be reached over TCP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Heard {
+    /// The address and the port.
+    pub address: SocketAddr,
+    /// The fingerprint of the public key that it shows.
+    pub fingerprint: Fingerprint,
+}
+
+/// Serves until it is told to stop by SIGTERM or SIGINT; `ready` is called once it answers, with
+/// where it is heard over TCP, if anywhere. What runs goes on without it, and is found again by the next one.
 ///
 /// # Errors
 /// If the store or the engine cannot be used, or the socket cannot be listened on.
@@ -79,9 +109,10 @@ pub fn serve<E: Engine + 'static>(
     folder: &Folder,
     mut engine: E,
     rules: &Rules,
-    access: Access,
-    ready: impl FnOnce(),
+    doors: Doors,
+    ready: impl FnOnce(Option<Heard>),
 ) -> Result<(), ServeError> {
+    let access = doors.access;
     if access.users == Users::All {
         folder.share()?;
         if !engine.capacity().map_err(StartError::from)?.other_users {
@@ -90,6 +121,7 @@ pub fn serve<E: Engine + 'static>(
     }
     // Whatever is made from here on, the store and what it grows by, is nobody else's to read.
     rustix::process::umask(Mode::RWXG | Mode::RWXO);
+    let keyring = Arc::new(Keyring::open(folder.tokens(), doors.keys)?);
     let store = Store::open(&folder.store()).map_err(StartError::from)?;
     let reader = store.reader().map_err(StartError::from)?;
     let mut keeper = Keeper::new(store, engine, rules, Box::new(now)).map_err(StartError::from)?;
@@ -98,6 +130,14 @@ pub fn serve<E: Engine + 'static>(
         keeper.run_as(aside);
     }
     keeper.limit_jobs(access.limits.jobs);
+    let began = std::time::Instant::now();
+    keeper
+        .open_to_workers(
+            house(folder, access, doors.terms)?,
+            Box::new(move || began.elapsed()),
+        )
+        .map_err(unread)?;
+    let log = keeper.log();
     let (door, thread) = keeper::start(keeper)?;
     let service = Service {
         door: door.clone(),
@@ -107,15 +147,44 @@ pub fn serve<E: Engine + 'static>(
             market: rules.market.to_string(),
             since: now(),
         }),
-        limits: access.limits,
         clock: now,
         scripts: Arc::new(Scripts::new(folder.scripts())),
+        access,
+        keyring,
+        porch: Porch::new(door.clone()),
+        log,
+        streams: Seats::new(access.limits.streams),
+        metrics: Arc::default(),
     };
-    let served = runtime()?.block_on(listen(folder, service, access, ready));
+    let served = runtime()?.block_on(listen(folder, service, doors.listen, ready));
     door.ask(Ask::Stop);
     // It panics only where it has said why already.
     let _ = thread.join();
     served
+}
+
+/// What workers are told about this service.
+fn house(folder: &Folder, access: Access, terms: Terms) -> Result<House, ServeError> {
+    let own = rustix::process::geteuid().as_raw();
+    Ok(House {
+        service: folder.identity().map_err(unread)?,
+        whose: match access.users {
+            // Without a name, no worker has the same.
+            Users::Own => Whose::Own(accounts::name(own).unwrap_or_default()),
+            Users::All => Whose::All,
+        },
+        terms,
+        roster: folder.workers(),
+        scripts: folder.scripts(),
+        name_of: accounts::name,
+    })
+}
+
+fn unread(error: io::Error) -> ServeError {
+    ServeError::System {
+        action: "what is known of workers cannot be read",
+        error,
+    }
 }
 
 fn runtime() -> Result<tokio::runtime::Runtime, ServeError> {
@@ -132,34 +201,101 @@ fn runtime() -> Result<tokio::runtime::Runtime, ServeError> {
 async fn listen(
     folder: &Folder,
     service: Service,
-    access: Access,
-    ready: impl FnOnce(),
+    tcp: Option<Listen>,
+    ready: impl FnOnce(Option<Heard>),
 ) -> Result<(), ServeError> {
     let socket = folder.socket();
-    // The folder is locked, so whoever left this behind is gone.
-    let _ = fs::remove_file(&socket);
-    let failed = |error| ServeError::Listen {
-        socket: socket.clone(),
-        error,
+    let listener = listen_unix(folder, service.access.users)?;
+    let network = match &tcp {
+        Some(tcp) => Some(listen_tcp(folder, tcp, &service.keyring).await?),
+        None => None,
     };
-    let listener = UnixListener::bind(&socket).map_err(failed)?;
-    let mode = match access.users {
-        Users::Own => 0o600,
-        Users::All => 0o666,
-    };
-    fs::set_permissions(&socket, Permissions::from_mode(mode)).map_err(failed)?;
-    let (stop, stopped) = watch::channel(false);
+    let access = service.access;
+    let seats = Seats::new(access.limits.connections);
+    let keyring = Arc::clone(&service.keyring);
+    let clock = service.clock;
+    let log = service.log.clone();
     tokio::spawn(sweep_scripts(
         Arc::clone(&service.scripts),
         Arc::clone(&service.reader),
     ));
-    let serving = tokio::spawn(serve_unix(listener, router(service), access, stopped));
-    ready();
+    let router = router(service);
+    let (stop, stopped) = watch::channel(false);
+    let heard = network.as_ref().map(|(_, _, heard)| *heard);
+    let mut serving = vec![tokio::spawn(serve_unix(
+        listener,
+        router.clone(),
+        access,
+        seats.clone(),
+        stopped.clone(),
+    ))];
+    if let Some((listener, tls, _)) = network {
+        let network = Network {
+            tls,
+            hosts: tcp.map(|tcp| tcp.hosts).unwrap_or_default(),
+            keyring,
+            access,
+            seats,
+            clock,
+        };
+        serving.push(tokio::spawn(serve_tls(listener, router, network, stopped)));
+    }
+    ready(heard);
     let asked = stop_signal().await;
+    log.close();
     let _ = stop.send(true);
-    let _ = serving.await;
+    for task in serving {
+        let _ = task.await;
+    }
     let _ = fs::remove_file(&socket);
     asked
+}
+
+fn listen_unix(folder: &Folder, users: Users) -> Result<UnixListener, ServeError> {
+    let socket = folder.socket();
+    // The folder is locked, so whoever left this behind is gone.
+    let _ = fs::remove_file(&socket);
+    let failed = |error| ServeError::Listen {
+        place: socket.display().to_string(),
+        error,
+    };
+    let listener = UnixListener::bind(&socket).map_err(failed)?;
+    let mode = match users {
+        Users::Own => 0o600,
+        Users::All => 0o666,
+    };
+    fs::set_permissions(&socket, Permissions::from_mode(mode)).map_err(failed)?;
+    Ok(listener)
+}
+
+async fn listen_tcp(
+    folder: &Folder,
+    tcp: &Listen,
+    keyring: &Keyring,
+) -> Result<(TcpListener, Arc<rustls::ServerConfig>, Heard), ServeError> {
+    let certificate = match &tcp.files {
+        Some(files) => Certificate::read(files)?,
+        None => {
+            let files = folder.certificate();
+            Certificate::read_or_make(&files, &tcp.hosts.names, tcp.address.ip())?
+        }
+    };
+    let fingerprint = certificate.fingerprint()?;
+    let failed = |error| ServeError::Listen {
+        place: tcp.address.to_string(),
+        error,
+    };
+    let listener = TcpListener::bind(tcp.address).await.map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    let tls = tls::server(certificate, keyring.has_certificates())?;
+    Ok((
+        listener,
+        tls,
+        Heard {
+            address,
+            fingerprint,
+        },
+    ))
 }
 
 /// Deletes copies of scripts that no job needs any more, for as long as the service is there.

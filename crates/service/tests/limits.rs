@@ -2,115 +2,13 @@
 
 mod common;
 
-use std::io::{Read, Write};
-use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
+use std::io::Write;
+use std::path::Path;
 
-use common::rules;
-use tokio::net::UnixListener;
-use tokio::sync::watch;
-use tollgate_engine::memory::Deed;
-use tollgate_engine::{MemoryEngine, MemoryWorld};
-use tollgate_model::{Instant, Market};
-use tollgate_service::access::{Access, Limits};
-use tollgate_service::api::server::{About, Service, router, serve_unix};
+use common::open::{Open, rest};
+use tollgate_service::access::Limits;
 use tollgate_service::api::types::{Answer, JobRequest, Status};
-use tollgate_service::keeper::{self, Ask, Door, Keeper};
-use tollgate_service::scripts::Scripts;
-use tollgate_service::store::Store;
 use tollgate_service::{Client, ClientError};
-
-/// A service that listens, over an engine that runs nothing.
-struct Open {
-    folder: tempfile::TempDir,
-    stop: watch::Sender<bool>,
-    door: Door,
-    threads: Vec<JoinHandle<()>>,
-}
-
-impl Open {
-    fn new(limits: Limits) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(&folder.path().join("tollgate.db")).unwrap();
-        let reader = store.reader().unwrap();
-        let world = MemoryWorld::new(2, 1 << 30, Deed::of_command);
-        let rules = rules("fcfs", Market::None);
-        let clock = Box::new(|| Instant::from_secs(1));
-        let mut keeper = Keeper::new(store, MemoryEngine::open(&world), &rules, clock).unwrap();
-        keeper.limit_jobs(limits.jobs);
-        let (door, thread) = keeper::start(keeper).unwrap();
-        let service = Service {
-            door: door.clone(),
-            reader: Arc::new(Mutex::new(reader)),
-            about: Arc::new(About {
-                policy: rules.policy.to_string(),
-                market: rules.market.to_string(),
-                since: Instant::ZERO,
-            }),
-            limits,
-            clock: || Instant::from_secs(1),
-            scripts: Arc::new(Scripts::new(folder.path().join("scripts"))),
-        };
-        let access = Access {
-            limits,
-            ..Access::default()
-        };
-        let (stop, stopped) = watch::channel(false);
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .unwrap();
-        let listener = {
-            let _entered = runtime.enter();
-            UnixListener::bind(folder.path().join("socket")).unwrap()
-        };
-        let listening = std::thread::spawn(move || {
-            runtime.block_on(serve_unix(listener, router(service), access, stopped));
-        });
-        Self {
-            folder,
-            stop,
-            door,
-            threads: vec![thread, listening],
-        }
-    }
-
-    fn socket(&self) -> PathBuf {
-        self.folder.path().join("socket")
-    }
-
-    fn connect(&self) -> UnixStream {
-        UnixStream::connect(self.socket()).unwrap()
-    }
-
-    /// All that is answered to these bytes until the service hangs up.
-    fn answer_to(&self, bytes: &[u8]) -> String {
-        let mut stream = self.connect();
-        // It may have hung up before it was told everything.
-        let _ = stream.write_all(bytes);
-        rest(stream)
-    }
-}
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        let _ = self.stop.send(true);
-        self.door.ask(Ask::Stop);
-        for thread in self.threads.drain(..) {
-            let _ = thread.join();
-        }
-    }
-}
-
-/// All that still comes until the service hangs up.
-fn rest(mut stream: UnixStream) -> String {
-    let mut answer = Vec::new();
-    // Hanging up on what was not read yet is an error to the other end.
-    let _ = stream.read_to_end(&mut answer);
-    String::from_utf8_lossy(&answer).into_owned()
-}
 
 fn answers(socket: &Path) {
     let status: Status = Client::connect(socket).unwrap().get("/v1/status").unwrap();
@@ -269,7 +167,7 @@ fn a_user_has_only_so_many_jobs() {
     assert_eq!(status.as_u16(), 429);
     assert_eq!(
         problem.error,
-        "expected at most 3 jobs of one user that are not over"
+        "expected at most 3 jobs of one user that are not over, each task of an array counted"
     );
     let _: serde_json::Value = client.post("/v1/jobs/3/cancel", &()).unwrap();
     let _: Answer = client.post("/v1/jobs", &request).unwrap();

@@ -87,6 +87,7 @@ pub(crate) fn logs(args: &Args) -> Result<(), Failure> {
         }
     };
     let alone = jobs.len() == 1;
+    let elsewhere = args.address.is_elsewhere()?;
     for job in jobs {
         let Some(file) = job.output else {
             let id = args.id.clone();
@@ -94,6 +95,9 @@ pub(crate) fn logs(args: &Args) -> Result<(), Failure> {
         };
         if job.attempts == 0 && !alone {
             continue;
+        }
+        if elsewhere {
+            return Err(LiveError::OutputElsewhere { file }.into());
         }
         let mut log = File::open(&file).map_err(|error| Failure::read(file.clone(), error))?;
         io::copy(&mut log, &mut io::stdout().lock())?;

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use tollgate_engine::EngineError;
-use tollgate_service::{ClientError, ConfigError, FolderError, ServeError};
+use tollgate_service::fleet::worker::WorkerError;
+use tollgate_service::{ClientError, ConfigError, FolderError, RemoteError, ServeError};
 
 use crate::exit::{Complaint, Exit};
 
@@ -26,6 +27,12 @@ pub(crate) enum LiveError {
     /// Nobody said where the service keeps its data.
     #[error("there is no folder to find the service by")]
     NoData,
+    /// A setting of the environment that is no text.
+    #[error("{variable}: expected text")]
+    NoText { variable: &'static str },
+    /// A job whose output is on another host.
+    #[error("{file}: this is on the host of the service, which hands out no files")]
+    OutputElsewhere { file: String },
     /// A job whose output was thrown away.
     #[error("job {id} has no output: it was thrown away")]
     NoOutput { id: String },
@@ -40,8 +47,11 @@ pub(crate) enum LiveError {
 impl Complaint for LiveError {
     fn exit(&self) -> Exit {
         match self {
-            Self::NotCopied { .. } | Self::ScriptLine { .. } | Self::NoData => Exit::Usage,
-            Self::NoOutput { .. } => Exit::Failed,
+            Self::NotCopied { .. }
+            | Self::ScriptLine { .. }
+            | Self::NoData
+            | Self::NoText { .. } => Exit::Usage,
+            Self::NoOutput { .. } | Self::OutputElsewhere { .. } => Exit::Failed,
             Self::Rejected => Exit::Rejected,
             Self::JobStatus(code) => Exit::Job(*code),
         }
@@ -54,7 +64,10 @@ impl Complaint for LiveError {
             }
             Self::ScriptLine { .. } => "`tollgate submit --help` lists the options",
             Self::NoData => "say which with `--data DIR` or TOLLGATE_DATA",
-            Self::NoOutput { .. } | Self::Rejected | Self::JobStatus(_) => return None,
+            Self::OutputElsewhere { .. } => "read it there, as in `ssh HOST cat FILE`",
+            Self::NoOutput { .. } | Self::NoText { .. } | Self::Rejected | Self::JobStatus(_) => {
+                return None;
+            }
         };
         Some(hint.into())
     }
@@ -65,7 +78,9 @@ impl Complaint for ClientError {
     fn exit(&self) -> Exit {
         match self {
             Self::Refused { status, .. } if status.as_u16() == UNPROCESSABLE => Exit::Usage,
-            Self::NoService { .. }
+            Self::Remote(error) => error.exit(),
+            Self::Runtime(_)
+            | Self::NoService { .. }
             | Self::Connect { .. }
             | Self::Broken(_)
             | Self::Refused { .. }
@@ -80,8 +95,27 @@ impl Complaint for ClientError {
                 Some("start one with `tollgate serve`, or name its folder with `--data`".into())
             }
             Self::Refused { problem, .. } => problem.hint.as_deref().map(Cow::Borrowed),
-            Self::Connect { .. } | Self::Broken(_) | Self::Nonsense(_) | Self::Request(_) => None,
+            Self::Remote(error) => error.hint().map(Cow::Borrowed),
+            Self::Connect { .. }
+            | Self::Runtime(_)
+            | Self::Broken(_)
+            | Self::Nonsense(_)
+            | Self::Request(_) => None,
         }
+    }
+}
+
+/// A service elsewhere cannot be spoken to.
+impl Complaint for RemoteError {
+    fn exit(&self) -> Exit {
+        match self.is_usage() {
+            true => Exit::Usage,
+            false => Exit::Failed,
+        }
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        self.hint().map(Cow::Borrowed)
     }
 }
 
@@ -101,6 +135,19 @@ impl Complaint for ConfigError {
     fn exit(&self) -> Exit {
         Exit::Usage
     }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Open(error) => error.hint().map(Cow::Borrowed),
+            Self::Read { .. }
+            | Self::Parse { .. }
+            | Self::Key { .. }
+            | Self::Policy { .. }
+            | Self::Policies { .. }
+            | Self::WrongMarket { .. }
+            | Self::Range { .. } => None,
+        }
+    }
 }
 
 /// The engine cannot be used.
@@ -112,6 +159,17 @@ impl Complaint for EngineError {
 
 /// The service cannot run.
 impl Complaint for ServeError {
+    fn exit(&self) -> Exit {
+        Exit::Failed
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        self.hint().map(Cow::Borrowed)
+    }
+}
+
+/// A worker cannot work.
+impl Complaint for WorkerError {
     fn exit(&self) -> Exit {
         Exit::Failed
     }

@@ -4,9 +4,9 @@ use std::env;
 use std::path::PathBuf;
 
 use tollgate_engine::{LocalEngine, LocalSettings};
-use tollgate_service::{Config, Folder, Users, serve};
+use tollgate_service::{Config, Folder, ListenSettings, Users, serve};
 
-use super::address::Address;
+use super::address::Place;
 use crate::exit::Failure;
 use crate::voice::Voice;
 
@@ -17,24 +17,39 @@ pub(crate) const RUNNER: &str = "__runner";
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    address: Address,
+    place: Place,
     /// Settings, as TOML [default: config.toml in the data folder, if it is there]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    /// Listen to clients elsewhere too, with TLS, for those with a token: an address and a port
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    listen: Option<String>,
     /// Who gets in, instead of what the settings say: `tollgate policies` lists them
     #[arg(long, value_name = "NAME[:KEY=VALUE,...]")]
     policy: Option<String>,
+    /// A policy that is asked too, on paper: `tollgate status` shows both side by side
+    #[arg(long, value_name = "NAME[:KEY=VALUE,...]")]
+    shadow: Option<String>,
 }
 
 /// `tollgate serve`.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let folder = Folder::lock(&args.address.folder()?)?;
+    let folder = Folder::lock(&args.place.folder()?)?;
     let mut config = match &args.config {
         Some(file) => Config::read(file)?,
         None => default_config(&folder)?,
     };
     if let Some(policy) = &args.policy {
         config.policy.clone_from(policy);
+    }
+    if args.shadow.is_some() {
+        config.shadow.clone_from(&args.shadow);
+    }
+    if let Some(address) = &args.listen {
+        let listen = config
+            .listen
+            .get_or_insert_with(|| ListenSettings::at(address));
+        listen.address.clone_from(address);
     }
     run_in(&folder, &config, || {})
 }
@@ -46,15 +61,22 @@ pub(super) fn run_in(
     ready: impl FnOnce(),
 ) -> Result<(), Failure> {
     let rules = config.rules()?;
-    let access = config.access()?;
-    let engine = local(folder, access.users)?;
+    let doors = config.doors()?;
+    let engine = local(folder, doors.access.users)?;
     let socket = folder.socket();
-    serve(folder, engine, &rules, access, || {
+    serve(folder, engine, &rules, doors, |heard| {
         let policy = &rules.policy;
         Voice::Notes.note(format_args!(
             "policy {policy}; listening on {}",
             socket.display()
         ));
+        if let Some(heard) = heard {
+            let print = heard.fingerprint;
+            Voice::Notes.note(format_args!(
+                "and on https://{}, key {print}",
+                heard.address
+            ));
+        }
         ready();
     })?;
     Ok(())

@@ -181,7 +181,8 @@ fn a_folder_that_others_cannot_reach_is_no_place_to_serve_all() {
     }
     let folder = tempfile::tempdir().expect("a folder");
     let data = folder.path().join("data");
-    let config = folder.path().join("config.toml");
+    let settings = tempfile::tempdir().expect("a folder");
+    let config = settings.path().join("config.toml");
     fs::write(&config, ALL).expect("settings");
     for mode in [0o700, 0o777] {
         set_mode(folder.path(), mode);
@@ -197,4 +198,66 @@ fn a_folder_that_others_cannot_reach_is_no_place_to_serve_all() {
         let complaint = complaint.replace(&*folder.path().to_string_lossy(), "[folder]");
         insta::assert_snapshot!(format!("{mode:o}"), complaint);
     }
+}
+
+#[test]
+fn a_token_is_worth_as_much_as_its_user() {
+    if !Site::is_root() {
+        return;
+    }
+    let site = Site::new("users = \"all\"\n[listen]\naddress = \"127.0.0.1:0\"\n");
+    let token = site.says(ONE, &["token", "new"]);
+    let (_, complaint) = site.fails(ONE, &["token", "new", "--user", "2"]);
+    insta::assert_snapshot!(complaint);
+    let others = site.says(ROOT, &["token", "new", "--user", "2"]);
+    let way = site.way();
+    let with = |token: &str, words: &[&str]| {
+        let file = site.data().join("token-of-a-client");
+        fs::write(&file, token).expect("it is ours");
+        set_mode(&file, 0o600);
+        let file = file.to_string_lossy();
+        let way: Vec<&str> = way.iter().map(String::as_str).collect();
+        // Whose process it is does not matter: the token says who is there.
+        let words = [&words[..1], &way, &["--token-file", &file], &words[1..]].concat();
+        site.says(ROOT, &words)
+    };
+    let submit = ["submit", "--name", "mine", "--output", "none", "--quiet"];
+    let jobs = ["jobs", "--all", "--format", "json"];
+    with(&token, &[&submit[..], &["sleep", "0"]].concat());
+    site.says(ROOT, &["wait", "1"]);
+    let mine = with(&token, &jobs);
+    assert!(mine.contains("\"user_id\": 1"), "{mine}");
+    assert!(!with(&others, &jobs).contains("mine"));
+    assert!(site.says(ROOT, &["token", "list"]).contains(" 2 "));
+    assert!(!site.says(ONE, &["token", "list"]).contains(" 2 "));
+}
+
+#[test]
+fn settings_that_others_may_change_are_not_followed() {
+    if !Site::is_root() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = folder.path().join("config.toml");
+    fs::write(&config, "").expect("settings");
+    let complaint = || {
+        let output = Command::new(env!("CARGO_BIN_EXE_tollgate"))
+            .args(["serve", "--data"])
+            .arg(folder.path().join("data"))
+            .arg("--config")
+            .arg(&config)
+            .output()
+            .expect("it runs");
+        assert_eq!(output.status.code(), Some(2));
+        let complaint = String::from_utf8(output.stderr).expect("text");
+        complaint.replace(&*folder.path().to_string_lossy(), "[folder]")
+    };
+    set_mode(&config, 0o666);
+    insta::assert_snapshot!("settings_file", complaint());
+    set_mode(&config, 0o644);
+    set_mode(folder.path(), 0o777);
+    insta::assert_snapshot!("settings_folder", complaint());
+    set_mode(folder.path(), 0o755);
+    std::os::unix::fs::chown(&config, Some(ONE), None).expect("root may do that");
+    insta::assert_snapshot!("settings_owner", complaint());
 }

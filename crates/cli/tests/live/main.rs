@@ -7,6 +7,9 @@
 //! | [`scripts`] | scripts that are handed in |
 //! | [`jobs`] | jobs that are held, cancelled, waited for |
 //! | [`answers`] | what each command prints, as JSON |
+//! | [`shadow`] | a policy on paper beside the one that decides |
+//! | [`network`] | a service that is reached over the network |
+//! | [`schemas`] | what commands print is as published |
 //! | [`arrays`] | arrays, and jobs that start after others |
 //! | [`nobody`] | no service is there |
 //! | [`generate`] | `tollgate generate` |
@@ -18,6 +21,9 @@ mod demo;
 mod documents;
 mod generate;
 mod jobs;
+mod network;
 mod nobody;
+mod schemas;
 mod scripts;
+mod shadow;
 mod site;

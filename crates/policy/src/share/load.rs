@@ -63,6 +63,10 @@ impl Loads {
         self.fill();
     }
 
+    pub(super) fn n_nodes(&self) -> usize {
+        self.marks.len()
+    }
+
     fn fill(&mut self) {
         let cells = self.width * self.bases.len();
         self.constants.resize(cells, 0.0);

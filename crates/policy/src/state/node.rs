@@ -16,6 +16,8 @@ pub struct Node {
     pub(super) tasks: Vec<Task>,
     pub(super) since: Instant,
     pub(super) total: f64,
+    /// Bytes, where that is known.
+    pub(super) memory: Option<u64>,
 }
 
 /// One job's part of a node.
@@ -81,6 +83,11 @@ impl Node {
         self.since
     }
 
+    /// Bytes of memory that its tasks may hold together, where that is known.
+    pub fn memory(&self) -> Option<u64> {
+        self.memory
+    }
+
     /// The sum of the shares; may be above 1.
     pub fn total_share(&self) -> f64 {
         self.total
@@ -92,8 +99,34 @@ impl Node {
         task.work + task.rate * elapsed.as_secs_f64()
     }
 
+    /// Puts a task of a job on the node. Shares must be set next.
+    pub fn begin(&mut self, job: JobId, spec: &JobSpec, now: Instant) {
+        self.advance(now);
+        self.since = now;
+        self.tasks.push(Task::new(job, spec));
+    }
+
+    /// Ends a task, by its place among the tasks. Shares must be set next.
+    pub fn end(&mut self, at: usize, now: Instant) {
+        self.advance(now);
+        self.tasks.remove(at);
+    }
+
+    /// Sets the share of each task, in order, from `now` on, and the rates that follow from them.
+    /// Returns the next instant at which shares must be set anew without anything arriving or
+    /// ending: a deadline passes or a task has done as many seconds of work as its `mark` says.
+    pub fn share_out(
+        &mut self,
+        now: Instant,
+        share: impl Fn(&Task) -> f64,
+        mark: impl Fn(&Task) -> f64,
+    ) -> Option<Instant> {
+        self.advance(now);
+        self.set_shares(share, mark)
+    }
+
     /// Brings the work of every task up to `now`.
-    pub(super) fn advance(&mut self, now: Instant) {
+    fn advance(&mut self, now: Instant) {
         if now <= self.since {
             return;
         }
@@ -104,10 +137,7 @@ impl Node {
         self.since = now;
     }
 
-    /// Sets the share of each task, in order, and the rates that follow from them. Returns the
-    /// next instant at which shares must be set anew without anything arriving or ending: a
-    /// deadline passes or a task has done as many seconds of work as its `mark` says.
-    pub(super) fn set_shares(
+    fn set_shares(
         &mut self,
         share: impl Fn(&Task) -> f64,
         mark: impl Fn(&Task) -> f64,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tollgate_engine::memory::Deed;
 use tollgate_engine::{MemoryEngine, MemoryWorld};
-use tollgate_service::{Access, Client, Config, Folder, folder};
+use tollgate_service::{Client, Config, Doors, Folder, folder};
 
 /// Cores of the machine that runs nothing.
 pub(crate) const NODES: u32 = 16;
@@ -25,7 +25,7 @@ pub(crate) fn serve(path: &Path) {
     let world = MemoryWorld::new(NODES, 1 << 30, Deed::of_command);
     let rules = config().rules().expect("settings");
     let engine = MemoryEngine::open(&world);
-    tollgate_service::serve(&folder, engine, &rules, Access::default(), || {}).expect("it serves");
+    tollgate_service::serve(&folder, engine, &rules, Doors::default(), |_| {}).expect("it serves");
 }
 
 /// A service that ends with this.

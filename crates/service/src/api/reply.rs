@@ -14,14 +14,14 @@ use crate::store::StoreError;
 
 /// Why a request is not answered as it was meant.
 #[derive(Debug)]
-pub(super) struct Refused {
+pub(crate) struct Refused {
     status: StatusCode,
     error: String,
     hint: Option<&'static str>,
 }
 
 impl Refused {
-    pub(super) fn new(status: StatusCode, error: impl Into<String>) -> Self {
+    pub(crate) fn new(status: StatusCode, error: impl Into<String>) -> Self {
         Self {
             status,
             error: error.into(),
@@ -55,7 +55,7 @@ impl Refused {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "the service is stopping")
     }
 
-    pub(super) fn hint(self, hint: &'static str) -> Self {
+    pub(crate) fn hint(self, hint: &'static str) -> Self {
         Self {
             hint: Some(hint),
             ..self

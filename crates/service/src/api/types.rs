@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::access::Role;
+
 /// A job to be handed in, or to be quoted for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -323,7 +325,7 @@ pub struct Explanation {
 }
 
 /// How the service stands.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Status {
     /// The version of the program that serves.
     pub version: String,
@@ -347,6 +349,35 @@ pub struct Status {
     pub held: u32,
     /// Tasks that run.
     pub running: u32,
+    /// Workers on other hosts that are connected.
+    pub workers: u32,
+    /// Workers that are not, and are waited for.
+    pub workers_away: u32,
+    /// The policy that is asked too, on paper, if there is one; operators see it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shadow: Option<Shadow>,
+}
+
+/// What another policy would have done with the same jobs, beside what was done: over the jobs
+/// that were handed in since it began and are over under both.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Shadow {
+    /// The policy on paper.
+    pub policy: String,
+    /// Since when it has been asked.
+    pub since_at: String,
+    /// Jobs that run on paper.
+    pub running: u32,
+    /// Jobs that wait on paper.
+    pub queued: u32,
+    /// Jobs that are not over yet under one of the two, and are in neither's objectives.
+    pub undecided: u64,
+    /// Jobs whose end on paper is a forecast: nobody knew how long they take.
+    pub by_forecast: u64,
+    /// What the policy that decides did with the jobs.
+    pub real_objectives: Objectives,
+    /// What the policy on paper would have done with them.
+    pub paper_objectives: Objectives,
 }
 
 /// The four objectives of Yeo & Buyya (2008, eq. 1-4), and what they are made of, over the jobs
@@ -400,10 +431,32 @@ pub struct CalibrationBin {
 /// What there is to run on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Nodes {
-    /// Each node: a core of this machine.
+    /// Each node: a core of the service's host, or of a worker's.
     pub nodes: Vec<Node>,
-    /// Bytes of memory that the tasks of a node may hold together.
+    /// Bytes of memory that the tasks of a node may hold together, on the service's host.
     pub memory_per_node_bytes: u64,
+    /// What is enforced there, and what can escape: a sentence each.
+    pub enforced: Vec<String>,
+    /// Workers on other hosts that there ever were.
+    pub workers: Vec<Worker>,
+}
+
+/// A process on another host that offers its nodes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Worker {
+    /// What it is called; several may have the same name.
+    pub name: String,
+    /// `here`, `away` (not connected, and waited for), or `gone`.
+    pub state: String,
+    /// Which of its lives: it has a new one after each time that it was given up.
+    pub epoch: u32,
+    /// The first of its nodes.
+    pub first_node: u32,
+    /// How many it has.
+    pub nodes: u32,
+    /// Bytes of memory that the tasks of a node may hold together, where it has said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_per_node_bytes: Option<u64>,
     /// What is enforced there, and what can escape: a sentence each.
     pub enforced: Vec<String>,
 }
@@ -417,6 +470,9 @@ pub struct Node {
     pub state: String,
     /// Tasks that it has.
     pub tasks: u32,
+    /// The worker whose it is; none if it is one of the service's host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker: Option<String>,
 }
 
 /// What was booked.
@@ -439,6 +495,75 @@ pub struct Account {
     pub penalties: f64,
     /// What the provider earned: the sum of both.
     pub utility: f64,
+}
+
+/// Something that happened to a job, or to tasks of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct JobEvent {
+    /// Which job.
+    pub job: u64,
+    /// Which tasks of it, as in `1-5,9`, if not all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<String>,
+    /// What: `accepted`, `queued`, `waits`, `rejected`, `quoted`, `claimed`, `lapsed`, `held`,
+    /// `started`, `finished`, `cancelled` or `lost`.
+    pub event: String,
+    /// When.
+    pub at: String,
+}
+
+/// A token that is to be made.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TokenRequest {
+    /// Whom it is to stand for: a user's name or number. Whoever asks, if left out; only root and
+    /// the service's own user may name others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// What its holder is let in for: `user` or `worker`.
+    #[serde(default)]
+    pub kind: Role,
+    /// After what span it stands for nobody any more. Positive; never if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_s: Option<f64>,
+}
+
+/// A token that was made. It is told this once, and kept nowhere.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NewToken {
+    /// What is shown to be let in.
+    pub token: String,
+    /// What is known of it.
+    #[serde(flatten)]
+    pub about: Token,
+}
+
+/// What is known of a token or a certificate.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Token {
+    /// What it is called.
+    pub id: String,
+    /// `token` or `certificate`.
+    pub proof: String,
+    /// Whom it stands for: a user id.
+    pub user_id: u32,
+    /// What its holder is let in for: `user` or `worker`.
+    pub kind: Role,
+    /// When it was made; left out if the settings name it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub made_at: Option<String>,
+    /// From when on it stands for nobody; left out if never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<String>,
+    /// The SHA-256 of the token, or of the certificate's public key.
+    pub fingerprint: String,
+}
+
+/// Tokens and certificates: one's own, or, for root and the service's user, all.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Tokens {
+    /// They: those that the settings name first.
+    pub tokens: Vec<Token>,
 }
 
 /// That something was done, or is so.

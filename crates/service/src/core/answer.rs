@@ -11,9 +11,9 @@ use super::outcome::{Answer, Floor, Refusal, Standing};
 use super::rules;
 
 /// A job about to be decided on, with all that is known of it.
-#[derive(Clone)]
-pub(super) struct Candidate {
-    pub(super) submission: Submission,
+#[derive(Clone, Copy)]
+pub(super) struct Candidate<'a> {
+    pub(super) submission: &'a Submission,
     pub(super) spec: JobSpec,
     pub(super) distribution: Distribution,
     pub(super) basis: Basis,
@@ -23,6 +23,7 @@ impl Core {
     /// What a job would be told at `at`: by the policy's probe, then by how sure it is; and where
     /// that is a refusal, what would be let in instead.
     pub(super) fn answer(&mut self, at: Instant, submission: &Submission) -> Answer {
+        self.ahead.begin();
         let forecast = self.forecast(submission);
         let mut answer = self.answer_alone(at, submission, &forecast);
         if let Standing::Rejected(refusals) = &answer.standing
@@ -41,7 +42,7 @@ impl Core {
         forecast: &Forecast,
     ) -> Answer {
         let (estimate, source) = self.rules.estimate(submission, forecast);
-        let spec = rules::spec(submission, estimate, at);
+        let spec = rules::spec(submission, estimate, at, self.memory_per_node());
         let candidate = Candidate::new(submission, spec, forecast);
         let standing = self.standing(at, &candidate);
         let mut answer = Answer {
@@ -87,6 +88,16 @@ impl Core {
         }
     }
 
+    pub(super) fn memory_per_node(&self) -> Option<u64> {
+        self.gate.view(self.now).least_memory()
+    }
+
+    /// The job as the policy is asked about it, and for how long room is kept for it.
+    pub(super) fn asked(&self, candidate: &Candidate<'_>) -> (JobSpec, Distribution) {
+        let asked = self.rules.for_policy(&candidate.reserved());
+        (asked, candidate.reserved_for())
+    }
+
     /// What is forecast of a job.
     pub(super) fn forecast(&self, submission: &Submission) -> Forecast {
         let key = (submission.user, submission.name.clone());
@@ -97,7 +108,7 @@ impl Core {
     }
 
     /// What the policy says, with every reason that it has.
-    pub(super) fn standing(&mut self, at: Instant, candidate: &Candidate) -> Standing {
+    pub(super) fn standing(&mut self, at: Instant, candidate: &Candidate<'_>) -> Standing {
         let Candidate {
             submission, spec, ..
         } = candidate;
@@ -110,8 +121,7 @@ impl Core {
         if submission.hold.is_some() && self.jobs.holds_of(submission.user) >= super::MOST_HOLDS {
             return Standing::Rejected(vec![Refusal::Holds]);
         }
-        let asked = self.rules.for_policy(&candidate.reserved());
-        let forecast = candidate.reserved_for();
+        let (asked, forecast) = self.asked(candidate);
         match self
             .gate
             .quote(at, &asked, Some(&forecast), &mut self.scratch)
@@ -131,7 +141,7 @@ impl Core {
     fn reasons(
         &mut self,
         at: Instant,
-        candidate: &Candidate,
+        candidate: &Candidate<'_>,
         asked: &JobSpec,
         first: Reason,
     ) -> Vec<Refusal> {
@@ -161,21 +171,34 @@ impl Core {
     }
 
     /// Whether a job that is kept out for its budget would be too little sure as well.
-    fn unsure(&self, at: Instant, candidate: &Candidate) -> Option<Refusal> {
-        let mut richer = candidate.clone();
-        richer.submission.budget = None;
-        richer.spec.sla.budget = None;
-        let floor = self.floor(&candidate.submission, true)?;
+    fn unsure(&self, at: Instant, candidate: &Candidate<'_>) -> Option<Refusal> {
+        let richer = Submission {
+            budget: None,
+            ..candidate.submission.clone()
+        };
+        let sla = Sla {
+            budget: None,
+            ..candidate.spec.sla
+        };
+        let richer = Candidate {
+            submission: &richer,
+            spec: JobSpec {
+                sla,
+                ..candidate.spec
+            },
+            ..*candidate
+        };
+        let floor = self.floor(candidate.submission, true)?;
         let probability = self.prospect(at, &richer)?.probability?;
         (probability.as_f64() < floor.least()).then_some(Refusal::Confidence { probability, floor })
     }
 }
 
-impl Candidate {
-    pub(super) fn new(submission: &Submission, spec: JobSpec, forecast: &Forecast) -> Self {
+impl<'a> Candidate<'a> {
+    pub(super) fn new(submission: &'a Submission, spec: JobSpec, forecast: &Forecast) -> Self {
         let (distribution, basis) = expected::distribution(forecast, spec.estimate);
         Self {
-            submission: submission.clone(),
+            submission,
             spec,
             distribution,
             basis,
@@ -218,17 +241,19 @@ impl Candidate {
 /// The job with what it was refused for given up; none if nothing can be given up.
 fn without(reason: Reason, spec: &JobSpec) -> Option<JobSpec> {
     let sla = match reason {
-        Reason::TooWide => return None,
+        Reason::TooWide | Reason::NoMemory => return None,
         Reason::OverBudget | Reason::OverPriced | Reason::LowSlack => Sla {
             budget: None,
             ..spec.sla
         },
-        Reason::NoShare | Reason::Risk | Reason::DeadlinePassed | Reason::DeadlineUnreachable => {
-            Sla {
-                deadline: None,
-                ..spec.sla
-            }
-        }
+        Reason::NoShare
+        | Reason::Risk
+        | Reason::Crowded
+        | Reason::DeadlinePassed
+        | Reason::DeadlineUnreachable => Sla {
+            deadline: None,
+            ..spec.sla
+        },
     };
     (sla != spec.sla).then_some(JobSpec { sla, ..*spec })
 }

@@ -257,7 +257,7 @@ impl Core {
         let submission = array.submission.clone();
         let forecast = self.forecast(&submission);
         let (estimate, _) = self.rules.estimate(&submission, &forecast);
-        let spec = rules::spec(&submission, estimate, self.now);
+        let spec = rules::spec(&submission, estimate, self.now, self.memory_per_node());
         self.let_in(TaskKey { job, task }, &submission, spec, None, step);
     }
 
@@ -270,7 +270,7 @@ impl Core {
         let submission = array.submission.clone();
         let forecast = self.forecast(&submission);
         let (estimate, _) = self.rules.estimate(&submission, &forecast);
-        let spec = rules::spec(&submission, estimate, self.now);
+        let spec = rules::spec(&submission, estimate, self.now, self.memory_per_node());
         let candidate = Candidate::new(&submission, spec, &forecast);
         let standing = self.standing(self.now, &candidate);
         let accepted = matches!(standing, Standing::Accepted { .. });

@@ -4,7 +4,7 @@ use std::fmt;
 
 use tollgate_forecast::{Forecast, Stage};
 use tollgate_model::distribution::LEVELS;
-use tollgate_model::{Distribution, Span};
+use tollgate_model::{Distribution, Instant, JobId, Span};
 
 /// What the expectation of a run time is known from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +48,43 @@ pub(super) fn distribution(forecast: &Forecast, estimate: Span) -> (Distribution
         }
         stage @ (Stage::Unseen | Stage::Cold | Stage::Young | Stage::Changing | Stage::Settled) => {
             (said, Basis::Jobs(stage))
+        }
+    }
+}
+
+/// How long the jobs that are there are expected to take, by slot, kept from one question to the
+/// next. A job that runs on is expected to take longer and longer: what is expected is as of the last
+/// whole second. So it follows from the state and the present instant alone, whatever was asked
+/// before, as recovery needs it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Medians {
+    as_of: Instant,
+    by_slot: Vec<Option<Span>>,
+}
+
+impl Medians {
+    /// The median of the job in a slot at `now`; `derive` derives it as of a second.
+    pub(super) fn of(
+        &mut self,
+        slot: JobId,
+        now: Instant,
+        derive: impl FnOnce(Instant) -> Span,
+    ) -> Span {
+        let as_of = Instant::from_secs(now.as_micros().div_euclid(1_000_000));
+        if self.as_of != as_of {
+            self.as_of = as_of;
+            self.by_slot.clear();
+        }
+        if slot.index() >= self.by_slot.len() {
+            self.by_slot.resize(slot.index() + 1, None);
+        }
+        *self.by_slot[slot.index()].get_or_insert_with(|| derive(as_of))
+    }
+
+    /// Something happened to the job in a slot.
+    pub(super) fn forget(&mut self, slot: JobId) {
+        if let Some(known) = self.by_slot.get_mut(slot.index()) {
+            *known = None;
         }
     }
 }

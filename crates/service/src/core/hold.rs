@@ -16,6 +16,7 @@ impl Core {
         let now = self.now;
         let live = self.jobs.claim(job).ok_or(Ignored::NoQuote)?;
         let (slot, key) = (live.slot, live.attempt_key(job.into()));
+        self.ahead.forget(slot);
         step.changes.push(Change::Claimed { job });
         if live.has_nodes() {
             live.started = Some(now);

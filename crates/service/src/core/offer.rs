@@ -103,6 +103,10 @@ impl Search<'_> {
             budget: Some(Credits::from_f64(credits)),
             ..self.submission.clone()
         };
+        // The most often nothing that is paid helps, and that is found out at once.
+        if !self.suits(&with(DEAREST)) {
+            return None;
+        }
         let credits = self.rise((from.as_f64().max(0.01), DEAREST), &with)?;
         let round = with((credits * 100.0).ceil() / 100.0);
         let changed = if self.suits(&round) {
@@ -158,10 +162,11 @@ impl Search<'_> {
     fn suits(&mut self, submission: &Submission) -> bool {
         self.probes += 1;
         let (estimate, _) = self.core.rules.estimate(submission, self.forecast);
-        let spec = rules::spec(submission, estimate, self.at);
+        let memory_per_node = self.core.memory_per_node();
+        let spec = rules::spec(submission, estimate, self.at, memory_per_node);
         let candidate = Candidate::new(submission, spec, self.forecast);
-        let asked = self.core.rules.for_policy(&candidate.reserved());
-        let (forecast, scratch) = (candidate.reserved_for(), &mut self.core.scratch);
+        let (asked, forecast) = self.core.asked(&candidate);
+        let scratch = &mut self.core.scratch;
         let verdict = self
             .core
             .gate

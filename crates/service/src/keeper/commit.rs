@@ -66,6 +66,7 @@ impl<E: Engine> Keeper<E> {
             self.core = self.store.recover(&rules)?;
             return Err(error);
         }
+        self.log.publish(self.store.batch(), at, &step.changes);
         Ok(step)
     }
 

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use tollgate_engine::{Engine, EngineError, KillReason, Launch, Limits};
 use tollgate_model::{NodeId, Span};
@@ -11,6 +10,7 @@ use tollgate_model::{NodeId, Span};
 use super::owner::Keeper;
 use crate::core::{AttemptKey, Order};
 use crate::engine_words;
+use crate::fleet::muster::Duty;
 use crate::store::{Program, StoreError};
 
 /// Of so many arrays at most is kept what they run.
@@ -26,7 +26,7 @@ const LOOK_AGAIN: Span = Span::from_micros(5_000);
 /// What becomes of an attempt that is to be started.
 enum Launched {
     /// It can be.
-    Ready(Box<Launch>),
+    Ready(Box<Duty>),
     /// Its user is being looked up.
     Later,
     /// It is over.
@@ -35,9 +35,11 @@ enum Launched {
 
 impl<E: Engine> Keeper<E> {
     pub(super) fn poll(&mut self) {
-        match self.engine.poll(Duration::ZERO) {
-            Ok(reports) => self.reports.extend(reports),
-            Err(error) => self.complain(&error),
+        let now = self.now();
+        let (reports, failed) = self.fleet.poll(now);
+        self.reports.extend(reports);
+        if let Some(error) = failed {
+            self.complain(&error);
         }
         // Last, so that what the engine says of the same attempt counts.
         self.reports.append(&mut self.unstartable);
@@ -61,7 +63,7 @@ impl<E: Engine> Keeper<E> {
             return;
         }
         self.tidy = None;
-        match self.engine.acknowledge(&self.ended) {
+        match self.fleet.acknowledge(&self.ended) {
             Ok(()) => self.ended.clear(),
             Err(error) => self.complain(&error),
         }
@@ -74,7 +76,7 @@ impl<E: Engine> Keeper<E> {
         if orders.is_empty() {
             return;
         }
-        let mut launches = Vec::new();
+        let mut duties: Vec<Duty> = Vec::new();
         let mut shares = BTreeMap::new();
         let mut kills = Vec::new();
         // Attempts that cannot be started yet, and all that is to be done with them.
@@ -82,7 +84,7 @@ impl<E: Engine> Keeper<E> {
         for order in &orders {
             match order {
                 Order::Start { attempt, nodes, .. } => match self.launch(*attempt, nodes) {
-                    Ok(Launched::Ready(launch)) => launches.push(*launch),
+                    Ok(Launched::Ready(duty)) => duties.push(*duty),
                     Ok(Launched::Never) => {}
                     Ok(Launched::Later) => drop(later.insert(*attempt)),
                     Err(error) => {
@@ -104,22 +106,24 @@ impl<E: Engine> Keeper<E> {
             | Order::Kill { attempt }) = order;
             later.contains(attempt)
         };
-        for launch in &mut launches {
+        for launch in duties.iter_mut().map(|duty| &mut duty.launch) {
             if let Some(share) = shares.remove(&launch.attempt) {
                 launch.share = share;
             }
         }
+        let now = self.now();
         let shares: Vec<_> = shares.into_iter().collect();
-        let done = start_all(&mut self.engine, &launches)
-            .and_then(|()| when(!shares.is_empty(), || self.engine.set_shares(&shares)))
+        let done = when(!duties.is_empty(), || self.fleet.start(duties, now))
+            .and_then(|()| when(!shares.is_empty(), || self.fleet.set_shares(&shares)))
             .and_then(|()| {
                 when(!kills.is_empty(), || {
-                    self.engine.kill(&kills, KillReason::Cancelled)
+                    self.fleet.kill(&kills, KillReason::Cancelled, now)
                 })
             });
         if let Err(error) = done {
             self.complain(&error);
             self.engine_off = self.retry;
+            self.engine_failures += 1;
             self.orders = orders;
         } else if !later.is_empty() {
             self.retry = Some(self.now() + LOOK_AGAIN);
@@ -154,7 +158,8 @@ impl<E: Engine> Keeper<E> {
         let (Some(program), Some(live)) = (program, live) else {
             return Ok(Launched::Never);
         };
-        let user = match (self.run_as)(live.user) {
+        let owner = live.user;
+        let user = match (self.run_as)(owner) {
             None => return Ok(Launched::Later),
             Some(Ok(user)) => user,
             Some(Err(error)) => {
@@ -166,7 +171,7 @@ impl<E: Engine> Keeper<E> {
                 return Ok(Launched::Never);
             }
         };
-        Ok(Launched::Ready(Box::new(Launch {
+        let launch = Launch {
             attempt: engine_words::key(attempt),
             nodes: nodes.to_vec(),
             argv: program.argv.into_iter().map(OsString::from).collect(),
@@ -180,12 +185,9 @@ impl<E: Engine> Keeper<E> {
                 memory: program.memory,
             },
             share: 1.0,
-        })))
+        };
+        Ok(Launched::Ready(Box::new(Duty { owner, launch })))
     }
-}
-
-fn start_all<E: Engine>(engine: &mut E, launches: &[Launch]) -> Result<(), EngineError> {
-    when(!launches.is_empty(), || engine.start(launches))
 }
 
 fn when(wanted: bool, act: impl FnOnce() -> Result<(), EngineError>) -> Result<(), EngineError> {

@@ -37,7 +37,42 @@ pub struct Bin {
     pub kept: u64,
 }
 
+/// How good the estimates were that were made of forecasts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Coverage {
+    /// Jobs that finished, without arrays, whose estimate was a quantile of the forecast.
+    pub jobs: u64,
+    /// Those of them that ran no longer than that.
+    pub covered: u64,
+}
+
 impl Reader {
+    /// How many jobs are in each state; an array is one.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn states(&self) -> Result<Vec<(String, u64)>, StoreError> {
+        let sql = "SELECT state, count(*) FROM job GROUP BY state ORDER BY state";
+        self.rows(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))
+    }
+
+    /// How good the estimates were that were made of forecasts.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn coverage(&self) -> Result<Coverage, StoreError> {
+        let sql = "SELECT count(*), coalesce(sum(finish - start <= estimate), 0)
+             FROM job WHERE state = 'finished' AND source = 'class' AND start IS NOT NULL
+                 AND NOT EXISTS (SELECT 1 FROM array WHERE job = id)";
+        let rows = self.rows(sql, [], |row| {
+            Ok(Coverage {
+                jobs: row.get(0)?,
+                covered: row.get(1)?,
+            })
+        })?;
+        Ok(rows.into_iter().next().unwrap_or_default())
+    }
+
     /// The sums, of everybody or of one user.
     ///
     /// # Errors

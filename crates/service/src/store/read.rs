@@ -139,6 +139,16 @@ impl Reader {
         Ok(rows.into_iter().next())
     }
 
+    /// Whose a job is; none if there is no such job.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn owner(&self, job: u64) -> Result<Option<u32>, StoreError> {
+        let sql = "SELECT user FROM job WHERE id = ?1";
+        let rows = self.rows(sql, [job], |row| row.get(0))?;
+        Ok(rows.into_iter().next())
+    }
+
     /// The jobs that are meant, the latest first.
     ///
     /// # Errors

@@ -1,0 +1,132 @@
+//! A service that is reached over the network.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+
+use crate::site::{Ran, Site};
+
+const LISTENS: &str = "[listen]\naddress = \"127.0.0.1:0\"\n";
+
+impl Site {
+    /// The words that say where it is, and with which token and key.
+    fn way(&self) -> Vec<String> {
+        let log = fs::read_to_string(self.folder().join("log")).unwrap();
+        let heard = log.split("and on ").nth(1).expect("it listens");
+        let (url, rest) = heard.split_once(", key ").expect("its key");
+        let key = rest.lines().next().expect("a line");
+        let token = self.folder().join("token").display().to_string();
+        ["--url", url, "--fingerprint", key, "--token-file", &token]
+            .map(str::to_owned)
+            .to_vec()
+    }
+
+    fn keep(&self, token: &str) {
+        let file = self.folder().join("token");
+        fs::write(&file, token).unwrap();
+        fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
+    }
+
+    /// Runs the program with these words over the network.
+    fn over_the_net(&self, words: &[&str]) -> Ran {
+        let way = self.way();
+        let split = words.iter().position(|&word| word == "--");
+        let (flags, command) = words.split_at(split.unwrap_or(words.len()));
+        let way: Vec<&str> = way.iter().map(String::as_str).collect();
+        self.tollgate(&[flags, &way, command].concat())
+    }
+}
+
+#[test]
+fn a_token_opens_the_way_until_it_is_revoked() {
+    let site = Site::start(LISTENS);
+    let token = site
+        .tollgate(&["token", "new", "--expires", "90d"])
+        .answer();
+    site.keep(&token);
+    let id = site.over_the_net(&["submit", "-q", "-e", "1s", "--", "echo", "said"]);
+    let id = id.answer();
+    site.over_the_net(&["wait", "-q", id.trim()]).answer();
+    let logs = site.over_the_net(&["logs", id.trim()]);
+    assert_eq!(logs.code, Some(1));
+    assert!(logs.stderr.contains("hands out no files"), "{logs:?}");
+    assert_eq!(site.over_the_net(&["token", "new"]).code, Some(1));
+    let listed = site.tollgate(&["token", "list", "--format", "json"]).json();
+    let listed = &listed["tokens"][0];
+    assert!(listed["expires_at"].is_string(), "{listed}");
+    assert!(!listed.to_string().contains(token.trim()));
+    let name = listed["id"].as_str().unwrap();
+    site.tollgate(&["token", "revoke", name]).answer();
+    let late = site.over_the_net(&["status"]);
+    assert_eq!(late.code, Some(1));
+    assert_eq!(
+        late.stderr,
+        "error: this token stands for nobody here\n\
+         hint: `tollgate token new` makes one, on the host of the service\n"
+    );
+}
+
+#[test]
+fn tokens_are_listed() {
+    let site = Site::start(LISTENS);
+    site.tollgate(&["token", "new"]).answer();
+    site.tollgate(&["token", "new", "--worker"]).answer();
+    let listed = site.tollgate(&["token", "list"]).answer();
+    let kinds = |kind| listed.lines().filter(|line| line.contains(kind)).count();
+    assert_eq!((kinds(" user "), kinds(" worker ")), (2, 1), "{listed}");
+}
+
+#[test]
+fn what_is_missing_for_the_way_is_said() {
+    let site = Site::start(LISTENS);
+    let url = site.way()[1].clone();
+    let nothing = site.tollgate(&["status", "--url", &url]);
+    assert_eq!(nothing.code, Some(2));
+    assert_eq!(
+        nothing.stderr.replace(&url, "URL"),
+        "error: URL: expected a fingerprint, or certificates that vouch for the service\n\
+         hint: `tollgate serve` prints its fingerprint: say it with `--fingerprint` or \
+         TOLLGATE_FINGERPRINT\n"
+    );
+    site.keep("open");
+    let file = site.folder().join("token");
+    fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
+    let open = site.over_the_net(&["status"]);
+    assert_eq!(open.code, Some(1));
+    assert!(
+        open.stderr.contains("others cannot read, found mode 644"),
+        "{open:?}"
+    );
+    for url in ["http://127.0.0.1:1", "127.0.0.1:1"] {
+        assert_eq!(
+            site.tollgate(&["status", "--url", url]).code,
+            Some(2),
+            "{url}"
+        );
+    }
+}
+
+#[test]
+fn the_environment_names_the_way_too() {
+    let site = Site::start(LISTENS);
+    let token = site.tollgate(&["token", "new"]).answer();
+    site.keep(&token);
+    let way = site.way();
+    let line = format!(
+        "TOLLGATE_URL={} TOLLGATE_FINGERPRINT={} TOLLGATE_TOKEN_FILE={} tollgate status",
+        way[1], way[3], way[5]
+    );
+    site.shell(&line).answer();
+    let line = line.replace(&way[3], &format!("sha256:{}", "0".repeat(64)));
+    let other = site.shell(&line);
+    assert_eq!(other.code, Some(1));
+    assert!(
+        other
+            .stderr
+            .contains("not the service with that fingerprint"),
+        "{other:?}"
+    );
+    // A folder that is named is meant.
+    let data = site.folder().join("data");
+    site.shell(&format!("{line} --data {}", data.display()))
+        .answer();
+}

@@ -1,0 +1,140 @@
+//! The future as it was first written down: on a copy of the gate, one event after the other, each
+//! found by asking every job and every task when it ends.
+
+use std::collections::BTreeMap;
+
+use tollgate_gate::{Effect, Ending, Gate, Input};
+use tollgate_model::{Instant, JobId, NodeId, Span};
+use tollgate_policy::Phase;
+
+/// When a job starts and finishes; none where it does not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Times {
+    pub(crate) start: Option<Instant>,
+    pub(crate) finish: Option<Instant>,
+}
+
+pub(crate) struct EventByEvent {
+    gate: Gate,
+    now: Instant,
+    effects: Vec<Effect>,
+    times: BTreeMap<JobId, Times>,
+}
+
+const MOST_EVENTS: usize = 10_000;
+
+impl EventByEvent {
+    /// A future that begins at `now` with this copy of a gate.
+    pub(crate) fn new(gate: Gate, now: Instant) -> Self {
+        let view = gate.view(now);
+        let running = view.jobs().filter(|(_, job)| job.phase == Phase::Running);
+        let times = running.map(|(id, job)| {
+            let times = Times {
+                start: job.start,
+                finish: None,
+            };
+            (id, times)
+        });
+        Self {
+            times: times.collect(),
+            gate,
+            now,
+            effects: Vec::new(),
+        }
+    }
+
+    /// Runs until `job` is over, or nothing more happens; `work` says how long each job takes.
+    pub(crate) fn run_until(mut self, job: JobId, work: impl Fn(JobId) -> Span) -> Times {
+        self.settle();
+        for _ in 0..MOST_EVENTS {
+            let over = self.of(job).finish.is_some() || self.is_lost(job);
+            if over || !self.advance(&work) {
+                return self.of(job);
+            }
+        }
+        panic!("{job:?} is not over after {MOST_EVENTS} events")
+    }
+
+    fn of(&self, job: JobId) -> Times {
+        self.times.get(&job).copied().unwrap_or_default()
+    }
+
+    fn is_lost(&self, job: JobId) -> bool {
+        let view = self.gate.view(self.now);
+        view.find_job(job)
+            .is_none_or(|job| matches!(job.phase, Phase::Over | Phase::Vacant))
+    }
+
+    fn advance(&mut self, work: &impl Fn(JobId) -> Span) -> bool {
+        let end = self.next_end(work);
+        let wake = self.gate.next_wake();
+        let next = end.map(|(at, _)| at).into_iter().chain(wake).min();
+        let Some(at) = next.filter(|&at| at < Instant::MAX) else {
+            return false;
+        };
+        self.now = self.now.max(at);
+        let input = end.filter(|&(due, _)| due <= at).map(|(_, ended)| ended);
+        let input = input.unwrap_or(Input::Tick);
+        let _ = self.gate.handle(self.now, input, &mut self.effects);
+        self.settle();
+        true
+    }
+
+    fn settle(&mut self) {
+        self.note();
+        self.gate.settle(self.now, &mut self.effects);
+        self.note();
+    }
+
+    fn note(&mut self) {
+        for effect in self.effects.drain(..) {
+            if let Effect::Start { job, .. } = effect {
+                self.times.entry(job).or_default().start = Some(self.now);
+            }
+            if let Effect::Over {
+                job,
+                ending: Ending::Finished,
+            } = effect
+            {
+                self.times.entry(job).or_default().finish = Some(self.now);
+            }
+        }
+    }
+
+    fn next_end(&self, work: &impl Fn(JobId) -> Span) -> Option<(Instant, Input)> {
+        let view = self.gate.view(self.now);
+        let whole = view
+            .jobs()
+            .filter(|(id, job)| job.phase == Phase::Running && !self.is_shared(*id));
+        let whole = whole.filter_map(|(id, job)| {
+            let end = (job.start? + work(id)).max(self.now);
+            let attempt = job.attempt;
+            Some((end, Input::Ended { job: id, attempt }))
+        });
+        let tasks = (0..view.n_nodes()).map(NodeId).flat_map(|id| {
+            let node = view.node(id);
+            let now = self.now;
+            node.tasks().iter().map(move |task| {
+                let left = work(task.job).as_secs_f64() - node.work_at(task, now);
+                let end = now + Span::ceil_secs_f64(left.max(0.0) / task.rate);
+                let ended = Input::TaskEnded {
+                    job: task.job,
+                    attempt: view.job(task.job).attempt,
+                    node: id,
+                };
+                (end, ended)
+            })
+        });
+        whole.chain(tasks).min_by_key(|(end, _)| *end)
+    }
+
+    fn is_shared(&self, id: JobId) -> bool {
+        let view = self.gate.view(self.now);
+        let mut nodes = view
+            .job(id)
+            .placement()
+            .iter()
+            .flat_map(|range| range.nodes());
+        nodes.any(|node| !view.node(node).tasks().is_empty())
+    }
+}

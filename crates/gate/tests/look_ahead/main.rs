@@ -1,0 +1,286 @@
+//! One run through a few nodes, or through a copy of the gate, says of a job what many runs
+//! through everything say, event by event: under every policy, for every run time.
+
+mod event_by_event;
+
+use event_by_event::{EventByEvent, Times};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngSeed};
+use tollgate_gate::{Answer, Course, Gate, Horizon, Input, LookAhead, Retry, Whom, WorkerId};
+use tollgate_model::{
+    Credits, CreditsPerSecond, Distribution, Instant, JobId, JobSpec, Market, Sla, Span,
+};
+use tollgate_policy::named::Family;
+use tollgate_policy::registry::REGISTRY;
+use tollgate_policy::{Choice, Phase};
+
+const NODES: u32 = 4;
+const UNBOUNDED: u64 = u64::MAX;
+/// Ends are rounded up to the microsecond, at each event anew where all events are looked at.
+const ROUNDING: Span = Span::from_micros(50);
+
+#[derive(Clone, Copy, Debug)]
+struct Draft {
+    estimate_s: i64,
+    procs: u32,
+    deadline_s: Option<i64>,
+    forecast_s: Option<i64>,
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Wait(i64),
+    Submit(Draft),
+    End(usize),
+    Evict(usize),
+}
+
+fn draft() -> impl Strategy<Value = Draft> {
+    let deadline_s = prop::option::weighted(0.7, 1i64..200);
+    let forecast_s = prop::option::of(1i64..20);
+    (1i64..40, 1u32..=NODES, deadline_s, forecast_s).prop_map(
+        |(estimate_s, procs, deadline_s, forecast_s)| Draft {
+            estimate_s,
+            procs,
+            deadline_s,
+            forecast_s,
+        },
+    )
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        3 => (0i64..10_000_000).prop_map(Step::Wait),
+        6 => draft().prop_map(Step::Submit),
+        1 => any::<usize>().prop_map(Step::End),
+        1 => any::<usize>().prop_map(Step::Evict),
+    ]
+}
+
+fn spec(draft: Draft, submit: Instant) -> JobSpec {
+    JobSpec {
+        submit,
+        estimate: Span::from_secs(draft.estimate_s),
+        procs: draft.procs,
+        memory: 0,
+        sla: Sla {
+            deadline: draft.deadline_s.map(Span::from_secs),
+            budget: Some(Credits::from_f64(1e6)),
+            penalty: CreditsPerSecond::from_f64(0.001),
+        },
+    }
+}
+
+fn forecast(draft: Draft) -> Option<Distribution> {
+    let least = draft.forecast_s? as f64;
+    let quantile = |level| Span::from_secs_f64(least * 1.2f64.powi(level as i32));
+    Some(Distribution::new(std::array::from_fn(quantile)))
+}
+
+/// A gate after these steps, and the present instant.
+fn gate_after(choice: &Choice, market: Market, steps: &[Step]) -> (Gate, Instant) {
+    let mut gate = Gate::new(choice.build(market), market);
+    let (mut now, mut effects) = (Instant::ZERO, Vec::new());
+    let up = Input::WorkerUp {
+        worker: WorkerId(0),
+        epoch: 1,
+        nodes: NODES,
+        memory: None,
+    };
+    gate.handle(now, up, &mut effects).expect("a new worker");
+    for step in steps {
+        let running: Vec<(JobId, u32)> = gate
+            .view(now)
+            .jobs()
+            .filter(|(_, job)| job.phase == Phase::Running)
+            .map(|(id, job)| (id, job.attempt))
+            .collect();
+        let pick = |n: usize| running.get(n.checked_rem(running.len())?).copied();
+        let input = match *step {
+            Step::Wait(micros) => {
+                now += Span::from_micros(micros);
+                Some(Input::Tick)
+            }
+            Step::Submit(draft) => Some(Input::Submitted {
+                spec: spec(draft, now),
+                retry: Retry::Requeue,
+                forecast: forecast(draft),
+            }),
+            Step::End(n) => pick(n).map(|(job, attempt)| Input::Ended { job, attempt }),
+            Step::Evict(n) => pick(n).map(|(job, attempt)| Input::Evicted { job, attempt }),
+        };
+        if let Some(input) = input {
+            gate.handle(now, input, &mut effects)
+                .expect("no stale input");
+            gate.settle(now, &mut effects);
+        }
+    }
+    (gate, now)
+}
+
+/// How long the others take: some less than they said, some more.
+fn expected(job: JobId) -> Span {
+    Span::from_micros(1_000_000 + i64::from(job.0 * 7_919 % 53) * 700_001)
+}
+
+/// What event by event becomes of a job that takes `runtime`.
+fn slowly(gate: &Gate, now: Instant, whom: Whom<'_>, runtime: Span) -> Times {
+    let mut fork = gate.fork();
+    let me = match whom {
+        Whom::Known(job) => job,
+        Whom::New(&spec, forecast) => {
+            let submitted = Input::Submitted {
+                spec,
+                retry: Retry::Never,
+                forecast: forecast.copied(),
+            };
+            let answer = fork.handle(now, submitted, &mut Vec::new());
+            let Ok(Answer::Job(job)) = answer else {
+                panic!("a well-formed job gets a slot: {answer:?}");
+            };
+            // Who starts at once is among those that run.
+            job
+        }
+    };
+    let work = |job| if job == me { runtime } else { expected(job) };
+    EventByEvent::new(fork, now).run_until(me, work)
+}
+
+fn close(one: Instant, other: Instant) -> bool {
+    one <= other + ROUNDING && other <= one + ROUNDING
+}
+
+fn compare(
+    gate: &Gate,
+    now: Instant,
+    whom: Whom<'_>,
+    spec: &JobSpec,
+    exact_until: Instant,
+) -> Result<(), TestCaseError> {
+    let due = spec.due();
+    let most = Span::from_secs(60);
+    let horizon = Horizon {
+        runtime: most,
+        due: due.map(|due| (due, Span::MAX)),
+    };
+    let mut ahead = LookAhead::new(gate, now, &expected, UNBOUNDED);
+    let course = ahead.course(whom, &horizon);
+    for runtime in [1, 17, 60].map(Span::from_secs) {
+        let slow = slowly(gate, now, whom, runtime);
+        match (course.as_ref().map(Course::start), slow.start) {
+            (Some(fast), Some(slow)) => prop_assert!(close(fast, slow), "{whom:?}"),
+            (fast, slow) => prop_assert_eq!(fast, slow, "{:?}", whom),
+        }
+        let fast = course.as_ref().and_then(|course| course.finish(runtime));
+        match (fast, slow.finish) {
+            (Some(fast), Some(slow)) => {
+                let counts = fast.min(slow) <= exact_until;
+                prop_assert!(
+                    !counts || close(fast, slow),
+                    "{} {}: {:?}",
+                    fast,
+                    slow,
+                    whom
+                );
+            }
+            (fast, slow) => prop_assert!(
+                fast == slow || fast.or(slow) > Some(exact_until),
+                "{:?} {:?}: {:?}",
+                fast,
+                slow,
+                whom
+            ),
+        }
+    }
+    let due = due.filter(|&due| due <= exact_until);
+    let (Some(course), Some(due)) = (&course, due) else {
+        return Ok(());
+    };
+    let longest = course.longest(due);
+    let finish = |runtime| slowly(gate, now, whom, runtime).finish;
+    // Who is late may lose the node that very instant.
+    let shorter = longest - ROUNDING;
+    if shorter > Span::ZERO {
+        let at = finish(shorter);
+        prop_assert!(
+            at.is_some_and(|at| at <= due + ROUNDING),
+            "{:?} {} {:?}",
+            at,
+            due,
+            whom
+        );
+    }
+    let at = finish(longest + ROUNDING);
+    prop_assert!(
+        at.is_none_or(|at| at > due - ROUNDING),
+        "{:?} {} {:?}",
+        at,
+        due,
+        whom
+    );
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(Config {
+        cases: 60,
+        rng_seed: RngSeed::Fixed(5),
+        failure_persistence: None,
+        ..Config::default()
+    })]
+
+    #[test]
+    fn one_look_tells_what_many_runs_tell(
+        steps in prop::collection::vec(step(), 0..30),
+        draft in draft(),
+    ) {
+        for named in REGISTRY {
+            let choice = Choice::named(named.name).unwrap();
+            let market = if choice.runs_in(Market::None) { Market::None } else { Market::Bid };
+            let (gate, now) = gate_after(&choice, market, &steps);
+            let view = gate.view(now);
+            let shares = !matches!(named.settings, Family::Queue(_));
+            let waits = shares && view.jobs().any(|(_, job)| job.phase == Phase::Queued);
+            let exact_until = |spec: &JobSpec| match spec.sla.deadline {
+                // A task of several that ends before the others makes room for who waits, unless
+                // they are one process. And when who waits without a deadline starts beside one
+                // who has one, shares are set anew a little earlier than without.
+                _ if waits && spec.procs > 1 => Instant::ZERO,
+                Some(_) if waits => Instant::ZERO,
+                Some(_) | None => Instant::MAX,
+            };
+            let (spec, forecast) = (spec(draft, now), forecast(draft));
+            let whom = Whom::New(&spec, forecast.as_ref());
+            compare(&gate, now, whom, &spec, exact_until(&spec))?;
+            for (job, known) in view.jobs() {
+                compare(&gate, now, Whom::Known(job), &known.spec, exact_until(&known.spec))?;
+            }
+        }
+    }
+
+    #[test]
+    fn a_look_that_is_cut_short_says_nothing_wrong(
+        steps in prop::collection::vec(step(), 0..30),
+        draft in draft(),
+        looks in 0u64..5_000,
+    ) {
+        for named in REGISTRY {
+            let choice = Choice::named(named.name).unwrap();
+            let (gate, now) = gate_after(&choice, Market::Bid, &steps);
+            let (spec, forecast) = (spec(draft, now), forecast(draft));
+            let whom = Whom::New(&spec, forecast.as_ref());
+            let horizon = Horizon { runtime: Span::from_secs(60), due: None };
+            let whole = LookAhead::new(&gate, now, &expected, UNBOUNDED).course(whom, &horizon);
+            let Some(short) = LookAhead::new(&gate, now, &expected, looks).course(whom, &horizon) else {
+                continue;
+            };
+            let whole = whole.expect("what starts within few looks starts within more");
+            prop_assert_eq!(short.start(), whole.start());
+            for runtime in [1, 17, 60].map(Span::from_secs) {
+                if let Some(finish) = short.finish(runtime) {
+                    prop_assert_eq!(Some(finish), whole.finish(runtime), "{}", named.name);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Who is at the other end of a connection over TCP: a stranger, until a key was shown.
+
+use std::net::IpAddr;
+use std::sync::{Mutex, PoisonError};
+
+use super::{Fingerprint, Key};
+use crate::access::{Access, Peer, Way};
+use crate::seats::{Seat, Seats};
+
+/// The most strangers at a time, wherever they come from.
+const MOST_STRANGERS: u32 = 512;
+
+/// Places for those who have not said yet who they are.
+#[derive(Clone, Debug)]
+pub(super) struct Anteroom {
+    all: Seats<()>,
+    /// By where they come from.
+    by_origin: Seats<Neighbourhood>,
+}
+
+/// Addresses that may well be one machine: an IPv4 address, or the 64 bits that name an IPv6
+/// network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Neighbourhood {
+    V4(u32),
+    V6(u64),
+}
+
+/// A place in the anteroom.
+#[derive(Debug)]
+pub(super) struct Stranger {
+    _of_all: Seat<()>,
+    _of_origin: Seat<Neighbourhood>,
+}
+
+impl Anteroom {
+    /// So many from each address.
+    pub(super) fn new(most: u32) -> Self {
+        Self {
+            all: Seats::new(MOST_STRANGERS),
+            by_origin: Seats::new(most),
+        }
+    }
+
+    /// A place for somebody from this address; none if there are too many of them.
+    pub(super) fn enter(&self, from: IpAddr) -> Option<Stranger> {
+        Some(Stranger {
+            _of_origin: self.by_origin.take(Neighbourhood::of(from))?,
+            _of_all: self.all.take(())?,
+        })
+    }
+}
+
+impl Neighbourhood {
+    fn of(address: IpAddr) -> Self {
+        match address.to_canonical() {
+            IpAddr::V4(address) => Self::V4(address.to_bits()),
+            IpAddr::V6(address) => Self::V6((address.to_bits() >> 64) as u64),
+        }
+    }
+}
+
+/// The other end of a connection.
+#[derive(Debug)]
+pub(super) struct Caller {
+    /// The address of ours that was called.
+    pub(super) local: IpAddr,
+    /// Of the certificate that was shown.
+    pub(super) certificate: Option<Fingerprint>,
+    sitting: Mutex<Sitting>,
+}
+
+#[derive(Debug)]
+enum Sitting {
+    Stranger { _place: Stranger },
+    Known { peer: Peer, _place: Seat<u32> },
+}
+
+impl Caller {
+    pub(super) fn new(local: IpAddr, certificate: Option<Fingerprint>, place: Stranger) -> Self {
+        Self {
+            local: local.to_canonical(),
+            certificate,
+            sitting: Mutex::new(Sitting::Stranger { _place: place }),
+        }
+    }
+
+    /// Whom the holder of `key` is let be; none if they have too many connections already. A
+    /// connection has the place of whoever asked last: what is between may join several users'.
+    pub(super) async fn sit(&self, key: &Key, access: Access, seats: &Seats<u32>) -> Option<Peer> {
+        if let Some(peer) = self.known_as(key) {
+            return Some(peer);
+        }
+        let place = seats.take(key.user)?;
+        let user = key.user;
+        // Only this connection waits for the system's name service.
+        let peer = tokio::task::spawn_blocking(move || access.admit(user)).await;
+        let peer = Peer {
+            role: key.role,
+            way: Way::Network(key.fingerprint),
+            ..peer.ok()?
+        };
+        let mut sitting = self.sitting.lock().unwrap_or_else(PoisonError::into_inner);
+        *sitting = Sitting::Known {
+            peer: peer.clone(),
+            _place: place,
+        };
+        Some(peer)
+    }
+
+    fn known_as(&self, key: &Key) -> Option<Peer> {
+        let sitting = self.sitting.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*sitting {
+            Sitting::Known { peer, .. } if peer.way == Way::Network(key.fingerprint) => {
+                Some(peer.clone())
+            }
+            Sitting::Known { .. } | Sitting::Stranger { .. } => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strangers_are_counted_by_where_they_come_from() {
+        let anteroom = Anteroom::new(2);
+        let enter = |from: &str| anteroom.enter(from.parse().unwrap());
+        let one = [enter("192.0.2.1"), enter("::ffff:192.0.2.1")];
+        assert!(one.iter().all(Option::is_some));
+        assert!(enter("192.0.2.1").is_none());
+        assert!(enter("192.0.2.2").is_some());
+        let two = [enter("2001:db8::1"), enter("2001:db8::ffff:2")];
+        assert!(two.iter().all(Option::is_some));
+        assert!(enter("2001:db8::3").is_none());
+        assert!(enter("2001:db8:0:1::3").is_some());
+        drop(one);
+        assert!(enter("192.0.2.1").is_some());
+    }
+
+    #[test]
+    fn there_is_an_end_to_strangers_from_everywhere() {
+        let anteroom = Anteroom::new(1);
+        let from = |n: u32| IpAddr::from(n.to_be_bytes());
+        let all: Vec<_> = (0..MOST_STRANGERS)
+            .map(|n| anteroom.enter(from(n)))
+            .collect();
+        assert!(all.iter().all(Option::is_some));
+        assert!(anteroom.enter(from(MOST_STRANGERS)).is_none());
+    }
+}

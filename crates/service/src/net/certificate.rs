@@ -1,0 +1,207 @@
+//! What the service shows for itself: a certificate and its private key.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::net::IpAddr;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use rcgen::{CertificateParams, DnType, KeyPair};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::ParsedCertificate;
+
+use super::Fingerprint;
+use crate::folder::{self, FolderError, Secrecy};
+
+/// A certificate, those that vouch for it, and its private key.
+#[derive(Debug)]
+pub struct Certificate {
+    /// The certificate itself first.
+    pub chain: Vec<CertificateDer<'static>>,
+    /// The private key.
+    pub key: PrivateKeyDer<'static>,
+}
+
+/// Where a certificate is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Files {
+    /// PEM: the certificate, and those that vouch for it.
+    pub certificate: PathBuf,
+    /// PEM: its private key.
+    pub key: PathBuf,
+}
+
+/// Why there is no certificate.
+#[derive(Debug, thiserror::Error)]
+pub enum CertificateError {
+    /// A file cannot be used.
+    #[error("{}: {what}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// A file can be read or changed by those who must not.
+    #[error(transparent)]
+    Open(#[from] FolderError),
+    /// None can be made.
+    #[error("no certificate can be made: {0}")]
+    Make(#[from] rcgen::Error),
+}
+
+impl Certificate {
+    /// Reads one. Nobody but this user and root may change the files, or read the key.
+    ///
+    /// # Errors
+    /// If the files cannot be used.
+    pub fn read(files: &Files) -> Result<Self, CertificateError> {
+        let chain = pem(&files.certificate, Secrecy::Public)?;
+        let chain: Vec<_> = CertificateDer::pem_slice_iter(&chain)
+            .collect::<Result<_, _>>()
+            .map_err(|error| no_pem(&files.certificate, error))?;
+        if chain.is_empty() {
+            let path = files.certificate.clone();
+            let what = "expected a certificate in PEM".to_owned();
+            return Err(CertificateError::File { path, what });
+        }
+        let key = pem(&files.key, Secrecy::Private)?;
+        let key = PrivateKeyDer::from_pem_slice(&key).map_err(|error| no_pem(&files.key, error))?;
+        Ok(Self { chain, key })
+    }
+
+    /// Reads one, or makes one that vouches for itself if there is none.
+    ///
+    /// # Errors
+    /// If the files cannot be used or written.
+    pub fn read_or_make(
+        files: &Files,
+        hosts: &[String],
+        ip: IpAddr,
+    ) -> Result<Self, CertificateError> {
+        if !files.key.exists() {
+            make(files, hosts, ip)?;
+        }
+        Self::read(files)
+    }
+
+    /// What clients know it by: the fingerprint of its public key.
+    ///
+    /// # Errors
+    /// If it is no certificate.
+    pub fn fingerprint(&self) -> Result<Fingerprint, rustls::Error> {
+        fingerprint(&self.chain[0])
+    }
+}
+
+/// The fingerprint of a certificate's public key.
+///
+/// # Errors
+/// If it is no certificate.
+pub fn fingerprint(certificate: &CertificateDer<'_>) -> Result<Fingerprint, rustls::Error> {
+    let parsed = ParsedCertificate::try_from(certificate)?;
+    Ok(Fingerprint::of(&parsed.subject_public_key_info()))
+}
+
+fn make(files: &Files, hosts: &[String], ip: IpAddr) -> Result<(), CertificateError> {
+    let mut names = hosts.to_vec();
+    names.extend(["localhost".to_owned(), ip.to_string()]);
+    let mut params = CertificateParams::new(names)?;
+    params
+        .distinguished_name
+        .push(DnType::CommonName, "tollgate");
+    let key = KeyPair::generate()?;
+    let certificate = params.self_signed(&key)?;
+    // The key last: whoever finds it finds the certificate too.
+    write(&files.certificate, &certificate.pem())?;
+    write(&files.key, &key.serialize_pem())
+}
+
+fn write(path: &Path, text: &str) -> Result<(), CertificateError> {
+    let written = || -> io::Result<()> {
+        let fresh = path.with_extension("new");
+        let mut file = OpenOptions::new()
+            .create(true)
+            .truncate(true)
+            .write(true)
+            .mode(0o600)
+            .open(&fresh)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&fresh, path)
+    };
+    written().map_err(|error| CertificateError::File {
+        path: path.to_owned(),
+        what: format!("cannot be written: {error}"),
+    })
+}
+
+fn pem(path: &Path, secrecy: Secrecy) -> Result<Vec<u8>, CertificateError> {
+    let failed = |error: io::Error| CertificateError::File {
+        path: path.to_owned(),
+        what: format!("cannot be read: {error}"),
+    };
+    let mut file = File::open(path).map_err(failed)?;
+    folder::check_file(&file, path, secrecy)?;
+    let mut text = Vec::new();
+    file.read_to_end(&mut text).map_err(failed)?;
+    Ok(text)
+}
+
+fn no_pem(path: &Path, error: rustls::pki_types::pem::Error) -> CertificateError {
+    CertificateError::File {
+        path: path.to_owned(),
+        what: format!("expected PEM: {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_is_made_once_and_found_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = Files {
+            certificate: folder.path().join("server.crt"),
+            key: folder.path().join("server.key"),
+        };
+        let ip = IpAddr::from([127, 0, 0, 1]);
+        let print = || {
+            let certificate = Certificate::read_or_make(&files, &[], ip).unwrap();
+            certificate.fingerprint().unwrap()
+        };
+        assert_eq!(print(), print());
+        let mode = |path: &Path| {
+            use std::os::unix::fs::MetadataExt;
+            fs::metadata(path).unwrap().mode() & 0o777
+        };
+        assert_eq!(mode(&files.key), 0o600);
+        fs::set_permissions(
+            &files.key,
+            std::os::unix::fs::PermissionsExt::from_mode(0o644),
+        )
+        .unwrap();
+        let read = Certificate::read(&files);
+        assert!(matches!(read, Err(CertificateError::Open(_))), "{read:?}");
+    }
+
+    #[test]
+    fn what_is_no_certificate_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("server.crt");
+        let files = Files {
+            certificate: file.clone(),
+            key: file.clone(),
+        };
+        for text in ["", "nonsense", "-----BEGIN CERTIFICATE-----\nxx\n"] {
+            fs::write(&file, text).unwrap();
+            let read = Certificate::read(&files);
+            assert!(
+                matches!(read, Err(CertificateError::File { .. })),
+                "{read:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! What every request over TCP must pass before it is looked at.
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::extract::{Request, State};
+use axum::http::header::{AUTHORIZATION, CONNECTION, WWW_AUTHENTICATE};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use tollgate_model::Instant;
+
+use super::caller::Caller;
+use super::hosts::Misled;
+use super::keyring::Proof;
+use super::{Fingerprint, Hosts, Key, Keyring};
+use crate::access::{Access, Role};
+use crate::api::Refused;
+use crate::seats::Seats;
+
+/// The one path that is open to everybody: whether anybody is there.
+const OPEN: &str = "/healthz";
+/// Where those are let in who can only take work, and below it.
+const WORK: &str = crate::fleet::route::PATH;
+
+/// What a request is held against.
+#[derive(Clone)]
+pub(super) struct Guard {
+    pub(super) access: Access,
+    pub(super) hosts: Arc<Hosts>,
+    pub(super) keyring: Arc<Keyring>,
+    /// Connections of each user, those of the socket among them.
+    pub(super) seats: Seats<u32>,
+    pub(super) clock: fn() -> Instant,
+}
+
+/// Lets a request pass whose sender is known, and says it who that is.
+pub(super) async fn pass(
+    State(guard): State<Guard>,
+    Extension(caller): Extension<Arc<Caller>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let checked = guard
+        .hosts
+        .check(request.uri(), request.headers(), caller.local);
+    if let Err(misled) = checked {
+        return last(refuse(misled));
+    }
+    let key = match guard.key(request.headers(), caller.certificate) {
+        Ok(Some(key)) => key,
+        // Whoever does not say who they are is not kept.
+        Ok(None) if request.uri().path() == OPEN => return last(next.run(request).await),
+        Ok(None) => return last(unknown("expected a token or a certificate")),
+        Err(()) => return last(unknown("this token stands for nobody here")),
+    };
+    let Some(peer) = caller.sit(&key, guard.access, &guard.seats).await else {
+        let most = guard.access.limits.connections;
+        let error = format!("expected at most {most} connections of one user");
+        let refused = Refused::new(StatusCode::TOO_MANY_REQUESTS, error);
+        return last(refused.into_response());
+    };
+    if !may_go(peer.role, request.uri().path()) {
+        let error = match peer.role {
+            Role::Worker => "this token can only take work",
+            Role::User => "this token cannot take work",
+        };
+        return Refused::new(StatusCode::FORBIDDEN, error).into_response();
+    }
+    request.extensions_mut().insert(peer);
+    next.run(request).await
+}
+
+impl Guard {
+    /// The key that was shown, if any; an error if it stands for nobody. A token counts before a
+    /// certificate.
+    fn key(
+        &self,
+        headers: &HeaderMap,
+        certificate: Option<Fingerprint>,
+    ) -> Result<Option<Key>, ()> {
+        let now = (self.clock)();
+        let mut shown = headers.get_all(AUTHORIZATION).iter();
+        let (proof, print) = match (shown.next(), shown.next()) {
+            (Some(only), None) => (Proof::Token, Some(bearer(only).ok_or(())?)),
+            (Some(_), Some(_)) => return Err(()),
+            (None, _) => (Proof::Certificate, certificate),
+        };
+        let Some(print) = print else {
+            return Ok(None);
+        };
+        self.keyring.find(proof, &print, now).map(Some).ok_or(())
+    }
+}
+
+fn bearer(value: &HeaderValue) -> Option<Fingerprint> {
+    let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
+    let token = token.trim();
+    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty())
+        .then(|| Fingerprint::of(token.as_bytes()))
+}
+
+fn may_go(role: Role, path: &str) -> bool {
+    let is_work = path
+        .strip_prefix(WORK)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    match role {
+        Role::Worker => is_work || path == OPEN,
+        Role::User => !is_work,
+    }
+}
+
+fn refuse(misled: Misled) -> Response {
+    let (status, error) = match misled {
+        Misled::Host => (
+            StatusCode::MISDIRECTED_REQUEST,
+            "the service does not go by this name",
+        ),
+        Misled::Origin => (
+            StatusCode::FORBIDDEN,
+            "pages from elsewhere are not answered",
+        ),
+    };
+    let hint = match misled {
+        Misled::Host => "`[listen] hosts` in the settings names more",
+        Misled::Origin => "`[listen] origins` in the settings names exceptions",
+    };
+    Refused::new(status, error).hint(hint).into_response()
+}
+
+fn unknown(error: &'static str) -> Response {
+    let refused = Refused::new(StatusCode::UNAUTHORIZED, error);
+    let mut response = refused
+        .hint("`tollgate token new` makes one, on the host of the service")
+        .into_response();
+    let bearer = HeaderValue::from_static("Bearer");
+    response.headers_mut().insert(WWW_AUTHENTICATE, bearer);
+    response
+}
+
+/// The connection ends with this answer.
+fn last(mut response: Response) -> Response {
+    let close = HeaderValue::from_static("close");
+    response.headers_mut().insert(CONNECTION, close);
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_can_only_take_work_goes_nowhere_else() {
+        for (path, worker, user) in [
+            ("/v1/work", true, false),
+            ("/v1/work/x", true, false),
+            ("/v1/workers", false, true),
+            ("/v1/jobs", false, true),
+            ("/v1/jobs/../work", false, true),
+            ("/healthz", true, true),
+            ("/", false, true),
+        ] {
+            assert_eq!(may_go(Role::Worker, path), worker, "{path}");
+            assert_eq!(may_go(Role::User, path), user, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_token_is_shown_as_bearer() {
+        let print = |words: &str| bearer(&words.parse().unwrap());
+        assert_eq!(print("Bearer abc"), Some(Fingerprint::of(b"abc")));
+        assert_eq!(print("bearer  abc "), Some(Fingerprint::of(b"abc")));
+        for words in ["", "abc", "Bearer", "Bearer ", "Basic abc"] {
+            assert_eq!(print(words), None, "{words:?}");
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! By which names the service lets itself be called, and from which pages: a browser that was led
+//! astray (DNS rebinding, a foreign page with a user's certificate) sends a name or an origin that
+//! is not ours.
+
+use std::net::IpAddr;
+
+use axum::http::header::{HOST, ORIGIN};
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, Uri};
+
+/// Names and origins besides the address that a connection came in at.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hosts {
+    /// Names, in small letters.
+    pub names: Vec<String>,
+    /// Origins of pages elsewhere that may ask: `https://host[:port]`, in small letters.
+    pub origins: Vec<String>,
+}
+
+/// Why a request is not answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Misled {
+    /// It is meant for somebody else.
+    Host,
+    /// It comes from a page of somebody else.
+    Origin,
+}
+
+impl Hosts {
+    /// Checks what a request says of both; it came in at `local`.
+    pub(super) fn check(
+        &self,
+        uri: &Uri,
+        headers: &HeaderMap,
+        local: IpAddr,
+    ) -> Result<(), Misled> {
+        let host = one(headers, HOST.as_str()).ok_or(Misled::Host)?;
+        let host: Authority = host.parse().map_err(|_| Misled::Host)?;
+        if !self.is_ours(&host, local) {
+            return Err(Misled::Host);
+        }
+        if uri.authority().is_some_and(|called| !same(called, &host)) {
+            return Err(Misled::Host);
+        }
+        if !headers.contains_key(ORIGIN) {
+            return Ok(());
+        }
+        let origin = one(headers, ORIGIN.as_str()).ok_or(Misled::Origin)?;
+        let origin = origin.to_ascii_lowercase();
+        let ours = origin.strip_prefix("https://");
+        let ours = ours.and_then(|name| name.parse::<Authority>().ok());
+        match ours.is_some_and(|ours| same(&ours, &host)) || self.origins.contains(&origin) {
+            true => Ok(()),
+            false => Err(Misled::Origin),
+        }
+    }
+
+    /// The port does not matter: whoever forwards one may have another.
+    fn is_ours(&self, host: &Authority, local: IpAddr) -> bool {
+        if host.as_str().contains('@') {
+            return false;
+        }
+        let name = host.host().to_ascii_lowercase();
+        let bare = name.trim_start_matches('[').trim_end_matches(']');
+        match bare.parse::<IpAddr>() {
+            Ok(ip) => ip == local || self.names.iter().any(|known| known == bare),
+            Err(_) => (name == "localhost" && local.is_loopback()) || self.names.contains(&name),
+        }
+    }
+}
+
+fn same(one: &Authority, other: &Authority) -> bool {
+    one.as_str().eq_ignore_ascii_case(other.as_str())
+}
+
+/// The one value of a header; none if there are several.
+fn one<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    let mut values = headers.get_all(name).iter();
+    let value = values.next()?.to_str().ok()?;
+    values.next().is_none().then_some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(hosts: &Hosts, words: &[(&'static str, &str)], local: &str) -> Result<(), Misled> {
+        let mut headers = HeaderMap::new();
+        for (name, value) in words {
+            headers.append(*name, value.parse().unwrap());
+        }
+        let uri = Uri::from_static("/v1/status");
+        hosts.check(&uri, &headers, local.parse().unwrap())
+    }
+
+    #[test]
+    fn it_answers_to_its_address_and_its_names() {
+        let hosts = Hosts {
+            names: vec!["cluster.example".to_owned()],
+            ..Hosts::default()
+        };
+        let host = |name, local| check(&hosts, &[("host", name)], local);
+        for name in [
+            "127.0.0.1",
+            "127.0.0.1:8443",
+            "localhost",
+            "LOCALHOST:1",
+            "cluster.example",
+            "Cluster.Example:8443",
+        ] {
+            assert_eq!(host(name, "127.0.0.1"), Ok(()), "{name}");
+        }
+        assert_eq!(host("[2001:db8::1]:8443", "2001:db8::1"), Ok(()));
+        for name in [
+            "evil.example",
+            "127.0.0.2",
+            "localhost.evil.example",
+            "",
+            "cluster.example.",
+            "x@localhost",
+        ] {
+            assert_eq!(host(name, "127.0.0.1"), Err(Misled::Host), "{name}");
+        }
+        assert_eq!(host("localhost", "192.0.2.1"), Err(Misled::Host));
+    }
+
+    #[test]
+    fn one_name_is_said_and_once() {
+        let hosts = Hosts::default();
+        assert_eq!(check(&hosts, &[], "127.0.0.1"), Err(Misled::Host));
+        let twice = [("host", "localhost"), ("host", "localhost")];
+        assert_eq!(check(&hosts, &twice, "127.0.0.1"), Err(Misled::Host));
+        let headers = HeaderMap::from_iter([(HOST, "localhost".parse().unwrap())]);
+        let uri = Uri::from_static("https://evil.example/v1/status");
+        let local = "127.0.0.1".parse().unwrap();
+        assert_eq!(hosts.check(&uri, &headers, local), Err(Misled::Host));
+    }
+
+    #[test]
+    fn pages_of_others_are_not_answered() {
+        let hosts = Hosts {
+            origins: vec!["https://desk.example".to_owned()],
+            ..Hosts::default()
+        };
+        let from = |origin| {
+            let words = [("host", "localhost:8443"), ("origin", origin)];
+            check(&hosts, &words, "127.0.0.1")
+        };
+        assert_eq!(from("https://localhost:8443"), Ok(()));
+        assert_eq!(from("https://desk.example"), Ok(()));
+        for origin in [
+            "null",
+            "http://localhost:8443",
+            "https://localhost",
+            "https://evil.example",
+            "https://desk.example:1",
+        ] {
+            assert_eq!(from(origin), Err(Misled::Origin), "{origin}");
+        }
+    }
+}

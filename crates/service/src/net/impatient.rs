@@ -1,0 +1,124 @@
+//! A stream whose other end must go on reading: an answer that nobody takes is not kept for ever.
+
+use std::io::{self, ErrorKind};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Instant, Sleep, sleep};
+
+/// Fails once a write has made no progress for so long.
+pub(crate) struct Impatient<S> {
+    stream: S,
+    patience: Duration,
+    /// Runs while a write waits.
+    patient_until: Pin<Box<Sleep>>,
+    waits: bool,
+}
+
+impl<S> Impatient<S> {
+    pub(crate) fn new(stream: S, patience: Duration) -> Self {
+        Self {
+            stream,
+            patience,
+            patient_until: Box::pin(sleep(patience)),
+            waits: false,
+        }
+    }
+
+    fn judge<T>(
+        &mut self,
+        written: Poll<io::Result<T>>,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.waits = false;
+            return written;
+        }
+        if !self.waits {
+            self.waits = true;
+            let until = Instant::now() + self.patience;
+            self.patient_until.as_mut().reset(until);
+        }
+        match self.patient_until.as_mut().poll(cx) {
+            Poll::Ready(()) => Poll::Ready(Err(ErrorKind::TimedOut.into())),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Impatient<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buffer)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Impatient<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.judge(written, cx)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, slices);
+        self.judge(written, cx)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = Pin::new(&mut self.stream).poll_flush(cx);
+        self.judge(flushed, cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let shut = Pin::new(&mut self.stream).poll_shutdown(cx);
+        self.judge(shut, cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+
+    use super::*;
+
+    #[test]
+    fn who_stops_reading_is_given_up_and_who_reads_slowly_is_not() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            tokio::time::pause();
+            let (ours, mut theirs) = duplex(10);
+            let mut ours = Impatient::new(ours, Duration::from_secs(3));
+            let slow = async {
+                let mut read = [0; 10];
+                for _ in 0..5 {
+                    sleep(Duration::from_secs(2)).await;
+                    theirs.read_exact(&mut read).await.unwrap();
+                }
+            };
+            let (written, ()) = tokio::join!(ours.write_all(&[1; 60]), slow);
+            written.unwrap();
+            let stuck = ours.write_all(&[1; 60]).await;
+            assert_eq!(stuck.unwrap_err().kind(), ErrorKind::TimedOut);
+        });
+    }
+}

@@ -1,0 +1,231 @@
+//! Whom tokens and certificates stand for: fingerprints only, so that whoever reads this can pass
+//! for nobody.
+
+mod file;
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::{PoisonError, RwLock};
+
+use tollgate_model::Instant;
+
+use super::{Fingerprint, Secret};
+use crate::access::Role;
+
+pub use file::{KeyringError, Written};
+
+/// The most tokens that a user may have made and not revoked.
+const MOST_TOKENS: usize = 64;
+
+/// Something that stands for a user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Key {
+    /// What shows it.
+    pub proof: Proof,
+    /// Of the token, or of the certificate's public key.
+    pub fingerprint: Fingerprint,
+    /// Whom it stands for.
+    pub user: u32,
+    /// What its holder is let in for.
+    pub role: Role,
+    /// When it was made; none if the settings name it.
+    pub made: Option<Instant>,
+    /// From when on it stands for nobody; none if never.
+    pub expires: Option<Instant>,
+}
+
+/// What somebody shows for themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Proof {
+    /// A token, with each request.
+    Token,
+    /// A certificate, as the connection is made.
+    Certificate,
+}
+
+/// Why a token is not made or not revoked.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyError {
+    /// The file cannot be written, or there are no random bytes.
+    #[error("the tokens cannot be kept: {0}")]
+    System(#[from] io::Error),
+    /// The user has as many as one may.
+    #[error("expected at most {MOST_TOKENS} tokens of one user")]
+    TooMany,
+    /// There is none by this name.
+    #[error("there is no such token")]
+    Unknown,
+    /// The settings name it.
+    #[error("this token is named by the settings")]
+    Settings,
+}
+
+/// Every key of a service.
+#[derive(Debug)]
+pub struct Keyring {
+    /// Named by the settings.
+    set: Vec<Key>,
+    /// Tokens that were made since, as they are in the file.
+    made: RwLock<Vec<Key>>,
+    file: PathBuf,
+}
+
+impl Keyring {
+    /// The keys of the settings, and those in the file, which is made with the first token.
+    ///
+    /// # Errors
+    /// If there is a file, and it cannot be read.
+    pub fn open(file: PathBuf, set: Vec<Key>) -> Result<Self, KeyringError> {
+        Ok(Self {
+            set,
+            made: RwLock::new(file::read(&file)?),
+            file,
+        })
+    }
+
+    /// The key that was shown, if it stands for anybody at `now`.
+    pub fn find(&self, proof: Proof, fingerprint: &Fingerprint, now: Instant) -> Option<Key> {
+        let shown = |key: &&Key| {
+            let stands = key.expires.is_none_or(|expires| now < expires);
+            key.proof == proof && stands && key.fingerprint == *fingerprint
+        };
+        let made = self.made.read().unwrap_or_else(PoisonError::into_inner);
+        self.set.iter().chain(&*made).find(shown).cloned()
+    }
+
+    /// Whether a key that was shown before still stands for somebody: it may have been taken back
+    /// meanwhile, or have expired.
+    pub fn stands(&self, fingerprint: &Fingerprint, now: Instant) -> bool {
+        [Proof::Token, Proof::Certificate]
+            .into_iter()
+            .any(|proof| self.find(proof, fingerprint, now).is_some())
+    }
+
+    /// Every key: those of the settings first.
+    pub fn keys(&self) -> Vec<Key> {
+        let made = self.made.read().unwrap_or_else(PoisonError::into_inner);
+        self.set.iter().chain(&*made).cloned().collect()
+    }
+
+    /// Whether certificates are asked for.
+    pub fn has_certificates(&self) -> bool {
+        self.set.iter().any(|key| key.proof == Proof::Certificate)
+    }
+
+    /// Makes a token; it is on the disk when this returns.
+    ///
+    /// # Errors
+    /// If it cannot be kept, or the user has as many as one may.
+    pub fn make(
+        &self,
+        user: u32,
+        role: Role,
+        expires: Option<Instant>,
+        now: Instant,
+    ) -> Result<(Secret, Key), KeyError> {
+        let secret = Secret::draw()?;
+        let key = Key {
+            proof: Proof::Token,
+            fingerprint: secret.fingerprint(),
+            user,
+            role,
+            made: Some(now),
+            expires,
+        };
+        let mut made = self.made.write().unwrap_or_else(PoisonError::into_inner);
+        let mut keys = made.clone();
+        keys.retain(|key| key.expires.is_none_or(|expires| now < expires));
+        if keys.iter().filter(|key| key.user == user).count() >= MOST_TOKENS {
+            return Err(KeyError::TooMany);
+        }
+        keys.push(key.clone());
+        file::write(&self.file, &keys)?;
+        *made = keys;
+        Ok((secret, key))
+    }
+
+    /// Takes a token back that is `ours`: from now on it stands for nobody.
+    ///
+    /// # Errors
+    /// If none of ours has this name, the settings name it, or the file cannot be written.
+    pub fn revoke(&self, name: &str, ours: impl Fn(&Key) -> bool) -> Result<(), KeyError> {
+        let meant = |key: &Key| key.fingerprint.short() == name && ours(key);
+        let mut made = self.made.write().unwrap_or_else(PoisonError::into_inner);
+        let keys: Vec<Key> = made.iter().filter(|key| !meant(key)).cloned().collect();
+        if keys.len() == made.len() {
+            return Err(match self.set.iter().any(meant) {
+                true => KeyError::Settings,
+                false => KeyError::Unknown,
+            });
+        }
+        file::write(&self.file, &keys)?;
+        *made = keys;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Instant = Instant::from_secs(100);
+
+    fn ring(folder: &tempfile::TempDir) -> Keyring {
+        Keyring::open(folder.path().join("tokens.toml"), Vec::new()).unwrap()
+    }
+
+    #[test]
+    fn a_token_stands_for_its_user_until_it_is_taken_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let (secret, key) = ring(&folder).make(7, Role::Worker, None, NOW).unwrap();
+        // Another process, later.
+        let ring = ring(&folder);
+        let find = |proof| ring.find(proof, &secret.fingerprint(), NOW);
+        assert_eq!(find(Proof::Token), Some(key.clone()));
+        assert_eq!(find(Proof::Certificate), None);
+        let name = key.fingerprint.short();
+        let others = ring.revoke(&name, |key| key.user == 8);
+        assert!(matches!(others, Err(KeyError::Unknown)));
+        ring.revoke(&name, |key| key.user == 7).unwrap();
+        assert_eq!(find(Proof::Token), None);
+        assert!(ring.keys().is_empty());
+    }
+
+    #[test]
+    fn a_token_expires() {
+        let folder = tempfile::tempdir().unwrap();
+        let ring = ring(&folder);
+        let expires = Instant::from_secs(200);
+        let (secret, _) = ring.make(7, Role::User, Some(expires), NOW).unwrap();
+        let at = |now| ring.find(Proof::Token, &secret.fingerprint(), now);
+        assert!(at(Instant::from_secs(199)).is_some());
+        assert!(at(expires).is_none());
+        // It is forgotten with the next one.
+        ring.make(8, Role::User, None, expires).unwrap();
+        assert_eq!(ring.keys().len(), 1);
+    }
+
+    #[test]
+    fn a_user_has_only_so_many() {
+        let folder = tempfile::tempdir().unwrap();
+        let ring = ring(&folder);
+        for _ in 0..MOST_TOKENS {
+            ring.make(7, Role::User, None, NOW).unwrap();
+        }
+        let more = ring.make(7, Role::User, None, NOW);
+        assert!(matches!(more, Err(KeyError::TooMany)));
+        assert!(ring.make(8, Role::User, None, NOW).is_ok());
+    }
+
+    #[test]
+    fn the_file_tells_no_token_and_nobody_else_reads_it() {
+        use std::os::unix::fs::MetadataExt;
+        let folder = tempfile::tempdir().unwrap();
+        let (secret, key) = ring(&folder).make(7, Role::User, None, NOW).unwrap();
+        let file = folder.path().join("tokens.toml");
+        let text = std::fs::read_to_string(&file).unwrap();
+        assert!(!text.contains(&secret.reveal()[9..]), "{text}");
+        assert!(text.contains(&key.fingerprint.to_string()), "{text}");
+        assert_eq!(std::fs::metadata(&file).unwrap().mode() & 0o777, 0o600);
+    }
+}

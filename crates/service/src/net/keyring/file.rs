@@ -1,0 +1,174 @@
+//! Tokens on disk, in the words of the settings.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Key, Proof};
+use crate::access::Role;
+use crate::api::{iso, read_iso};
+
+/// A token or a certificate as it is written, in settings and in the file of tokens.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Written {
+    /// Whom it stands for: a user's name or number.
+    pub user: Account,
+    /// `sha256:` and 64 hexadecimal digits: of the token, or of the certificate's public key.
+    pub fingerprint: String,
+    /// What its holder is let in for: `user` or `worker`.
+    #[serde(default)]
+    pub kind: Role,
+    /// When it was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made_at: Option<String>,
+    /// From when on it stands for nobody.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<String>,
+}
+
+/// A user of the system.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(untagged)]
+pub enum Account {
+    /// By number.
+    Id(u32),
+    /// By name.
+    Name(String),
+}
+
+/// Why the file of tokens cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyringError {
+    /// It cannot be read.
+    #[error("{}: cannot be read: {error}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// It is none.
+    #[error("{}: {error}", path.display())]
+    Parse {
+        /// The file.
+        path: PathBuf,
+        /// Where and what.
+        error: Box<toml::de::Error>,
+    },
+    /// It says what no token can be.
+    #[error("{}: token {place}: {what}", path.display())]
+    Token {
+        /// The file.
+        path: PathBuf,
+        /// Which one, from 1.
+        place: usize,
+        /// What is wrong.
+        what: String,
+    },
+}
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Body {
+    #[serde(default)]
+    tokens: Vec<Written>,
+}
+
+impl Written {
+    /// What it says; `look_up` finds users by name.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn key(
+        &self,
+        proof: Proof,
+        look_up: impl Fn(&str) -> Result<u32, String>,
+    ) -> Result<Key, String> {
+        let instant = |field, words: &Option<String>| match words {
+            None => Ok(None),
+            Some(words) => read_iso(words)
+                .map(Some)
+                .map_err(|error| format!("{field}: {error}")),
+        };
+        Ok(Key {
+            proof,
+            fingerprint: self
+                .fingerprint
+                .parse()
+                .map_err(|error| format!("fingerprint: {error}"))?,
+            user: match &self.user {
+                Account::Id(user) => *user,
+                Account::Name(name) => look_up(name).map_err(|what| format!("user: {what}"))?,
+            },
+            role: self.kind,
+            made: instant("made_at", &self.made_at)?,
+            expires: instant("expires_at", &self.expires_at)?,
+        })
+    }
+}
+
+impl From<&Key> for Written {
+    fn from(key: &Key) -> Self {
+        Self {
+            user: Account::Id(key.user),
+            fingerprint: key.fingerprint.to_string(),
+            kind: key.role,
+            made_at: key.made.map(iso),
+            expires_at: key.expires.map(iso),
+        }
+    }
+}
+
+/// The tokens in the file; none if it is not there.
+pub(super) fn read(path: &Path) -> Result<Vec<Key>, KeyringError> {
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => {
+            let path = path.to_owned();
+            return Err(KeyringError::Read { path, error });
+        }
+    };
+    let body: Body = toml::from_str(&text).map_err(|error| KeyringError::Parse {
+        path: path.to_owned(),
+        error: Box::new(error),
+    })?;
+    let numbers_only = |name: &str| Err(format!("expected a number, got `{name}`"));
+    let tokens = body.tokens.iter().zip(1..);
+    tokens
+        .map(|(written, place)| {
+            let key = written.key(Proof::Token, numbers_only);
+            key.map_err(|what| KeyringError::Token {
+                path: path.to_owned(),
+                place,
+                what,
+            })
+        })
+        .collect()
+}
+
+/// Writes all tokens, or none of them: whoever is killed meanwhile leaves the old file or the new.
+pub(super) fn write(path: &Path, keys: &[Key]) -> io::Result<()> {
+    let body = Body {
+        tokens: keys.iter().map(Written::from).collect(),
+    };
+    let text = toml::to_string(&body).map_err(io::Error::other)?;
+    let fresh = path.with_extension("toml.new");
+    let mut file = OpenOptions::new()
+        .create(true)
+        .truncate(true)
+        .write(true)
+        .mode(0o600)
+        .open(&fresh)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&fresh, path)?;
+    match path.parent() {
+        Some(folder) => File::open(folder)?.sync_all(),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,106 @@
+//! Connections over TCP, from their first byte to their last.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::middleware::from_fn_with_state;
+use axum::{Extension, Router};
+use rustls::ServerConfig;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio_rustls::TlsAcceptor;
+use tollgate_model::Instant;
+
+use super::caller::{Anteroom, Caller, Stranger};
+use super::certificate::fingerprint;
+use super::guard::{Guard, pass};
+use super::{Hosts, Keyring};
+use crate::access::Access;
+use crate::api::server::{BREATH, LAST_TIME, talk};
+use crate::seats::Seats;
+
+/// What a service over TCP needs besides the paths that it answers.
+pub struct Network {
+    /// What is insisted on in the handshake.
+    pub tls: Arc<ServerConfig>,
+    /// By which names it is called.
+    pub hosts: Hosts,
+    /// Whom keys stand for.
+    pub keyring: Arc<Keyring>,
+    /// Whom it lets do what.
+    pub access: Access,
+    /// Connections of each user, those of the socket among them.
+    pub seats: Seats<u32>,
+    /// Tells the time.
+    pub clock: fn() -> Instant,
+}
+
+/// Serves clients of a TCP port until `stop` says so.
+pub async fn serve_tls(
+    listener: TcpListener,
+    router: Router,
+    network: Network,
+    mut stop: watch::Receiver<bool>,
+) {
+    let acceptor = TlsAcceptor::from(network.tls);
+    let access = network.access;
+    let anteroom = Anteroom::new(access.limits.strangers);
+    let guard = Guard {
+        access,
+        hosts: Arc::new(network.hosts),
+        keyring: network.keyring,
+        seats: network.seats,
+        clock: network.clock,
+    };
+    let router = router.layer(from_fn_with_state(guard, pass));
+    let (gone, here) = watch::channel(());
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = stop.wait_for(|&stop| stop) => break,
+        };
+        let Ok((stream, from)) = accepted else {
+            tokio::time::sleep(BREATH).await;
+            continue;
+        };
+        let Some(place) = anteroom.enter(from.ip()) else {
+            continue;
+        };
+        let patience = Duration::from_secs_f64(access.limits.request_s);
+        let greeted = greet(stream, acceptor.clone(), patience, place, router.clone());
+        tokio::spawn({
+            let (stop, here) = (stop.clone(), here.clone());
+            async move {
+                if let Some((stream, router)) = greeted.await {
+                    talk(stream, router, patience, stop).await;
+                }
+                drop(here);
+            }
+        });
+    }
+    drop(here);
+    let _ = tokio::time::timeout(LAST_TIME, gone.closed()).await;
+}
+
+type Stream = tokio_rustls::server::TlsStream<TcpStream>;
+
+/// The handshake, in as much time as the head of a request may take.
+async fn greet(
+    stream: TcpStream,
+    acceptor: TlsAcceptor,
+    time: Duration,
+    place: Stranger,
+    router: Router,
+) -> Option<(Stream, Router)> {
+    // Answers are short, and somebody waits for them.
+    let _ = stream.set_nodelay(true);
+    let local: IpAddr = stream.local_addr().ok()?.ip();
+    let greeted = tokio::time::timeout(time, acceptor.accept(stream)).await;
+    // Who fails at it is told so by the handshake itself.
+    let stream = greeted.ok()?.ok()?;
+    let shown = stream.get_ref().1.peer_certificates();
+    let certificate = shown.and_then(|chain| fingerprint(chain.first()?).ok());
+    let caller = Arc::new(Caller::new(local, certificate, place));
+    Some((stream, router.layer(Extension(caller))))
+}

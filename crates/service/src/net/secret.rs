@@ -1,0 +1,151 @@
+//! Tokens: what only who was given one knows.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use ring::rand::{SecureRandom, SystemRandom};
+
+use super::Fingerprint;
+
+/// What tokens begin with, so that they are recognised where they do not belong.
+const MARK: &str = "tollgate_";
+/// Random bytes of a token.
+const BYTES: usize = 32;
+/// The longest token that is read, in bytes.
+const LONGEST: u64 = 256;
+
+/// A token. It is written nowhere but where it is handed over.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+/// Why a file holds no token that can be used.
+#[derive(Debug, thiserror::Error)]
+pub enum SecretError {
+    /// It cannot be read.
+    #[error("{}: cannot be read: {error}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// Others can read it.
+    #[error("{}: expected a file that others cannot read, found mode {mode:03o}", path.display())]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// It holds something else.
+    #[error("{}: expected one token", .0.display())]
+    NoToken(PathBuf),
+}
+
+impl Secret {
+    /// A new one, which nobody can guess.
+    ///
+    /// # Errors
+    /// If the system gives no random bytes.
+    pub fn draw() -> io::Result<Self> {
+        let mut bytes = [0; BYTES];
+        SystemRandom::new()
+            .fill(&mut bytes)
+            .map_err(|_| io::Error::other("the system gives no random bytes"))?;
+        let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok(Self(format!("{MARK}{digits}")))
+    }
+
+    /// Reads the token in a file that nobody else can read.
+    ///
+    /// # Errors
+    /// If it cannot be read, others can read it, or it holds no token.
+    pub fn read(path: &Path) -> Result<Self, SecretError> {
+        let failed = |error| SecretError::Read {
+            path: path.to_owned(),
+            error,
+        };
+        let file = File::open(path).map_err(failed)?;
+        let metadata = file.metadata().map_err(failed)?;
+        // What is no file, such as a pipe, holds it for this reader only.
+        let mode = metadata.mode() & 0o777;
+        if metadata.is_file() && mode & 0o077 != 0 {
+            let path = path.to_owned();
+            return Err(SecretError::Open { path, mode });
+        }
+        let mut text = String::new();
+        file.take(LONGEST)
+            .read_to_string(&mut text)
+            .map_err(failed)?;
+        let word = text.trim();
+        if word.is_empty() || !word.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(SecretError::NoToken(path.to_owned()));
+        }
+        Ok(Self(word.to_owned()))
+    }
+
+    /// What it is known by to those who must not know it.
+    pub fn fingerprint(&self) -> Fingerprint {
+        Fingerprint::of(self.0.as_bytes())
+    }
+
+    /// The word itself, to be handed over.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+/// It is in no log.
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(..)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn no_two_are_alike_and_none_is_shown() {
+        let one = Secret::draw().unwrap();
+        assert_ne!(one, Secret::draw().unwrap());
+        assert_eq!(one.reveal().len(), MARK.len() + 2 * BYTES);
+        assert_eq!(format!("{one:?}"), "Secret(..)");
+    }
+
+    #[test]
+    fn a_file_that_others_can_read_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("token");
+        let secret = Secret::draw().unwrap();
+        fs::write(&file, format!("{}\n", secret.reveal())).unwrap();
+        fs::set_permissions(&file, Permissions::from_mode(0o640)).unwrap();
+        assert!(matches!(
+            Secret::read(&file),
+            Err(SecretError::Open { mode: 0o640, .. })
+        ));
+        fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
+        assert_eq!(Secret::read(&file).unwrap(), secret);
+    }
+
+    #[test]
+    fn what_is_no_token_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("token");
+        for text in ["", "\n", "two words", "caf\u{e9}"] {
+            fs::write(&file, text).unwrap();
+            fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
+            assert!(
+                matches!(Secret::read(&file), Err(SecretError::NoToken(_))),
+                "{text:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! A service that listens, over an engine that runs nothing.
+
+#![allow(dead_code)] // Each test uses a part of this.
+
+use std::io::{Read, Write};
+use std::net::{IpAddr, SocketAddr};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::watch;
+use tollgate_engine::memory::Deed;
+use tollgate_engine::{MemoryEngine, MemoryWorld};
+use tollgate_model::{Instant, Market};
+use tollgate_service::access::{Access, Limits};
+use tollgate_service::api::server::{About, Service, router, serve_unix};
+use tollgate_service::events::Log;
+use tollgate_service::keeper::{self, Ask, Door, Keeper};
+use tollgate_service::net::certificate::{Certificate, Files};
+use tollgate_service::net::{Fingerprint, Hosts, Key, Keyring, Network, serve_tls, tls};
+use tollgate_service::scripts::Scripts;
+use tollgate_service::seats::Seats;
+use tollgate_service::store::Store;
+
+use super::rules;
+
+/// The time, for ever.
+pub(crate) const NOW: Instant = Instant::from_secs(1);
+
+pub(crate) struct Open {
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) keyring: Arc<Keyring>,
+    /// Where it listens with TLS.
+    pub(crate) address: SocketAddr,
+    /// The key that it shows there.
+    pub(crate) fingerprint: Fingerprint,
+    stop: watch::Sender<bool>,
+    door: Door,
+    log: Log,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Open {
+    pub(crate) fn new(limits: Limits) -> Self {
+        Self::with_keys(limits, Vec::new())
+    }
+
+    /// One whose settings name these keys.
+    pub(crate) fn with_keys(limits: Limits, keys: Vec<Key>) -> Self {
+        Self::start("fcfs", limits, keys)
+    }
+
+    /// One that decides by this policy.
+    pub(crate) fn deciding(policy: &str) -> Self {
+        Self::start(policy, Limits::default(), Vec::new())
+    }
+
+    fn start(policy: &str, limits: Limits, keys: Vec<Key>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&folder.path().join("tollgate.db")).unwrap();
+        let reader = store.reader().unwrap();
+        let world = MemoryWorld::new(2, 1 << 30, Deed::of_command);
+        let rules = rules(policy, Market::None);
+        let mut keeper =
+            Keeper::new(store, MemoryEngine::open(&world), &rules, Box::new(|| NOW)).unwrap();
+        keeper.limit_jobs(limits.jobs);
+        let log = keeper.log();
+        let (door, thread) = keeper::start(keeper).unwrap();
+        let access = Access {
+            limits,
+            ..Access::default()
+        };
+        let keyring = Keyring::open(folder.path().join("tokens.toml"), keys).unwrap();
+        let keyring = Arc::new(keyring);
+        let service = Service {
+            door: door.clone(),
+            reader: Arc::new(Mutex::new(reader)),
+            about: Arc::new(About {
+                policy: rules.policy.to_string(),
+                market: rules.market.to_string(),
+                since: Instant::ZERO,
+            }),
+            access,
+            keyring: Arc::clone(&keyring),
+            log: log.clone(),
+            streams: Seats::new(limits.streams),
+            metrics: Arc::default(),
+            clock: || NOW,
+            scripts: Arc::new(Scripts::new(folder.path().join("scripts"))),
+            porch: tollgate_service::fleet::Porch::new(door.clone()),
+        };
+        let files = Files {
+            certificate: folder.path().join("server.crt"),
+            key: folder.path().join("server.key"),
+        };
+        let here = IpAddr::from([127, 0, 0, 1]);
+        let certificate = Certificate::read_or_make(&files, &[], here).unwrap();
+        let fingerprint = certificate.fingerprint().unwrap();
+        let seats = Seats::new(limits.connections);
+        let network = Network {
+            tls: tls::server(certificate, keyring.has_certificates()).unwrap(),
+            hosts: Hosts::default(),
+            keyring: Arc::clone(&keyring),
+            access,
+            seats: seats.clone(),
+            clock: || NOW,
+        };
+        let (stop, stopped) = watch::channel(false);
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let (unix, tcp) = runtime.block_on(async {
+            let unix = UnixListener::bind(folder.path().join("socket")).unwrap();
+            (unix, TcpListener::bind((here, 0)).await.unwrap())
+        });
+        let address = tcp.local_addr().unwrap();
+        let router = router(service);
+        let listening = std::thread::spawn(move || {
+            runtime.block_on(async {
+                let tcp = serve_tls(tcp, router.clone(), network, stopped.clone());
+                let unix = serve_unix(unix, router, access, seats, stopped);
+                tokio::join!(tcp, unix);
+            });
+        });
+        Self {
+            folder,
+            keyring,
+            address,
+            fingerprint,
+            stop,
+            door,
+            log,
+            threads: vec![thread, listening],
+        }
+    }
+
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.folder.path().join("socket")
+    }
+
+    pub(crate) fn connect(&self) -> UnixStream {
+        UnixStream::connect(self.socket()).unwrap()
+    }
+
+    /// All that is answered to these bytes until the service hangs up.
+    pub(crate) fn answer_to(&self, bytes: &[u8]) -> String {
+        let mut stream = self.connect();
+        // It may have hung up before it was told everything.
+        let _ = stream.write_all(bytes);
+        rest(stream)
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.log.close();
+        let _ = self.stop.send(true);
+        self.door.ask(Ask::Stop);
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// All that still comes until the service hangs up.
+pub(crate) fn rest(mut stream: impl Read) -> String {
+    let mut answer = Vec::new();
+    // Hanging up on what was not read yet is an error to the other end.
+    let _ = stream.read_to_end(&mut answer);
+    String::from_utf8_lossy(&answer).into_owned()
+}
