@@ -14,6 +14,7 @@
 //! | [`worker`] | `tollgate worker` |
 //! | [`token`] | `tollgate token` |
 //! | [`generate`] | `tollgate generate` |
+//! | [`front`] | `qsub`, `qstat`, `qdel` |
 //! | [`act`] | `tollgate cancel`, `hold`, `release`, `wait`, `logs` |
 //! | [`error`] | what can be wrong between a user and the service |
 //! | [`words`] | spans, instants, memory and rates as people type them |
@@ -24,6 +25,7 @@ mod address;
 pub(crate) mod demo;
 mod error;
 pub(crate) mod figures;
+pub(crate) mod front;
 pub(crate) mod generate;
 mod job;
 pub(crate) mod list;

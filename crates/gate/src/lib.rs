@@ -9,6 +9,7 @@
 //! | [`Gate::view`], [`Gate::check`] | looking in |
 //! | [`Gate::save`], [`Gate::restore`] | on its way to a file and back |
 //! | [`LookAhead`] | what will become of a job |
+//! | [`next_end()`] | what ends next, for a world on paper |
 //!
 //! The order of an instant is: ends, then [`Input::Tick`] (which every other input implies), then
 //! submissions, then one [`Gate::settle`]; under [`Discipline::Event`] submissions come first and
@@ -19,12 +20,14 @@ mod gate;
 mod input;
 mod ledger;
 mod look_ahead;
+mod next_end;
 mod saved;
 mod workers;
 
 pub use gate::Gate;
 pub use input::{Answer, Ignored, Input, Retry, WorkerId};
 pub use look_ahead::{Course, Horizon, LookAhead, Whom};
+pub use next_end::next_end;
 pub use saved::Saved;
 pub use tollgate_policy::{Discipline, Effect, Ending, Entry, Said, Scratch, Verdict, Violation};
 pub use workers::Life;

@@ -142,8 +142,8 @@ impl Complaint for ConfigError {
             Self::Read { .. }
             | Self::Parse { .. }
             | Self::Key { .. }
-            | Self::Policy(_)
-            | Self::Policies(_)
+            | Self::Policy { .. }
+            | Self::Policies { .. }
             | Self::WrongMarket { .. }
             | Self::Range { .. } => None,
         }

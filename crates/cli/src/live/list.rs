@@ -116,6 +116,9 @@ pub(crate) fn status(args: &StatusArgs) -> Result<(), Failure> {
                 status.running, status.queued, status.held
             )?;
             figures::write_objectives(&mut out, &standing.objectives)?;
+            if let Some(shadow) = &status.shadow {
+                figures::write_shadow(&mut out, &status.policy, shadow, &now)?;
+            }
         }
     }
     Ok(())

@@ -2,7 +2,9 @@
 
 use tollgate_engine::Capacity;
 
-use super::types::{Calibration, CalibrationBin, Node, Nodes, Objectives, Worker};
+use super::instant::iso;
+use super::types::{Calibration, CalibrationBin, Node, Nodes, Objectives, Shadow, Worker};
+use crate::core::{Comparison, Sums};
 use crate::fleet::{self, Standing};
 use crate::keeper::Site;
 use crate::store::{Bin, Figures};
@@ -20,6 +22,30 @@ pub(super) fn objectives(sums: &Figures) -> Objectives {
         sla_pct: pct(sums.fulfilled, sums.submitted),
         reliability_pct: pct(sums.fulfilled, sums.accepted),
         profitability_pct: (budgets > 0.0).then(|| 100.0 * sums.utility.as_f64() / budgets),
+    }
+}
+
+/// Two policies side by side.
+pub(super) fn shadow(comparison: &Comparison) -> Shadow {
+    let sums = |of: &Sums| {
+        objectives(&Figures {
+            submitted: of.submitted,
+            accepted: of.accepted,
+            fulfilled: of.fulfilled,
+            wait: of.wait,
+            budgets: of.budgets,
+            utility: of.utility,
+        })
+    };
+    Shadow {
+        policy: comparison.policy.clone(),
+        since_at: iso(comparison.since),
+        running: comparison.running,
+        queued: comparison.queued,
+        undecided: comparison.undecided,
+        by_forecast: comparison.by_forecast,
+        real_objectives: sums(&comparison.real),
+        paper_objectives: sums(&comparison.paper),
     }
 }
 

@@ -243,7 +243,10 @@ fn may_submit(peer: &Peer) -> Result<(), Refused> {
     Err(refused.hint(barred.hint()))
 }
 
-pub(super) async fn status(State(service): State<Service>) -> Answered<Status> {
+pub(super) async fn status(
+    State(service): State<Service>,
+    Extension(peer): Extension<Peer>,
+) -> Answered<Status> {
     let census = ask(&service, |reply| Ask::Census { reply }).await?;
     Ok(Json(Status {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -259,6 +262,11 @@ pub(super) async fn status(State(service): State<Service>) -> Answered<Status> {
         running: census.running,
         workers: census.workers,
         workers_away: census.workers_away,
+        // What all earned together is for who may see what each did.
+        shadow: census
+            .shadow
+            .filter(|_| peer.operator)
+            .map(|shadow| figures::shadow(&shadow)),
     }))
 }
 

@@ -325,7 +325,7 @@ pub struct Explanation {
 }
 
 /// How the service stands.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Status {
     /// The version of the program that serves.
     pub version: String,
@@ -353,6 +353,31 @@ pub struct Status {
     pub workers: u32,
     /// Workers that are not, and are waited for.
     pub workers_away: u32,
+    /// The policy that is asked too, on paper, if there is one; operators see it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shadow: Option<Shadow>,
+}
+
+/// What another policy would have done with the same jobs, beside what was done: over the jobs
+/// that were handed in since it began and are over under both.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Shadow {
+    /// The policy on paper.
+    pub policy: String,
+    /// Since when it has been asked.
+    pub since_at: String,
+    /// Jobs that run on paper.
+    pub running: u32,
+    /// Jobs that wait on paper.
+    pub queued: u32,
+    /// Jobs that are not over yet under one of the two, and are in neither's objectives.
+    pub undecided: u64,
+    /// Jobs whose end on paper is a forecast: nobody knew how long they take.
+    pub by_forecast: u64,
+    /// What the policy that decides did with the jobs.
+    pub real_objectives: Objectives,
+    /// What the policy on paper would have done with them.
+    pub paper_objectives: Objectives,
 }
 
 /// The four objectives of Yeo & Buyya (2008, eq. 1-4), and what they are made of, over the jobs

@@ -46,6 +46,7 @@ impl<E: Engine> Keeper<E> {
 
     fn census(&mut self) -> Census {
         let now = self.now();
+        let shadow = self.core.comparison(now);
         let view = self.core.gate().view(now);
         let count = |phase| view.jobs().filter(|(_, job)| job.phase == phase).count() as u64;
         let nodes = (0..view.n_nodes()).filter(|&node| view.is_up(NodeId(node)));
@@ -70,6 +71,7 @@ impl<E: Engine> Keeper<E> {
             workers_away: standing(Standing::Away),
             commits: self.store.batch().unsigned_abs(),
             engine_failures: self.engine_failures,
+            shadow,
         }
     }
 
