@@ -216,7 +216,8 @@ async fn sums(service: &Service) -> Result<Arc<Sums>, Refused> {
         Ok(Sums {
             states: reader.states()?,
             promises: bins.iter().map(|bin| bin.promises).sum(),
-            expected: bins.iter().map(|bin| bin.expected).sum(),
+            // Not `sum`, which begins at -0.
+            expected: bins.iter().fold(0.0, |sum, bin| sum + bin.expected),
             kept: bins.iter().map(|bin| bin.kept).sum(),
             coverage: reader.coverage()?,
         })
