@@ -81,7 +81,7 @@ impl Site {
     }
 
     pub(crate) fn worker_data(&self) -> PathBuf {
-        self.folder().join("worker")
+        self.folder().join("worker-data")
     }
 
     /// A folder for a job.
