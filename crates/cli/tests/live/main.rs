@@ -10,6 +10,7 @@
 //! | [`shadow`] | a policy on paper beside the one that decides |
 //! | [`network`] | a service that is reached over the network |
 //! | [`arrays`] | arrays, and jobs that start after others |
+//! | [`front`] | `qsub`, `qstat` and `qdel` as workflow systems call them |
 //! | [`nobody`] | no service is there |
 //! | [`generate`] | `tollgate generate` |
 //! | [`demo`] | `tollgate demo` |
@@ -18,6 +19,7 @@ mod answers;
 mod arrays;
 mod demo;
 mod documents;
+mod front;
 mod generate;
 mod jobs;
 mod network;
