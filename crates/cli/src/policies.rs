@@ -142,7 +142,9 @@ fn write_text(out: &mut impl Write, listed: &[Listed], world: World) -> io::Resu
     for policy in listed {
         writeln!(out, "{}", policy.policy)?;
         writeln!(out, "  {}", policy.summary)?;
-        writeln!(out, "  {}", policy.paper)?;
+        if !policy.paper.is_empty() {
+            writeln!(out, "  {}", policy.paper)?;
+        }
         if !policy.markets.is_empty() {
             writeln!(out, "  markets: {}", policy.markets.join(", "))?;
         }
