@@ -10,6 +10,8 @@
 //! | [`list`] | `tollgate status`, `jobs`, `explain`, `ledger` |
 //! | [`figures`] | `tollgate nodes`, `calibration`, and the objectives |
 //! | [`demo`] | `tollgate demo` |
+//! | [`schemas`] | what commands print, as JSON schemas |
+//! | [`worker`] | `tollgate worker` |
 //! | [`token`] | `tollgate token` |
 //! | [`generate`] | `tollgate generate` |
 //! | [`front`] | `qsub`, `qstat`, `qdel` |
@@ -28,8 +30,10 @@ pub(crate) mod generate;
 mod job;
 pub(crate) mod list;
 mod print;
+mod schemas;
 mod script;
 pub(crate) mod serve;
 pub(crate) mod submit;
 pub(crate) mod token;
 mod words;
+pub(crate) mod worker;

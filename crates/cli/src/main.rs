@@ -70,6 +70,7 @@ fn main() -> ExitCode {
         Command::Ledger(args) => live::list::ledger(&args),
         Command::Nodes(args) => live::figures::nodes(&args),
         Command::Calibration(args) => live::figures::calibration(&args),
+        Command::Worker(args) => live::worker::run(&args),
         Command::Token(args) => live::token::run(&args),
         Command::Demo(args) => live::demo::run(&args),
         Command::Generate(args) => live::generate::run(&args),

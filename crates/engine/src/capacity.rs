@@ -23,6 +23,13 @@ pub struct Capacity {
     pub other_users: bool,
 }
 
+impl Capacity {
+    /// Bytes of memory that the tasks of one node may hold together; none where it is not known.
+    pub fn node_memory(&self) -> Option<u64> {
+        Some(self.memory_per_node).filter(|&memory| memory > 0)
+    }
+}
+
 /// How shares are enforced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Shares {

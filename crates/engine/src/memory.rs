@@ -82,6 +82,18 @@ impl MemoryWorld {
         self.lock().world.next_end()
     }
 
+    /// What was handed in and has not ended, whoever has opened an engine here.
+    pub fn running(&self) -> Vec<Running> {
+        self.lock().world.running()
+    }
+
+    /// Asks an attempt to end, as somebody here does on their own.
+    pub fn evict(&self, attempt: AttemptKey) {
+        let mut machine = self.lock();
+        machine.world.kill(attempt, KillReason::Evicted);
+        machine.dispatch();
+    }
+
     /// Orders faults from now on.
     pub fn set_faults(&self, faults: Faults) {
         self.lock().faults = faults;

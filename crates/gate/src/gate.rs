@@ -49,6 +49,13 @@ impl Gate {
         self.clock.checking = true;
     }
 
+    /// From now on lets at most so many tasks share a node, if there is a limit; at least 1. What
+    /// has no deadline waits until there is room, and leaves the last place to what has one; that is
+    /// kept out if there is no room.
+    pub fn limit_tasks(&mut self, most: Option<u32>) {
+        self.state.limit_tasks(most);
+    }
+
     /// Takes note of what happened outside; what follows from it at once is among the effects.
     /// `now` never goes back. First brings up to date whatever changes by the mere passing of
     /// time.
@@ -110,9 +117,9 @@ impl Gate {
         self.workers.get(worker)
     }
 
-    /// Every worker there ever was, by number.
-    pub fn workers(&self) -> impl Iterator<Item = (WorkerId, Life)> {
-        self.workers.each()
+    /// Every worker there ever was, and its latest life, by number.
+    pub fn workers(&self) -> impl Iterator<Item = (WorkerId, Life)> + '_ {
+        self.workers.iter()
     }
 
     /// When passes happen under this policy.
@@ -264,7 +271,8 @@ impl Gate {
                 worker,
                 epoch,
                 nodes,
-            } => self.worker_up(now, worker, epoch, nodes),
+                memory,
+            } => self.worker_up(now, worker, epoch, (nodes, memory)),
             Input::WorkerGone { worker, epoch } => self.worker_gone(now, worker, epoch, effects),
             Input::Cancel { job } => self.cancel(now, job, effects),
             Input::Hold { job } => self.hold(now, job),
@@ -411,7 +419,7 @@ impl Gate {
         now: Instant,
         id: WorkerId,
         epoch: u32,
-        nodes: u32,
+        (nodes, memory): (u32, Option<u64>),
     ) -> Result<Answer, Ignored> {
         let known = self.workers.get(id);
         if known.is_some_and(|worker| worker.up || epoch <= worker.epoch) {
@@ -428,6 +436,7 @@ impl Gate {
             }
             None => self.state.add_nodes(nodes),
         };
+        self.state.set_memory(nodes, memory);
         self.clock.nodes.grow(self.state.n_nodes() as usize);
         self.workers.set(
             id,

@@ -59,6 +59,8 @@ pub enum Input {
         epoch: u32,
         /// How many nodes it offers; at least 1.
         nodes: u32,
+        /// Bytes of memory that the tasks of each of them may hold together, where there is a limit.
+        memory: Option<u64>,
     },
     /// A worker vanished, and all that ran on it.
     WorkerGone {

@@ -27,7 +27,7 @@ impl Workers {
         self.0.get(&id).copied()
     }
 
-    pub(crate) fn each(&self) -> impl Iterator<Item = (WorkerId, Life)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (WorkerId, Life)> + '_ {
         self.0.iter().map(|(&id, &life)| (id, life))
     }
 

@@ -16,6 +16,9 @@ use tollgate_policy::{Choice, Phase};
 
 const WORKERS: u32 = 3;
 const NODES_A_WORKER: u32 = 2;
+/// Where nodes have limits: tasks and bytes of memory that each may hold.
+const MOST_TASKS: u32 = 2;
+const MEMORY: u64 = 10;
 
 /// One thing that the driver does. Numbers choose among what there is at that moment.
 #[derive(Clone, Debug)]
@@ -44,6 +47,7 @@ struct Draft {
     budget: i64,
     penalty: i64,
     requeue: bool,
+    memory: u64,
     /// The least that is forecast; every quantile is a fifth above the one before.
     forecast_s: Option<i64>,
 }
@@ -51,16 +55,19 @@ struct Draft {
 fn draft() -> impl Strategy<Value = Draft> {
     let what = (1i64..40, 1u32..6, prop::option::weighted(0.9, 1i64..120));
     let forecast_s = prop::option::of(1i64..20);
-    let rest = (0i64..200, 0i64..4, any::<bool>(), forecast_s);
-    (what, rest).prop_map(|(what, (budget, penalty, requeue, forecast_s))| Draft {
-        estimate_s: what.0,
-        procs: what.1,
-        deadline_s: what.2,
-        budget,
-        penalty,
-        requeue,
-        forecast_s,
-    })
+    let rest = (0i64..200, 0i64..4, any::<bool>(), 0u64..8, forecast_s);
+    (what, rest).prop_map(
+        |(what, (budget, penalty, requeue, memory, forecast_s))| Draft {
+            estimate_s: what.0,
+            procs: what.1,
+            deadline_s: what.2,
+            budget,
+            penalty,
+            requeue,
+            memory,
+            forecast_s,
+        },
+    )
 }
 
 fn forecast(draft: Draft) -> Option<Distribution> {
@@ -103,12 +110,14 @@ struct Driver {
     epochs: [u32; WORKERS as usize],
     up: [bool; WORKERS as usize],
     rebuilds: bool,
+    limited: bool,
 }
 
 impl Driver {
-    fn new(choice: &Choice, market: Market, rebuilds: bool) -> Self {
+    fn new(choice: &Choice, market: Market, rebuilds: bool, limited: bool) -> Self {
         let mut gate = Gate::new(choice.build(market), market);
         gate.start_checking();
+        gate.limit_tasks(limited.then_some(MOST_TASKS));
         let mut driver = Self {
             gate,
             now: Instant::ZERO,
@@ -120,6 +129,7 @@ impl Driver {
             epochs: [0; WORKERS as usize],
             up: [false; WORKERS as usize],
             rebuilds,
+            limited,
         };
         driver.worker_up(0);
         driver.worker_up(1);
@@ -131,6 +141,7 @@ impl Driver {
             submit: self.now,
             estimate: Span::from_secs(draft.estimate_s),
             procs: draft.procs,
+            memory: draft.memory,
             sla: Sla {
                 deadline: draft.deadline_s.map(Span::from_secs),
                 budget: Some(Credits::from_f64(draft.budget as f64)),
@@ -198,6 +209,19 @@ impl Driver {
         }
         if let Err(violation) = self.gate.check(self.now) {
             panic!("{violation} after {step:?}");
+        }
+        if self.limited {
+            self.must_keep_limits();
+        }
+    }
+
+    fn must_keep_limits(&self) {
+        let view = self.gate.view(self.now);
+        for node in (0..view.n_nodes()).map(NodeId) {
+            let tasks = view.node(node).tasks();
+            let memory = tasks.iter().map(|task| view.job(task.job).spec.memory);
+            assert!(memory.sum::<u64>() <= MEMORY, "{node:?}: {tasks:?}");
+            assert!(tasks.len() as u32 <= MOST_TASKS, "{node:?}: {tasks:?}");
         }
     }
 
@@ -294,6 +318,7 @@ impl Driver {
             worker: WorkerId(worker),
             epoch,
             nodes: NODES_A_WORKER,
+            memory: self.limited.then_some(MEMORY),
         };
         if self.up[at] {
             return self.must_be_ignored(input(self.epochs[at]));
@@ -404,8 +429,13 @@ impl Driver {
     }
 }
 
-fn tell(choice: &Choice, market: Market, steps: &[Step], rebuilds: bool) -> Vec<Effect> {
-    let mut driver = Driver::new(choice, market, rebuilds);
+fn tell(
+    choice: &Choice,
+    market: Market,
+    steps: &[Step],
+    (rebuilds, limited): (bool, bool),
+) -> Vec<Effect> {
+    let mut driver = Driver::new(choice, market, rebuilds, limited);
     for step in steps {
         driver.take(step);
     }
@@ -426,8 +456,8 @@ proptest! {
         for named in REGISTRY {
             for market in Market::ALL {
                 let choice = Choice::named(named.name).unwrap();
-                let story = tell(&choice, market, &steps, false);
-                let again = tell(&choice, market, &steps, false);
+                let story = tell(&choice, market, &steps, (false, false));
+                let again = tell(&choice, market, &steps, (false, false));
                 prop_assert_eq!(&story, &again, "{}: same input, same effects", named.name);
             }
         }
@@ -437,9 +467,19 @@ proptest! {
     fn a_rebuilt_index_decides_as_the_grown_one(steps in prop::collection::vec(step(), 1..60)) {
         for named in REGISTRY {
             let choice = Choice::named(named.name).unwrap();
-            let grown = tell(&choice, Market::Bid, &steps, false);
-            let rebuilt = tell(&choice, Market::Bid, &steps, true);
-            prop_assert_eq!(&grown, &rebuilt, "{}", named.name);
+            for limited in [false, true] {
+                let grown = tell(&choice, Market::Bid, &steps, (false, limited));
+                let rebuilt = tell(&choice, Market::Bid, &steps, (true, limited));
+                prop_assert_eq!(&grown, &rebuilt, "{}", named.name);
+            }
+        }
+    }
+
+    #[test]
+    fn no_node_ever_holds_more_than_it_may(steps in prop::collection::vec(step(), 1..80)) {
+        for named in REGISTRY {
+            let choice = Choice::named(named.name).unwrap();
+            tell(&choice, Market::Bid, &steps, (false, true));
         }
     }
 }

@@ -32,11 +32,15 @@ pub enum Reason {
     DeadlinePassed,
     /// By its estimate it can no longer finish in time.
     DeadlineUnreachable,
+    /// It asks for more memory on each of its nodes than the smallest one has.
+    NoMemory,
+    /// Too many of the nodes that would do hold as many tasks, or as much memory, as they may.
+    Crowded,
 }
 
 impl Reason {
     /// Every reason, in the order in which outputs list them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::TooWide,
         Self::OverBudget,
         Self::NoShare,
@@ -45,7 +49,13 @@ impl Reason {
         Self::LowSlack,
         Self::DeadlinePassed,
         Self::DeadlineUnreachable,
+        Self::NoMemory,
+        Self::Crowded,
     ];
+
+    /// How many of [`Reason::ALL`], from the first on, there are where nodes have no limits but
+    /// their processors, as in a replay.
+    pub const N_WITHOUT_LIMITS: usize = 8;
 
     /// The key of the reason in CSV and JSON.
     pub const fn key(self) -> &'static str {
@@ -58,6 +68,8 @@ impl Reason {
             Self::LowSlack => "low_slack",
             Self::DeadlinePassed => "deadline_passed",
             Self::DeadlineUnreachable => "deadline_unreachable",
+            Self::NoMemory => "no_memory",
+            Self::Crowded => "crowded",
         }
     }
 }
@@ -74,6 +86,8 @@ impl fmt::Display for Reason {
             Self::LowSlack => "it earns too little for what it would delay",
             Self::DeadlinePassed => "its deadline passed while it waited",
             Self::DeadlineUnreachable => "by its estimate it can no longer finish in time",
+            Self::NoMemory => "it asks for more memory than its nodes have",
+            Self::Crowded => "too many nodes hold as many tasks, or as much memory, as they may",
         })
     }
 }

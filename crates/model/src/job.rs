@@ -25,6 +25,8 @@ pub struct JobSpec {
     pub estimate: Span,
     /// Processors it needs at once. At least 1.
     pub procs: u32,
+    /// Bytes of memory that it takes on each of its nodes; 0 where nothing is said.
+    pub memory: u64,
     /// What the user wants promised.
     pub sla: Sla,
 }

@@ -17,6 +17,7 @@ fn spec(estimate_s: i64, deadline_s: i64, procs: u32) -> JobSpec {
         submit: Instant::ZERO,
         estimate: Span::from_secs(estimate_s),
         procs,
+        memory: 0,
         sla: Sla {
             deadline: Some(Span::from_secs(deadline_s)),
             budget: Some(Credits::from_f64(1e9)),

@@ -173,7 +173,11 @@ impl<'a> Cx<'a> {
     /// Starts a queued job on these nodes beside what runs there. The gate then asks the policy
     /// for the shares of each of them.
     pub fn start_shared(&mut self, job: JobId, nodes: &[NodeId], price: Credits) {
-        let new = self.state.job(job).accepted.is_none();
+        let entry = self.state.job(job);
+        let (new, spec) = (entry.accepted.is_none(), entry.spec);
+        for &node in nodes {
+            assert!(self.state.has_room(node, &spec), "{node:?} has no room");
+        }
         self.state.start_shared(job, nodes, self.now, price);
         self.announce_start(job, price, new);
     }

@@ -1,13 +1,15 @@
-//! Jobs of a time-shared policy that were taken off their nodes: they keep their promise and start
-//! again as soon as nodes suit.
+//! Jobs that wait under a time-shared policy: those that were taken off their nodes keep their promise
+//! and start again as soon as nodes suit; those without a deadline, for which there was no room,
+//! start in order of submission as soon as there is.
 
 use std::collections::BTreeSet;
 
-use tollgate_model::{Instant, JobId, JobSpec, Sla, Span};
+use tollgate_model::{Credits, Instant, JobId, JobSpec, Reason, Sla, Span};
 
+use crate::policy::Verdict;
 use crate::state::{Job, Phase, View};
 
-/// Evicted jobs, in order of submission.
+/// Jobs that wait, in order of submission.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Evicted {
     jobs: BTreeSet<(u64, JobId)>,
@@ -16,7 +18,7 @@ pub(crate) struct Evicted {
 }
 
 impl Evicted {
-    /// Every job that waits: nobody else does under a time-shared policy.
+    /// Every job that waits.
     pub(crate) fn of(view: View<'_>) -> Self {
         let mut all = Self::default();
         for (id, job) in view.jobs() {
@@ -42,9 +44,28 @@ impl Evicted {
     }
 
     /// Whether none of them can make a difference to a job with this wish. One without a deadline
-    /// has no share: it takes nothing from a job that has one, as long as that is not late.
+    /// has no share: where it starts beside a job that has one, shares are set anew a little
+    /// earlier than without it, and that is all, as long as the job is not late.
     pub(crate) fn spares(&self, sla: &Sla) -> bool {
         self.jobs.is_empty() || self.due == 0 && sla.deadline.is_some()
+    }
+
+    /// What a job is told at the door. One without a deadline waits for room, and behind those that
+    /// wait for it; to one with a deadline nothing can be promised then.
+    pub(crate) fn at_the_door(
+        &self,
+        view: View<'_>,
+        spec: &JobSpec,
+        admitted: Result<Credits, Reason>,
+    ) -> Verdict {
+        let may_wait = spec.sla.deadline.is_none();
+        let line = view.is_limited() && self.jobs.len() > self.due;
+        match admitted {
+            Ok(_) if may_wait && line => Verdict::Queue,
+            Ok(price) => Verdict::Run { price },
+            Err(Reason::Crowded) if may_wait => Verdict::Queue,
+            Err(reason) => Verdict::Reject(reason),
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -57,13 +78,40 @@ impl Evicted {
     }
 }
 
-/// The job as it would be handed in at `now` to be run from its start again: with the time that
-/// is left to its deadline, or without a deadline once that has passed.
-pub(crate) fn what_is_left(spec: &JobSpec, now: Instant) -> JobSpec {
+/// Whether a job that waits will not be let in however long it waits, because of what it would
+/// cost, by the reason for which it cannot start now.
+pub(crate) fn is_hopeless(job: &Job, reason: Reason) -> bool {
+    let too_dear = matches!(reason, Reason::OverBudget | Reason::OverPriced);
+    too_dear && job.accepted.is_none()
+}
+
+/// Those who wait for room without a deadline, one behind the other: nobody overtakes the first, or
+/// a wide job would wait for ever.
+#[derive(Debug, Default)]
+pub(crate) struct Line {
+    held_up: bool,
+}
+
+impl Line {
+    /// Whether somebody before this job found no room.
+    pub(crate) fn is_held_up(&self, spec: &JobSpec) -> bool {
+        self.held_up && spec.sla.deadline.is_none()
+    }
+
+    /// Takes note of why a job could not start.
+    pub(crate) fn note(&mut self, spec: &JobSpec, reason: Reason) {
+        self.held_up |= reason == Reason::Crowded && spec.sla.deadline.is_none();
+    }
+}
+
+/// The job as it would be handed in at `now` to be run from its start: with the time that is left to
+/// its deadline, or without a deadline once that has passed. One that was let in keeps its price.
+pub(crate) fn what_is_left(job: &Job, now: Instant) -> JobSpec {
+    let spec = &job.spec;
     let left = spec.due().map(|due| due.since(now));
     let sla = Sla {
         deadline: left.filter(|&left| left > Span::TICK),
-        budget: None,
+        budget: spec.sla.budget.filter(|_| job.accepted.is_none()),
         ..spec.sla
     };
     JobSpec {

@@ -1,6 +1,23 @@
-//! The first few of many nodes, in order of rank.
+//! Whether a job fits on a machine; the first few of many nodes, in order of rank.
 
-use tollgate_model::NodeId;
+use tollgate_model::{JobSpec, NodeId, Reason};
+
+use crate::state::View;
+
+/// Whether there are enough nodes for a job, each with enough memory for it: one that would not fit on
+/// the smallest node is kept out, since it could not go to whichever is free.
+///
+/// # Errors
+/// What there is too little of.
+pub(crate) fn fits_machine(view: View<'_>, spec: &JobSpec) -> Result<(), Reason> {
+    if spec.procs > view.n_nodes() {
+        return Err(Reason::TooWide);
+    }
+    match view.least_memory() {
+        Some(memory) if spec.memory > memory => Err(Reason::NoMemory),
+        Some(_) | None => Ok(()),
+    }
+}
 
 /// Appends to `nodes` the first `wanted` of `ranked`, in order, that are `allowed`. Only as much
 /// is sorted, and as many are asked for, as it takes.

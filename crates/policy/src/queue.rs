@@ -18,6 +18,7 @@ use tollgate_model::{
 
 use crate::blocks::{Blocks, Cursor, Entry};
 use crate::cx::{Cx, Violation};
+use crate::fit::fits_machine;
 use crate::policy::{Discipline, Policy, Scratch, Verdict};
 use crate::price;
 use crate::state::{Job, Phase, View};
@@ -73,9 +74,7 @@ impl Queue {
     }
 
     fn admit(&self, view: View<'_>, spec: &JobSpec) -> Result<Verdict, Reason> {
-        if spec.procs > view.n_nodes() {
-            return Err(Reason::TooWide);
-        }
+        fits_machine(view, spec)?;
         let price = self.price(spec);
         price::within_budget(self.market, spec, price)?;
         match self.settings.admission {

@@ -13,8 +13,8 @@ mod settings;
 use tollgate_model::{Credits, Distribution, Instant, JobId, JobSpec, Market, NodeId, Reason, Sla};
 
 use crate::cx::{Cx, Violation};
-use crate::evicted::{self, Evicted};
-use crate::fit::take_first;
+use crate::evicted::{self, Evicted, Line};
+use crate::fit::{fits_machine, take_first};
 use crate::policy::{Known, Policy, Scratch, Sharing, Verdict};
 use crate::price;
 use crate::state::{Node, TOLERANCE_S, Task, View, requested_share};
@@ -65,9 +65,7 @@ impl Share {
         spec: &JobSpec,
         scratch: &mut Scratch,
     ) -> Result<Credits, Reason> {
-        if spec.procs > view.n_nodes() {
-            return Err(Reason::TooWide);
-        }
+        fits_machine(view, spec)?;
         let deadline = spec.sla.deadline.map_or(f64::INFINITY, |d| d.as_secs_f64());
         let request = Request {
             view,
@@ -142,9 +140,14 @@ impl Share {
         let wanted = request.spec.procs as usize;
         nodes.clear();
         fills.clear();
+        let mut crowded = 0;
         for node in (0..request.view.n_nodes()).map(NodeId) {
             let total = self.total(request.view, node);
             if !request.view.is_up(node) || !self.suits(request, node, total, promises) {
+                continue;
+            }
+            if !request.view.has_room(node, request.spec) {
+                crowded += 1;
                 continue;
             }
             // The fullest first, by totals rounded to 1e-9; ties by lowest index.
@@ -162,6 +165,7 @@ impl Share {
         }
         if fills.len() < wanted {
             return Err(match self.settings.admission {
+                _ if fills.len() + crowded >= wanted => Reason::Crowded,
                 Admission::Share => Reason::NoShare,
                 Admission::Risk => Reason::Risk,
             });
@@ -272,10 +276,8 @@ impl Policy for Share {
         _: Option<&Distribution>,
         scratch: &mut Scratch,
     ) -> Verdict {
-        match self.admit(view, spec, scratch) {
-            Ok(price) => Verdict::Run { price },
-            Err(reason) => Verdict::Reject(reason),
-        }
+        let admitted = self.admit(view, spec, scratch);
+        self.evicted.at_the_door(view, spec, admitted)
     }
 
     fn queued(&mut self, view: View<'_>, job: JobId) {
@@ -304,10 +306,23 @@ impl Policy for Share {
 
     fn pass(&mut self, cx: &mut Cx<'_>) {
         let mut scratch = Scratch::default();
+        let mut line = Line::default();
         for job in self.evicted.all() {
-            let rest = evicted::what_is_left(&cx.job(job).spec, cx.now());
-            let Ok(price) = self.admit(cx.view(), &rest, &mut scratch) else {
+            let rest = evicted::what_is_left(cx.job(job), cx.now());
+            if line.is_held_up(&rest) {
                 continue;
+            }
+            let price = match self.admit(cx.view(), &rest, &mut scratch) {
+                Ok(price) => price,
+                Err(reason) if evicted::is_hopeless(cx.job(job), reason) => {
+                    self.evicted.remove(cx.view(), job);
+                    cx.reject(job, reason);
+                    continue;
+                }
+                Err(reason) => {
+                    line.note(&rest, reason);
+                    continue;
+                }
             };
             self.evicted.remove(cx.view(), job);
             cx.start_shared(job, &scratch.nodes, price);

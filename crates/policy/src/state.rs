@@ -78,6 +78,15 @@ impl Job {
     }
 }
 
+/// What nodes may hold, beside what their processors can do; without any, as much as comes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Limits {
+    /// Tasks that may share a node.
+    tasks: Option<u32>,
+    /// Bytes of memory of the node that has the least.
+    least_memory: Option<u64>,
+}
+
 /// A space-shared job that runs, in order of estimated end.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Runner {
@@ -121,6 +130,7 @@ pub struct State {
     up: NodeSet,
     n_nodes: u32,
     nodes: Vec<Node>,
+    limits: Limits,
     runners: Blocks<Runner>,
 }
 
@@ -196,6 +206,37 @@ impl State {
     /// A node and the tasks that share it.
     pub fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id.index()]
+    }
+
+    /// Whether nodes have limits beside their processors.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.limits != Limits::default()
+    }
+
+    /// Bytes of memory of the node that has the least, where that is known.
+    pub fn least_memory(&self) -> Option<u64> {
+        self.limits.least_memory
+    }
+
+    /// Whether a task of such a job may be on a node beside those that are there. One without a
+    /// deadline leaves the last place to those that are promised something.
+    pub fn has_room(&self, id: NodeId, spec: &JobSpec) -> bool {
+        if !self.is_limited() {
+            return true;
+        }
+        let node = &self.nodes[id.index()];
+        let held = node.tasks.len() as u32;
+        let left_free = u32::from(spec.sla.deadline.is_none());
+        let has_place = |most: u32| held < most.saturating_sub(left_free).max(1);
+        self.limits.tasks.is_none_or(has_place) && self.has_memory(node, spec.memory)
+    }
+
+    fn has_memory(&self, node: &Node, wanted: u64) -> bool {
+        let (Some(memory), true) = (node.memory, wanted > 0) else {
+            return true;
+        };
+        let held = node.tasks.iter().map(|task| self.job(task.job).spec.memory);
+        held.fold(wanted, u64::saturating_add) <= memory
     }
 
     /// Whether a job has a task on a node that it shares, or could share, with others.
@@ -324,6 +365,21 @@ impl State {
 
 /// Nodes coming and going.
 impl State {
+    /// Lets at most so many tasks share a node, if there is a limit; at least 1. Those that are
+    /// there stay.
+    pub fn limit_tasks(&mut self, most: Option<u32>) {
+        self.limits.tasks = most;
+    }
+
+    /// Says how many bytes of memory each of these nodes has, where that is known.
+    pub fn set_memory(&mut self, nodes: NodeRange, memory: Option<u64>) {
+        for node in nodes.nodes() {
+            self.nodes[node.index()].memory = memory;
+        }
+        let known = self.nodes.iter().filter_map(|node| node.memory);
+        self.limits.least_memory = known.min();
+    }
+
     /// Adds `count` nodes, up and idle; returns them. `count` is at least 1.
     pub fn add_nodes(&mut self, count: u32) -> NodeRange {
         let range = NodeRange {

@@ -17,8 +17,8 @@ mod settings;
 use tollgate_model::{Credits, Distribution, Instant, JobId, JobSpec, Market, NodeId, Reason, Sla};
 
 use crate::cx::{Cx, Violation};
-use crate::evicted::{self, Evicted};
-use crate::fit::take_first;
+use crate::evicted::{self, Evicted, Line};
+use crate::fit::{fits_machine, take_first};
 use crate::policy::{Known, Policy, Scratch, Sharing, Verdict};
 use crate::price;
 use crate::state::{Node, Task, View};
@@ -59,9 +59,7 @@ impl Tail {
         forecast: Option<&Distribution>,
         scratch: &mut Scratch,
     ) -> Result<Credits, Reason> {
-        if spec.procs > view.n_nodes() {
-            return Err(Reason::TooWide);
-        }
+        fits_machine(view, spec)?;
         let price = price::with_incentive(self.market, spec);
         price::within_budget(self.market, spec, price)?;
         let belief = Belief::of(spec, forecast);
@@ -70,17 +68,26 @@ impl Tail {
         let Scratch { nodes, fills, .. } = scratch;
         nodes.clear();
         fills.clear();
+        let mut crowded = 0;
         for (id, demand) in (0..).map(NodeId).zip(&self.demands) {
             if view.is_up(id)
                 && let Some(load_s) = demand.with(due, need_s, view.now)
             {
+                if !view.has_room(id, spec) {
+                    crowded += 1;
+                    continue;
+                }
                 // Loads that differ by less than a millisecond are the same.
                 fills.push(((load_s * 1e3 + 0.5) as i64, id));
             }
         }
         let wanted = spec.procs as usize;
         if fills.len() < wanted {
-            return Err(Reason::Risk);
+            return Err(if fills.len() + crowded >= wanted {
+                Reason::Crowded
+            } else {
+                Reason::Risk
+            });
         }
         take_first(fills, wanted, nodes, |_| true);
         Ok(price)
@@ -135,10 +142,8 @@ impl Policy for Tail {
         forecast: Option<&Distribution>,
         scratch: &mut Scratch,
     ) -> Verdict {
-        match self.admit(view, spec, forecast, scratch) {
-            Ok(price) => Verdict::Run { price },
-            Err(reason) => Verdict::Reject(reason),
-        }
+        let admitted = self.admit(view, spec, forecast, scratch);
+        self.evicted.at_the_door(view, spec, admitted)
     }
 
     fn queued(&mut self, view: View<'_>, job: JobId) {
@@ -170,11 +175,24 @@ impl Policy for Tail {
 
     fn pass(&mut self, cx: &mut Cx<'_>) {
         let mut scratch = Scratch::default();
+        let mut line = Line::default();
         for job in self.evicted.all() {
-            let rest = evicted::what_is_left(&cx.job(job).spec, cx.now());
-            let forecast = cx.forecast(job);
-            let Ok(price) = self.admit(cx.view(), &rest, forecast, &mut scratch) else {
+            let rest = evicted::what_is_left(cx.job(job), cx.now());
+            if line.is_held_up(&rest) {
                 continue;
+            }
+            let forecast = cx.forecast(job);
+            let price = match self.admit(cx.view(), &rest, forecast, &mut scratch) {
+                Ok(price) => price,
+                Err(reason) if evicted::is_hopeless(cx.job(job), reason) => {
+                    self.evicted.remove(cx.view(), job);
+                    cx.reject(job, reason);
+                    continue;
+                }
+                Err(reason) => {
+                    line.note(&rest, reason);
+                    continue;
+                }
             };
             self.evicted.remove(cx.view(), job);
             cx.start_shared(job, &scratch.nodes, price);

@@ -31,10 +31,12 @@ pub struct Limits {
     pub jobs: u32,
     /// Tasks of an array. At least 1.
     pub array: u32,
+    /// Streams of events of a user at a time. At least 1.
+    pub streams: u32,
     /// Bytes of a request. At least 1.
     pub body_bytes: usize,
-    /// Seconds that a client may take for the head of a request, and for its body. Above 0, at
-    /// most an hour.
+    /// Seconds that a client may take for the head of a request, for its body, and to take the next
+    /// part of an answer. Above 0, at most an hour.
     pub request_s: f64,
 }
 
@@ -45,6 +47,7 @@ impl Default for Limits {
             strangers: 64,
             jobs: 100_000,
             array: 1_000_000,
+            streams: 8,
             body_bytes: 1 << 20,
             request_s: 5.0,
         }

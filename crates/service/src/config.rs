@@ -5,6 +5,7 @@ mod listen;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tollgate_model::{Market, Probability, Span};
@@ -12,6 +13,7 @@ use tollgate_policy::{Choice, PolicyError};
 
 use crate::access::{Access, Limits, Users};
 use crate::core::Rules;
+use crate::fleet::terms::{self, Terms};
 use crate::folder::{self, FolderError, Secrecy};
 use crate::net::Key;
 use crate::net::keyring::Written;
@@ -37,12 +39,16 @@ pub struct Config {
     pub estimate_level: f64,
     /// The least probability at which a deadline is promised. Between 0 and 1.
     pub confidence: f64,
+    /// How many tasks may share a node (a core) at a time. At least 1.
+    pub max_resident: u32,
     /// Whom the service is for: `own`, its own user, or `all`, which needs root.
     pub users: Users,
     /// Whether root may hand in jobs where `users` is `all`.
     pub root_jobs: bool,
     /// How much one user may have of the service.
     pub limits: Limits,
+    /// Workers on other hosts.
+    pub workers: WorkerSettings,
     /// Where to listen besides the socket; nowhere if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub listen: Option<ListenSettings>,
@@ -66,6 +72,40 @@ pub struct Doors {
     pub listen: Option<Listen>,
     /// Whom tokens and certificates stand for.
     pub keys: Vec<Key>,
+    /// How long workers are waited for.
+    pub terms: Terms,
+}
+
+/// How the service deals with workers on other hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct WorkerSettings {
+    /// Seconds without a word after which a worker is given up, and its jobs with it. At least 2,
+    /// at most an hour.
+    pub grace_s: f64,
+}
+
+impl Default for WorkerSettings {
+    fn default() -> Self {
+        Self {
+            grace_s: Terms::default().grace.as_secs_f64(),
+        }
+    }
+}
+
+impl WorkerSettings {
+    fn terms(self) -> Result<Terms, ConfigError> {
+        let allowed = terms::SHORTEST.as_secs_f64()..=terms::LONGEST.as_secs_f64();
+        if allowed.contains(&self.grace_s) {
+            let grace = Duration::from_secs_f64(self.grace_s);
+            return Ok(Terms { grace });
+        }
+        Err(ConfigError::Range {
+            key: "workers.grace_s",
+            expected: "seconds, at least 2 and at most 3600",
+            found: self.grace_s.to_string(),
+        })
+    }
 }
 
 impl Default for Config {
@@ -78,9 +118,11 @@ impl Default for Config {
             default_estimate_s: 600.0,
             estimate_level: 0.9,
             confidence: 0.5,
+            max_resident: 8,
             users: Users::Own,
             root_jobs: false,
             limits: Limits::default(),
+            workers: WorkerSettings::default(),
             listen: None,
             tokens: Vec::new(),
             certificates: Vec::new(),
@@ -199,6 +241,7 @@ impl Config {
                 .map(|listen| listen.checked(&self.folder))
                 .transpose()?,
             keys: listen::keys(&self.tokens, &self.certificates, access)?,
+            terms: self.workers.terms()?,
         })
     }
 
@@ -226,6 +269,10 @@ impl Config {
             )?),
             level: self.level()?,
             confidence: self.least()?,
+            max_resident: {
+                at_least_one("max_resident", u64::from(self.max_resident))?;
+                self.max_resident
+            },
         })
     }
 
@@ -237,6 +284,7 @@ impl Config {
         let limits = self.limits;
         at_least_one("limits.connections", u64::from(limits.connections))?;
         at_least_one("limits.strangers", u64::from(limits.strangers))?;
+        at_least_one("limits.streams", u64::from(limits.streams))?;
         at_least_one("limits.jobs", u64::from(limits.jobs))?;
         at_least_one("limits.array", u64::from(limits.array))?;
         at_least_one("limits.body_bytes", limits.body_bytes as u64)?;

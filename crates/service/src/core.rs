@@ -18,6 +18,7 @@ mod prospect;
 mod ranges;
 mod rules;
 mod shadow;
+mod workers;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -84,8 +85,10 @@ pub struct Saved {
 impl Core {
     /// A service that has seen nothing yet.
     pub fn new(rules: Rules) -> Self {
+        let mut gate = Gate::new(rules.policy.build(rules.market), rules.market);
+        gate.limit_tasks(Some(rules.max_resident));
         let mut core = Self {
-            gate: Gate::new(rules.policy.build(rules.market), rules.market),
+            gate,
             rules,
             jobs: Jobs::default(),
             forecaster: Forecaster::default(),
@@ -249,10 +252,12 @@ impl Core {
     /// on paper: another one begins now.
     pub fn restore(saved: Saved, rules: Rules) -> Self {
         let policy = rules.policy.build(rules.market);
+        let mut gate = Gate::restore(saved.gate, policy, rules.market, saved.now);
+        gate.limit_tasks(Some(rules.max_resident));
         let known = saved.shadow.zip(rules.shadow.as_ref());
         let known = known.and_then(|(saved, policy)| Shadow::restore(saved, policy, &rules));
         let mut core = Self {
-            gate: Gate::restore(saved.gate, policy, rules.market, saved.now),
+            gate,
             jobs: saved.jobs,
             forecaster: saved.forecaster,
             classes: saved.classes.into_iter().collect(),
@@ -292,17 +297,17 @@ impl Core {
                 worker,
                 epoch,
                 nodes,
+                memory,
             } => self.input(
                 Input::WorkerUp {
                     worker,
                     epoch,
                     nodes,
+                    memory,
                 },
                 step,
             ),
-            &Command::WorkerGone { worker, epoch } => {
-                self.input(Input::WorkerGone { worker, epoch }, step)
-            }
+            &Command::WorkerGone { worker, epoch } => self.lose_worker(worker, epoch, step),
             Command::Tick => self.input(Input::Tick, step),
         };
         match done {

@@ -70,14 +70,24 @@ pub(crate) fn is_end(report: &Report) -> bool {
     }
 }
 
-/// The end of an attempt that no engine is asked to start.
+/// The end of an attempt that no engine is asked to start, since its user is not to be had.
 pub(crate) fn not_started(attempt: AttemptKey, why: String, at: Instant) -> Report {
+    unfit(key(attempt), "user", why, at)
+}
+
+/// The end of an attempt that no engine is asked to start, for what could not be done.
+pub(crate) fn unfit(
+    attempt: tollgate_engine::AttemptKey,
+    step: &str,
+    reason: String,
+    at: Instant,
+) -> Report {
     let status = Status::NotStarted {
-        step: "user".to_owned(),
-        reason: why,
+        step: step.to_owned(),
+        reason,
     };
     Report {
-        attempt: key(attempt),
+        attempt,
         event: Event::Ended(Ended {
             status,
             killed: None,

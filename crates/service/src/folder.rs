@@ -5,6 +5,8 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use crate::fleet;
+
 use crate::net::certificate::Files;
 
 /// The longest path of a Unix socket, in bytes: the system's, less the NUL.
@@ -237,6 +239,27 @@ impl Folder {
     /// Where the engine keeps its own.
     pub fn engine(&self) -> PathBuf {
         self.path.join("runner")
+    }
+
+    /// What tells the service of this folder from every other; drawn when it is first asked for.
+    ///
+    /// # Errors
+    /// If it cannot be read or kept.
+    pub fn identity(&self) -> io::Result<String> {
+        let path = self.path.join("identity");
+        match fs::read_to_string(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let drawn = fleet::worker::draw()?;
+                fleet::replace(&path, drawn.as_bytes())?;
+                Ok(drawn)
+            }
+            read => read,
+        }
+    }
+
+    /// Who has ever offered nodes.
+    pub fn workers(&self) -> PathBuf {
+        self.path.join("workers.json")
     }
 
     /// Where copies of scripts are kept.

@@ -84,9 +84,14 @@ fn run<E: Engine>(mut keeper: Keeper<E>, asks: &Receiver<Ask>) {
 fn sleep<E: Engine>(keeper: &mut Keeper<E>) -> Duration {
     let now = keeper.now();
     let until = keeper.next_wake().map(|at: Instant| at.since(now));
-    until.map_or(LONGEST_SLEEP, |span| {
+    let until = until.map(|span| {
         // A wake is rounded up: to be early would be to spin.
         let micros = u64::try_from(span.as_micros()).unwrap_or(0);
-        Duration::from_micros(micros).min(LONGEST_SLEEP)
-    })
+        Duration::from_micros(micros)
+    });
+    let workers = keeper.patience();
+    until
+        .into_iter()
+        .chain(workers)
+        .fold(LONGEST_SLEEP, Duration::min)
 }

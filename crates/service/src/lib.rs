@@ -9,10 +9,12 @@
 //! | [`client`] | the other end of it |
 //! | [`serve`](mod@serve) | a service from its start to its end |
 //! | [`config`] | its settings |
+//! | [`events`] | what has happened to jobs lately |
 //! | [`fault`] | where tests have it fail |
 //! | [`access`] | whom it lets do what, and how much |
 //! | [`accounts`] | whom jobs run as |
 //! | [`folder`] | its data folder |
+//! | [`fleet`] | workers on other hosts |
 //! | [`net`] | TCP with TLS, tokens and certificates |
 //! | [`seats`] | how many connections each may have |
 //! | [`scripts`] | copies of the scripts that jobs run |
@@ -28,7 +30,9 @@ pub mod client;
 pub mod config;
 pub mod core;
 mod engine_words;
+pub mod events;
 pub mod fault;
+pub mod fleet;
 pub mod folder;
 pub mod keeper;
 pub mod net;

@@ -4,8 +4,8 @@ use std::fs::{self, Permissions};
 use std::io;
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
-use std::sync::{Arc, Mutex};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::Mode;
 use tokio::net::{TcpListener, UnixListener};
@@ -14,11 +14,12 @@ use tokio::sync::watch;
 use tollgate_engine::Engine;
 use tollgate_model::Instant;
 
-use crate::access::Users;
+use crate::access::{Access, Users};
 use crate::accounts;
 use crate::api::server::{About, Service, router, serve_unix};
 use crate::config::{Doors, Listen};
 use crate::core::Rules;
+use crate::fleet::{House, Porch, Terms, Whose};
 use crate::folder::{Folder, FolderError};
 use crate::keeper::{self, Ask, Keeper, StartError};
 use crate::net::certificate::{Certificate, CertificateError};
@@ -26,7 +27,10 @@ use crate::net::keyring::KeyringError;
 use crate::net::{Fingerprint, Keyring, Network, serve_tls, tls};
 use crate::scripts::Scripts;
 use crate::seats::Seats;
-use crate::store::Store;
+use crate::store::{Reader, Store};
+
+/// How often copies of scripts are looked through.
+const SWEEP: Duration = Duration::from_secs(600);
 
 /// Why a service cannot run.
 #[derive(Debug, thiserror::Error)]
@@ -122,9 +126,18 @@ pub fn serve<E: Engine + 'static>(
     let reader = store.reader().map_err(StartError::from)?;
     let mut keeper = Keeper::new(store, engine, rules, Box::new(now)).map_err(StartError::from)?;
     if access.users == Users::All {
-        keeper.run_as(accounts::any);
+        let aside = accounts::looked_up_aside().map_err(StartError::Thread)?;
+        keeper.run_as(aside);
     }
     keeper.limit_jobs(access.limits.jobs);
+    let began = std::time::Instant::now();
+    keeper
+        .open_to_workers(
+            house(folder, access, doors.terms)?,
+            Box::new(move || began.elapsed()),
+        )
+        .map_err(unread)?;
+    let log = keeper.log();
     let (door, thread) = keeper::start(keeper)?;
     let service = Service {
         door: door.clone(),
@@ -138,12 +151,40 @@ pub fn serve<E: Engine + 'static>(
         scripts: Arc::new(Scripts::new(folder.scripts())),
         access,
         keyring,
+        porch: Porch::new(door.clone()),
+        log,
+        streams: Seats::new(access.limits.streams),
+        metrics: Arc::default(),
     };
     let served = runtime()?.block_on(listen(folder, service, doors.listen, ready));
     door.ask(Ask::Stop);
     // It panics only where it has said why already.
     let _ = thread.join();
     served
+}
+
+/// What workers are told about this service.
+fn house(folder: &Folder, access: Access, terms: Terms) -> Result<House, ServeError> {
+    let own = rustix::process::geteuid().as_raw();
+    Ok(House {
+        service: folder.identity().map_err(unread)?,
+        whose: match access.users {
+            // Without a name, no worker has the same.
+            Users::Own => Whose::Own(accounts::name(own).unwrap_or_default()),
+            Users::All => Whose::All,
+        },
+        terms,
+        roster: folder.workers(),
+        scripts: folder.scripts(),
+        name_of: accounts::name,
+    })
+}
+
+fn unread(error: io::Error) -> ServeError {
+    ServeError::System {
+        action: "what is known of workers cannot be read",
+        error,
+    }
 }
 
 fn runtime() -> Result<tokio::runtime::Runtime, ServeError> {
@@ -173,6 +214,11 @@ async fn listen(
     let seats = Seats::new(access.limits.connections);
     let keyring = Arc::clone(&service.keyring);
     let clock = service.clock;
+    let log = service.log.clone();
+    tokio::spawn(sweep_scripts(
+        Arc::clone(&service.scripts),
+        Arc::clone(&service.reader),
+    ));
     let router = router(service);
     let (stop, stopped) = watch::channel(false);
     let heard = network.as_ref().map(|(_, _, heard)| *heard);
@@ -196,6 +242,7 @@ async fn listen(
     }
     ready(heard);
     let asked = stop_signal().await;
+    log.close();
     let _ = stop.send(true);
     for task in serving {
         let _ = task.await;
@@ -249,6 +296,24 @@ async fn listen_tcp(
             fingerprint,
         },
     ))
+}
+
+/// Deletes copies of scripts that no job needs any more, for as long as the service is there.
+async fn sweep_scripts(scripts: Arc<Scripts>, reader: Arc<Mutex<Reader>>) {
+    let mut interval = tokio::time::interval(SWEEP);
+    loop {
+        interval.tick().await;
+        let (scripts, reader) = (Arc::clone(&scripts), Arc::clone(&reader));
+        let swept = tokio::task::spawn_blocking(move || {
+            scripts.sweep(|| {
+                let reader = reader.lock().unwrap_or_else(PoisonError::into_inner);
+                reader.programs_in_use().map_err(io::Error::other)
+            })
+        });
+        if let Ok(Err(error)) = swept.await {
+            eprintln!("tollgate: copies of scripts cannot be deleted: {error}");
+        }
+    }
 }
 
 async fn stop_signal() -> Result<(), ServeError> {

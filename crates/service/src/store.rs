@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-pub use figures::{Bin, Figures};
+pub use figures::{Bin, Coverage, Figures};
 pub use read::{Account, AttemptRow, JobRow, Reader, Selection};
 pub use schema::VERSION;
 pub use tasks::ArrayRow;
@@ -215,6 +215,11 @@ impl Store {
     /// If the store cannot be read.
     pub fn ended(&self, job: u64) -> Result<Option<(u32, bool)>, StoreError> {
         read::ended(&self.connection, job).map_err(sqlite(&self.path, "cannot be read"))
+    }
+
+    /// The number of the last batch that was committed; 0 before the first.
+    pub fn batch(&self) -> i64 {
+        self.batch
     }
 
     /// A reader beside it.

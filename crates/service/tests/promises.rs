@@ -350,3 +350,53 @@ fn a_job_without_a_deadline_takes_what_is_idle() {
         assert!(prospect.finish < quick, "{policy}: {prospect:?}");
     }
 }
+
+#[test]
+fn a_node_holds_so_many_tasks_and_no_more() {
+    for policy in ["libra", "libra-risk", "tail-risk"] {
+        let mut site = Site::new(policy);
+        let whenever = Submission {
+            deadline: None,
+            ..submission("sleep", 20)
+        };
+        for _ in 0..100 {
+            site.hand_in(whenever.clone(), &["sleep", "20"]).unwrap();
+        }
+        let running = site.keeper().core().running().len();
+        assert_eq!(
+            running, 14,
+            "{policy}: the last place of each node is left free"
+        );
+        assert_eq!(site.quote(whenever).standing, Standing::Queued, "{policy}");
+        for promised in [101, 102] {
+            site.submit(&["sleep", "1"], 1).unwrap();
+            assert_eq!(site.state(promised).0, "running", "{policy}");
+        }
+        let answer = site.quote(submission("sleep", 1));
+        assert_eq!(
+            refusals(&answer),
+            [Refusal::Policy(Reason::Crowded)],
+            "{policy}"
+        );
+        site.restart();
+        assert_eq!(site.keeper().core().running().len(), 16, "{policy}");
+    }
+}
+
+#[test]
+fn a_job_holds_as_many_nodes_as_its_memory_fills() {
+    for policy in ["libra-risk", "easy"] {
+        let mut site = Site::new(policy);
+        let memory = 1 << 30;
+        let asked = |memory| Submission {
+            memory: Some(memory),
+            ..submission("sleep", 20)
+        };
+        let spec = site.quote(asked(memory)).spec;
+        assert_eq!((spec.procs, spec.memory), (1, memory));
+        let spec = site.quote(asked(memory + 1)).spec;
+        assert_eq!((spec.procs, spec.memory), (2, memory / 2 + 1));
+        let too_much = site.quote(asked(2 * memory + 1));
+        assert_eq!(refusals(&too_much), [Refusal::Policy(Reason::TooWide)]);
+    }
+}

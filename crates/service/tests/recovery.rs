@@ -115,6 +115,7 @@ fn rules(policy: &str, market: Market) -> Rules {
         default_estimate: Span::from_secs(10),
         level: Probability::new(0.9).unwrap(),
         confidence: 0,
+        max_resident: 2,
         shadow: None,
     }
 }
@@ -170,6 +171,7 @@ impl Service {
                 user,
                 name: format!("class {}", user % 2),
                 procs,
+                memory: Some(u64::from(procs) * 40),
                 estimate: estimate_s.map(Span::from_secs),
                 deadline: deadline_s.map(Span::from_secs),
                 budget: budget.map(|budget| Credits::from_f64(budget as f64 * 10.0)),
@@ -218,6 +220,7 @@ impl Service {
                     worker,
                     epoch: self.epoch,
                     nodes: 3,
+                    memory: Some(100),
                 };
                 vec![gone, up]
             }

@@ -42,6 +42,7 @@ impl World {
             worker: WorkerId(0),
             epoch: 1,
             nodes: 3,
+            memory: None,
         }]);
         world
     }

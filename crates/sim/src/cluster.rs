@@ -169,6 +169,7 @@ impl<'a> World<'a> {
             worker: WorkerId(0),
             epoch: 1,
             nodes: settings.nodes,
+            memory: None,
         };
         world.input(Instant::from_micros(i64::MIN), up);
         world

@@ -216,6 +216,7 @@ mod tests {
                 submit: Instant::ZERO,
                 estimate: Span::from_secs(estimate),
                 procs: 1,
+                memory: 0,
                 sla: Sla::default(),
             },
             runtime: Span::from_secs(runtime),

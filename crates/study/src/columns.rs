@@ -68,13 +68,16 @@ pub(crate) fn of(world: WorldKind) -> Vec<Column> {
     }
 }
 
+/// The reasons for which a job can be kept out of a world.
+const REASONS: &[Reason] = Reason::ALL.split_at(Reason::N_WITHOUT_LIMITS).0;
+
 /// The names of all columns that hold figures of a world.
 pub(crate) fn names(world: WorldKind) -> Vec<String> {
     if world.model().is_some() {
         let columns = of(world).into_iter();
         return columns.map(|column| column.name.to_owned()).collect();
     }
-    let reasons = Reason::ALL
+    let reasons = REASONS
         .iter()
         .map(|reason| format!("rejected_{}", reason.key()));
     let figures = COLUMNS.iter().map(|column| column.name.to_owned());
@@ -107,7 +110,7 @@ fn of_objectives(run: &Objectives) -> Vec<String> {
         text(run.utilisation),
         text(run.makespan),
     ];
-    let reasons = Reason::ALL.iter().map(|reason| {
+    let reasons = REASONS.iter().map(|reason| {
         let count = run.rejected_by_reason.get(reason).copied();
         count.unwrap_or_default().to_string()
     });
@@ -153,7 +156,7 @@ fn objectives<'a>(cells: impl Iterator<Item = &'a str>) -> Option<Objectives> {
         makespan: cells.span()?,
         rejected_by_reason: Default::default(),
     };
-    for reason in Reason::ALL {
+    for &reason in REASONS {
         let count: u64 = cells.number()?;
         if count > 0 {
             run.rejected_by_reason.insert(reason, count);

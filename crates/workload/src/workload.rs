@@ -101,6 +101,7 @@ impl Workload {
                 submit: self.submit(job),
                 estimate: self.estimate(job, runtime),
                 procs: job.procs,
+                memory: 0,
                 sla: self.sla(self.row(i), runtime),
             },
             runtime,

@@ -181,6 +181,7 @@ impl ExampleJob {
                 submit: Instant::ZERO + Span::from_secs_f64(self.submit_s),
                 estimate: Span::from_secs_f64(self.estimate_s),
                 procs: self.procs,
+                memory: 0,
                 sla: Sla {
                     deadline: Some(Span::from_secs_f64(self.deadline_s)),
                     budget: Some(Credits::from_f64(self.budget)),

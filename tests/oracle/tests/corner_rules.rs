@@ -14,6 +14,7 @@ fn job(submit: i64, runtime: i64, estimate: i64, deadline: i64) -> OracleJob {
             submit: Instant::from_micros(submit),
             estimate: Span::from_micros(estimate),
             procs: 1,
+            memory: 0,
             sla: Sla {
                 deadline: Some(Span::from_micros(deadline)),
                 ..Sla::default()

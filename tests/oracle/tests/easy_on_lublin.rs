@@ -20,6 +20,7 @@ fn lublin() -> Option<Vec<OracleJob>> {
                 submit: Instant::from_secs(record.submit_s),
                 estimate: Span::from_secs(record.estimate_s()),
                 procs: record.procs(),
+                memory: 0,
                 sla: Sla::default(),
             },
             runtime,

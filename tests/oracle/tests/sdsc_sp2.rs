@@ -43,6 +43,7 @@ fn jobs(seed: u64, estimates: Estimates, high_urgency: f64) -> Option<Vec<Oracle
                 submit: Instant::from_secs(record.submit_s - first_s),
                 estimate: Span::from_secs(estimate_s),
                 procs: record.procs(),
+                memory: 0,
                 sla: Sla {
                     deadline: Some(Span::from_secs_f64(factor * record.runtime_s as f64)),
                     ..Sla::default()

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use comfy_table::Table;
 use jiff::Zoned;
+use schemars::JsonSchema;
 use serde::Serialize;
 use tollgate_service::api::types::{Calibration, Nodes, Objectives, Shadow, Status};
 
@@ -24,7 +25,7 @@ pub(crate) struct Args {
 }
 
 /// How the service stands, with how well it has done so far.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Standing {
     #[serde(flatten)]
     pub(super) status: Status,
@@ -39,20 +40,52 @@ pub(crate) fn nodes(args: &Args) -> Result<(), Failure> {
         Format::Json => print::json(&mut out, &nodes)?,
         Format::Csv => return Err(NoCsv.into()),
         Format::Table => {
-            let mut table = table(&["node", "state", "tasks"]);
-            for node in &nodes.nodes {
-                let cells = [
-                    node.id.to_string(),
-                    node.state.clone(),
-                    node.tasks.to_string(),
-                ];
-                table.add_row(cells);
-            }
-            write_lines(&mut out, &table)?;
-            writeln!(out)?;
-            for words in &nodes.enforced {
-                writeln!(out, "{words}")?;
-            }
+            write_nodes(&mut out, &nodes)?;
+        }
+    }
+    Ok(())
+}
+
+/// Nodes, then what is enforced on them; workers only where there are any.
+fn write_nodes(out: &mut impl Write, nodes: &Nodes) -> io::Result<()> {
+    let has_workers = !nodes.workers.is_empty();
+    let header = ["node", "state", "tasks", "worker"];
+    let columns = if has_workers { 4 } else { 3 };
+    let mut cores = table(&header[..columns]);
+    for node in &nodes.nodes {
+        let cells = [
+            node.id.to_string(),
+            node.state.clone(),
+            node.tasks.to_string(),
+            node.worker.clone().unwrap_or_default(),
+        ];
+        cores.add_row(cells.into_iter().take(columns));
+    }
+    write_lines(out, &cores)?;
+    if has_workers {
+        writeln!(out)?;
+        let mut workers = table(&["worker", "state", "life", "nodes"]);
+        for worker in &nodes.workers {
+            workers.add_row([
+                worker.name.clone(),
+                worker.state.clone(),
+                worker.epoch.to_string(),
+                worker.nodes.to_string(),
+            ]);
+        }
+        write_lines(out, &workers)?;
+    }
+    writeln!(out)?;
+    for words in &nodes.enforced {
+        writeln!(out, "{words}")?;
+    }
+    for worker in &nodes.workers {
+        let other = worker
+            .enforced
+            .iter()
+            .filter(|words| !nodes.enforced.contains(words));
+        for words in other {
+            writeln!(out, "{}: {words}", worker.name)?;
         }
     }
     Ok(())

@@ -10,10 +10,11 @@ use clap_complete::Shell;
 
 use super::address::Place;
 use super::front::Tool;
+use super::schemas;
 use crate::args::Cli;
 use crate::exit::Failure;
 
-/// Write man pages, completions for a shell, a unit for systemd, or front ends.
+/// Write man pages, completions for a shell, JSON schemas, a unit for systemd, or front ends.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -33,6 +34,13 @@ enum Style {
 enum What {
     /// Write a man page for every command into a folder.
     Man {
+        /// The folder; it is made if it is not there
+        #[arg(long, short, value_name = "DIR")]
+        out: PathBuf,
+    },
+    /// Write the JSON schema of what each command of a running service prints with `--format json`
+    /// into a folder, and the description of the service as OpenAPI 3.1.
+    Schemas {
         /// The folder; it is made if it is not there
         #[arg(long, short, value_name = "DIR")]
         out: PathBuf,
@@ -63,6 +71,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     match &args.what {
         What::Man { out } => {
             man(out).map_err(|error| Failure::write(out.display().to_string(), error))
+        }
+        What::Schemas { out } => {
+            schemas::write(out).map_err(|error| Failure::write(out.display().to_string(), error))
         }
         What::Frontends { out, style } => frontends(out, *style),
         What::Completions { shell } => {

@@ -103,6 +103,13 @@ pub(crate) fn status(args: &StatusArgs) -> Result<(), Failure> {
                 "  nodes   {}, {} idle",
                 status.nodes, status.idle_nodes
             )?;
+            if status.workers + status.workers_away > 0 {
+                writeln!(
+                    out,
+                    "  workers {} here, {} away",
+                    status.workers, status.workers_away
+                )?;
+            }
             writeln!(
                 out,
                 "  jobs    {} running, {} queued, {} held",

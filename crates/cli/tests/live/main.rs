@@ -9,6 +9,7 @@
 //! | [`answers`] | what each command prints, as JSON |
 //! | [`shadow`] | a policy on paper beside the one that decides |
 //! | [`network`] | a service that is reached over the network |
+//! | [`schemas`] | what commands print is as published |
 //! | [`arrays`] | arrays, and jobs that start after others |
 //! | [`front`] | `qsub`, `qstat` and `qdel` as workflow systems call them |
 //! | [`nobody`] | no service is there |
@@ -24,6 +25,7 @@ mod generate;
 mod jobs;
 mod network;
 mod nobody;
+mod schemas;
 mod scripts;
 mod shadow;
 mod site;

@@ -62,6 +62,7 @@ fn spec(draft: Draft, submit: Instant) -> JobSpec {
         submit,
         estimate: Span::from_secs(draft.estimate_s),
         procs: draft.procs,
+        memory: 0,
         sla: Sla {
             deadline: draft.deadline_s.map(Span::from_secs),
             budget: Some(Credits::from_f64(1e6)),
@@ -84,6 +85,7 @@ fn gate_after(choice: &Choice, market: Market, steps: &[Step]) -> (Gate, Instant
         worker: WorkerId(0),
         epoch: 1,
         nodes: NODES,
+        memory: None,
     };
     gate.handle(now, up, &mut effects).expect("a new worker");
     for step in steps {

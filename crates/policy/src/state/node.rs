@@ -16,6 +16,8 @@ pub struct Node {
     pub(super) tasks: Vec<Task>,
     pub(super) since: Instant,
     pub(super) total: f64,
+    /// Bytes, where that is known.
+    pub(super) memory: Option<u64>,
 }
 
 /// One job's part of a node.
@@ -79,6 +81,11 @@ impl Node {
     /// The instant until which [`Task::work`] counts, and at which shares were last set.
     pub fn since(&self) -> Instant {
         self.since
+    }
+
+    /// Bytes of memory that its tasks may hold together, where that is known.
+    pub fn memory(&self) -> Option<u64> {
+        self.memory
     }
 
     /// The sum of the shares; may be above 1.

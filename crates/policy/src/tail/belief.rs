@@ -77,6 +77,7 @@ mod tests {
             submit: Instant::ZERO,
             estimate: Span::from_secs(estimate),
             procs: 1,
+            memory: 0,
             sla: Sla::default(),
         }
     }

@@ -65,6 +65,7 @@ fn fill(folder: &Path, jobs: u64) {
         worker: WorkerId(0),
         epoch: 1,
         nodes: NODES,
+        memory: None,
     };
     let mut at = Instant::from_secs(1_700_000_000);
     let mut step = |at, commands: &[Command], first: u64| {
@@ -120,6 +121,7 @@ fn submit(job: u64) -> Command {
         user: 1_000 + (job % USERS) as u32,
         name: format!("class-{}", job % NAMES),
         procs: 1,
+        memory: None,
         estimate: Some(Span::from_secs(600)),
         deadline: None,
         budget: None,

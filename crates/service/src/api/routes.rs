@@ -1,21 +1,21 @@
 //! What each path answers.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::extract::rejection::{JsonRejection, QueryRejection};
 use axum::extract::{DefaultBodyLimit, Path, Query, Request, State};
 use axum::http::StatusCode;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
-use axum::routing::{get, post};
 use axum::{Extension, Json, Router};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::sync::oneshot;
-use tollgate_model::Instant;
 
 use super::instant::iso;
+use super::metrics::Metrics;
 use super::reply::Refused;
 use super::types::{
     Answer, Calibration, Done, Explanation, Job, JobRequest, Jobs, Ledger, Nodes, Objectives,
@@ -23,19 +23,22 @@ use super::types::{
 };
 use super::which::Which;
 use super::words::words;
-use super::{figures, tokens, translate};
+use super::{endpoints, figures, translate};
 use crate::access::{Access, Limits, Peer};
 use crate::core::{Command, Plan, Ranges, Submission, TaskKey};
+use crate::events::Log;
+use crate::fleet::Porch;
 use crate::keeper::{Ask, Door, Failed, Reply};
 use crate::net::Keyring;
 use crate::scripts::Scripts;
+use crate::seats::Seats;
 use crate::store::{JobRow, Reader, Selection, StoreError};
 
 /// The most jobs of one answer.
 const MOST_JOBS: u32 = 10_000;
 
 /// Whose jobs a peer may see and change; none if everybody's.
-fn only(peer: &Peer) -> Option<u32> {
+pub(super) fn only(peer: &Peer) -> Option<u32> {
     (!peer.operator).then_some(peer.user)
 }
 
@@ -52,10 +55,18 @@ pub struct Service {
     pub access: Access,
     /// Whom tokens stand for.
     pub keyring: Arc<Keyring>,
+    /// What happens to jobs.
+    pub log: Log,
+    /// What is counted.
+    pub metrics: Arc<Metrics>,
+    /// Streams of events of each user.
+    pub streams: Seats<u32>,
     /// Tells the time.
-    pub clock: fn() -> Instant,
+    pub clock: fn() -> tollgate_model::Instant,
     /// Copies of the scripts that jobs run.
     pub scripts: Arc<Scripts>,
+    /// Where workers come in.
+    pub porch: Porch,
 }
 
 /// What is said about the service itself.
@@ -66,32 +77,18 @@ pub struct About {
     /// Who pays.
     pub market: String,
     /// Since when it has been up.
-    pub since: Instant,
+    pub since: tollgate_model::Instant,
 }
 
 pub(super) type Answered<T> = Result<Json<T>, Refused>;
 
 /// Every path.
 pub fn router(service: Service) -> Router {
-    Router::new()
-        .route("/healthz", get(healthz))
-        .route("/v1/status", get(status))
-        .route("/v1/jobs", get(jobs).post(submit))
-        .route("/v1/jobs/{id}", get(job).delete(cancel))
-        .route("/v1/jobs/{id}/tasks", get(tasks))
-        .route("/v1/jobs/{id}/explain", get(explain))
-        .route("/v1/jobs/{id}/wait", get(wait))
-        .route("/v1/jobs/{id}/cancel", post(cancel))
-        .route("/v1/jobs/{id}/hold", post(hold))
-        .route("/v1/jobs/{id}/release", post(release))
-        .route("/v1/quotes", post(quote))
-        .route("/v1/quotes/{id}/claim", post(claim))
-        .route("/v1/ledger", get(ledger))
-        .route("/v1/objectives", get(objectives))
-        .route("/v1/calibration", get(calibration))
-        .route("/v1/nodes", get(nodes))
-        .route("/v1/tokens", get(tokens::list).post(tokens::make))
-        .route("/v1/tokens/{id}/revoke", post(tokens::revoke))
+    let paths = endpoints::all().into_iter();
+    let routes = paths.fold(Router::new(), |routes, endpoint| {
+        routes.route(endpoint.path, endpoint.router)
+    });
+    routes
         .fallback(nowhere)
         .layer(DefaultBodyLimit::disable())
         .layer(from_fn_with_state(service.access.limits, take_whole))
@@ -126,7 +123,7 @@ async fn take_whole(
     Ok(next.run(Request::from_parts(head, body.into())).await)
 }
 
-async fn healthz() -> &'static str {
+pub(super) async fn healthz() -> &'static str {
     "ok\n"
 }
 
@@ -134,7 +131,7 @@ async fn nowhere() -> Refused {
     Refused::new(StatusCode::NOT_FOUND, "there is nothing at this path")
 }
 
-async fn submit(
+pub(super) async fn submit(
     State(service): State<Service>,
     Extension(peer): Extension<Peer>,
     request: Result<Json<JobRequest>, JsonRejection>,
@@ -156,6 +153,7 @@ async fn submit(
     })
     .await?;
     let answer = translate::answer(Some(verdict.job), &verdict.answer);
+    service.metrics.decided(answer.decision);
     let status = match answer.decision {
         super::types::Decision::Accepted
         | super::types::Decision::Queued
@@ -174,7 +172,7 @@ fn check_size(service: &Service, submission: &Submission) -> Result<(), Refused>
     Err(Refused::field("array", &format!("at most {most} tasks")))
 }
 
-async fn quote(
+pub(super) async fn quote(
     State(service): State<Service>,
     Extension(peer): Extension<Peer>,
     request: Result<Json<JobRequest>, JsonRejection>,
@@ -186,7 +184,9 @@ async fn quote(
         return Err(Refused::field("array, after, held", expected));
     }
     if submission.hold.is_none() {
+        let began = Instant::now();
         let answer = ask(&service, |reply| Ask::Quote { submission, reply }).await?;
+        service.metrics.quoted(began.elapsed());
         return Ok(Json(translate::answer(None, &answer)));
     }
     may_submit(&peer)?;
@@ -195,7 +195,7 @@ async fn quote(
 }
 
 /// A quote that is held becomes a job: of the request only counts what it runs.
-async fn claim(
+pub(super) async fn claim(
     State(service): State<Service>,
     Extension(peer): Extension<Peer>,
     Path(id): Path<String>,
@@ -243,7 +243,7 @@ fn may_submit(peer: &Peer) -> Result<(), Refused> {
     Err(refused.hint(barred.hint()))
 }
 
-async fn status(
+pub(super) async fn status(
     State(service): State<Service>,
     Extension(peer): Extension<Peer>,
 ) -> Answered<Status> {
@@ -260,6 +260,8 @@ async fn status(
         queued: census.queued,
         held: census.held,
         running: census.running,
+        workers: census.workers,
+        workers_away: census.workers_away,
         // What all earned together is for who may see what each did.
         shadow: census
             .shadow
@@ -269,17 +271,21 @@ async fn status(
 }
 
 /// Which jobs are asked for.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Wanted {
+pub(super) struct Wanted {
+    /// Only those in this state.
     state: Option<String>,
+    /// Only those that are not over.
     #[serde(default)]
     live: bool,
+    /// Only those before this number.
     before: Option<u64>,
+    /// At most so many: 100 if left out, at most 10,000.
     limit: Option<u32>,
 }
 
-async fn jobs(
+pub(super) async fn jobs(
     State(service): State<Service>,
     Extension(peer): Extension<Peer>,
     wanted: Result<Query<Wanted>, QueryRejection>,
@@ -297,7 +303,7 @@ async fn jobs(
     Ok(Json(Jobs { jobs }))
 }
 
-async fn job(
+pub(super) async fn job(
     State(service): State<Service>,
     Extension(peer): Extension<Peer>,
     Path(id): Path<String>,
@@ -307,14 +313,15 @@ async fn job(
 }
 
 /// How many tasks are asked for.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Few {
+pub(super) struct Few {
+    /// At most so many: 100 if left out, at most 10,000.
     limit: Option<u32>,
 }
 
 /// The tasks of an array, each as a job.
-async fn tasks(
+pub(super) async fn tasks(
     State(service): State<Service>,
     Extension(peer): Extension<Peer>,
     Path(id): Path<String>,
@@ -334,7 +341,7 @@ async fn tasks(
     Ok(Json(Jobs { jobs }))
 }
 
-async fn explain(
+pub(super) async fn explain(
     State(service): State<Service>,
     Extension(peer): Extension<Peer>,
     Path(id): Path<String>,
@@ -355,15 +362,16 @@ async fn explain(
 }
 
 /// What is waited for.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Until {
+pub(super) struct Until {
+    /// Only until it is let in or kept out.
     #[serde(default)]
     decision: bool,
 }
 
 /// Answers when the job is over, or decided about.
-async fn wait(
+pub(super) async fn wait(
     State(service): State<Service>,
     Extension(peer): Extension<Peer>,
     Path(id): Path<String>,
@@ -372,18 +380,22 @@ async fn wait(
     let Query(until) = until?;
     let which = Which::read(&id)?;
     let row = own_job(&service, &peer, &which).await?;
-    ask(&service, |reply| Ask::Wait {
+    let waited = ask(&service, |reply| Ask::Wait {
         job: row.id,
         task: row.task,
         reply,
         decided: until.decision,
-    })
-    .await?;
+    });
+    tokio::select! {
+        waited = waited => waited?,
+        // The next service has to be asked again.
+        () = service.log.closed() => return Err(Refused::stopping()),
+    }
     let row = own_job(&service, &peer, &which).await?;
     Ok(Json(translate::job(row)))
 }
 
-async fn cancel(
+pub(super) async fn cancel(
     service: State<Service>,
     peer: Extension<Peer>,
     id: Path<String>,
@@ -395,11 +407,15 @@ async fn cancel(
     .await
 }
 
-async fn hold(service: State<Service>, peer: Extension<Peer>, id: Path<String>) -> Answered<Done> {
+pub(super) async fn hold(
+    service: State<Service>,
+    peer: Extension<Peer>,
+    id: Path<String>,
+) -> Answered<Done> {
     act(service, peer, id, |job, tasks| Command::Hold { job, tasks }).await
 }
 
-async fn release(
+pub(super) async fn release(
     service: State<Service>,
     peer: Extension<Peer>,
     id: Path<String>,
@@ -427,7 +443,7 @@ async fn act(
     Ok(Json(Done { id: job }))
 }
 
-async fn ledger(
+pub(super) async fn ledger(
     State(service): State<Service>,
     Extension(peer): Extension<Peer>,
 ) -> Answered<Ledger> {
@@ -436,7 +452,7 @@ async fn ledger(
     Ok(Json(Ledger { accounts }))
 }
 
-async fn objectives(
+pub(super) async fn objectives(
     State(service): State<Service>,
     Extension(peer): Extension<Peer>,
 ) -> Answered<Objectives> {
@@ -444,7 +460,7 @@ async fn objectives(
     Ok(Json(figures::objectives(&sums)))
 }
 
-async fn calibration(
+pub(super) async fn calibration(
     State(service): State<Service>,
     Extension(peer): Extension<Peer>,
 ) -> Answered<Calibration> {
@@ -452,7 +468,7 @@ async fn calibration(
     Ok(Json(figures::calibration(&bins)))
 }
 
-async fn nodes(State(service): State<Service>) -> Answered<Nodes> {
+pub(super) async fn nodes(State(service): State<Service>) -> Answered<Nodes> {
     let site = ask(&service, |reply| Ask::Nodes { reply }).await?;
     Ok(Json(figures::nodes(&site)))
 }
@@ -462,7 +478,11 @@ fn number(id: &str) -> Result<u64, Refused> {
 }
 
 /// A job of the peer's, or one task; one of somebody else is not there.
-async fn own_job(service: &Service, peer: &Peer, which: &Which) -> Result<JobRow, Refused> {
+pub(super) async fn own_job(
+    service: &Service,
+    peer: &Peer,
+    which: &Which,
+) -> Result<JobRow, Refused> {
     let (job, tasks) = (which.job, which.tasks.clone());
     if tasks.is_some() && which.task().is_none() {
         return Err(Refused::field("id", "a job, or one task of it"));
@@ -479,14 +499,17 @@ async fn own_job(service: &Service, peer: &Peer, which: &Which) -> Result<JobRow
         .ok_or_else(Refused::unknown_job)
 }
 
-async fn ask<T>(service: &Service, question: impl FnOnce(Reply<T>) -> Ask) -> Result<T, Refused> {
+pub(super) async fn ask<T>(
+    service: &Service,
+    question: impl FnOnce(Reply<T>) -> Ask,
+) -> Result<T, Refused> {
     let (reply, answer) = oneshot::channel::<Result<T, Failed>>();
     service.door.ask(question(reply));
     let answered = answer.await.map_err(|_| Refused::stopping())?;
     Ok(answered?)
 }
 
-async fn read<T: Send + 'static>(
+pub(super) async fn read<T: Send + 'static>(
     service: &Service,
     query: impl FnOnce(&Reader) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, Refused> {

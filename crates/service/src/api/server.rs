@@ -10,15 +10,14 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixListener;
 use tokio::sync::watch;
 
+pub use super::metrics::Metrics;
 pub use super::routes::{About, Service, router};
 use crate::access::Access;
 use crate::net::Impatient;
 use crate::seats::Seats;
 
 /// How long what is under way at the end may take.
-const LAST_TIME: Duration = Duration::from_secs(5);
-/// How long a client may take none of an answer that is ready.
-const READING_TIME: Duration = Duration::from_secs(30);
+pub(crate) const LAST_TIME: Duration = Duration::from_secs(5);
 /// How long to wait after a connection could not be taken: there may be no file descriptor left.
 pub(crate) const BREATH: Duration = Duration::from_millis(50);
 
@@ -30,10 +29,11 @@ pub async fn serve_unix(
     seats: Seats<u32>,
     mut stop: watch::Receiver<bool>,
 ) {
+    let (gone, here) = watch::channel(());
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            _ = stop.wait_for(|&stop| stop) => return,
+            _ = stop.wait_for(|&stop| stop) => break,
         };
         let Ok((stream, _)) = accepted else {
             tokio::time::sleep(BREATH).await;
@@ -46,31 +46,34 @@ pub async fn serve_unix(
             continue;
         };
         let router = router.clone();
-        let stop = stop.clone();
+        let (stop, here) = (stop.clone(), here.clone());
         tokio::spawn(async move {
             // Only this connection waits for the system's name service.
             let admitted = tokio::task::spawn_blocking(move || access.admit(user)).await;
             if let Ok(peer) = admitted {
-                let head_time = Duration::from_secs_f64(access.limits.request_s);
-                talk(stream, router.layer(Extension(peer)), head_time, stop).await;
+                let patience = Duration::from_secs_f64(access.limits.request_s);
+                talk(stream, router.layer(Extension(peer)), patience, stop).await;
             }
-            drop(seat);
+            drop((seat, here));
         });
     }
+    drop(here);
+    let _ = tokio::time::timeout(LAST_TIME, gone.closed()).await;
 }
 
-/// Serves one connection; what is under way at the end is finished.
+/// Serves one connection; what is under way at the end is finished. A client may take so long for
+/// the head of a request, and to take the next part of an answer.
 pub(crate) async fn talk(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     router: Router,
-    head_time: Duration,
+    patience: Duration,
     mut stop: watch::Receiver<bool>,
 ) {
     let service = TowerToHyperService::new(router);
-    let stream = Impatient::new(stream, READING_TIME);
+    let stream = Impatient::new(stream, patience);
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(head_time)
+        .header_read_timeout(patience)
         .serve_connection(TokioIo::new(stream), service)
         .with_upgrades();
     let mut connection = std::pin::pin!(connection);

@@ -38,6 +38,7 @@ pub(super) fn submission(
         user,
         name: name(request)?,
         procs: request.procs,
+        memory: request.memory_bytes,
         estimate: span("estimate_s", request.estimate_s)?,
         deadline: deadline(request, now)?,
         budget: amount("budget", request.budget)?.map(Credits::from_f64),

@@ -349,6 +349,10 @@ pub struct Status {
     pub held: u32,
     /// Tasks that run.
     pub running: u32,
+    /// Workers on other hosts that are connected.
+    pub workers: u32,
+    /// Workers that are not, and are waited for.
+    pub workers_away: u32,
     /// The policy that is asked too, on paper, if there is one; operators see it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shadow: Option<Shadow>,
@@ -427,10 +431,32 @@ pub struct CalibrationBin {
 /// What there is to run on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Nodes {
-    /// Each node: a core of this machine.
+    /// Each node: a core of the service's host, or of a worker's.
     pub nodes: Vec<Node>,
-    /// Bytes of memory that the tasks of a node may hold together.
+    /// Bytes of memory that the tasks of a node may hold together, on the service's host.
     pub memory_per_node_bytes: u64,
+    /// What is enforced there, and what can escape: a sentence each.
+    pub enforced: Vec<String>,
+    /// Workers on other hosts that there ever were.
+    pub workers: Vec<Worker>,
+}
+
+/// A process on another host that offers its nodes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Worker {
+    /// What it is called; several may have the same name.
+    pub name: String,
+    /// `here`, `away` (not connected, and waited for), or `gone`.
+    pub state: String,
+    /// Which of its lives: it has a new one after each time that it was given up.
+    pub epoch: u32,
+    /// The first of its nodes.
+    pub first_node: u32,
+    /// How many it has.
+    pub nodes: u32,
+    /// Bytes of memory that the tasks of a node may hold together, where it has said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_per_node_bytes: Option<u64>,
     /// What is enforced there, and what can escape: a sentence each.
     pub enforced: Vec<String>,
 }
@@ -444,6 +470,9 @@ pub struct Node {
     pub state: String,
     /// Tasks that it has.
     pub tasks: u32,
+    /// The worker whose it is; none if it is one of the service's host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker: Option<String>,
 }
 
 /// What was booked.
@@ -466,6 +495,21 @@ pub struct Account {
     pub penalties: f64,
     /// What the provider earned: the sum of both.
     pub utility: f64,
+}
+
+/// Something that happened to a job, or to tasks of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct JobEvent {
+    /// Which job.
+    pub job: u64,
+    /// Which tasks of it, as in `1-5,9`, if not all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<String>,
+    /// What: `accepted`, `queued`, `waits`, `rejected`, `quoted`, `claimed`, `lapsed`, `held`,
+    /// `started`, `finished`, `cancelled` or `lost`.
+    pub event: String,
+    /// When.
+    pub at: String,
 }
 
 /// A token that is to be made.

@@ -55,7 +55,7 @@ impl Core {
             return None;
         }
         let (estimate, source) = self.rules.estimate(submission, forecast);
-        let spec = rules::spec(submission, estimate, self.now);
+        let spec = rules::spec(submission, estimate, self.now, self.memory_per_node());
         let candidate = Candidate::new(submission, spec, forecast);
         let never = match self.standing(self.now, &candidate) {
             Standing::Rejected(refusals) => refusals.into_iter().find(|refusal| {

@@ -42,7 +42,7 @@ impl Core {
         forecast: &Forecast,
     ) -> Answer {
         let (estimate, source) = self.rules.estimate(submission, forecast);
-        let spec = rules::spec(submission, estimate, at);
+        let spec = rules::spec(submission, estimate, at, self.memory_per_node());
         let candidate = Candidate::new(submission, spec, forecast);
         let standing = self.standing(at, &candidate);
         let mut answer = Answer {
@@ -88,6 +88,10 @@ impl Core {
         }
     }
 
+    pub(super) fn memory_per_node(&self) -> Option<u64> {
+        self.gate.view(self.now).least_memory()
+    }
+
     /// The job as the policy is asked about it, and for how long room is kept for it.
     pub(super) fn asked(&self, candidate: &Candidate<'_>) -> (JobSpec, Distribution) {
         let asked = self.rules.for_policy(&candidate.reserved());
@@ -110,6 +114,9 @@ impl Core {
         } = candidate;
         if submission.procs == 0 || spec.estimate <= Span::ZERO {
             return Standing::Rejected(vec![Refusal::Malformed]);
+        }
+        if spec.sla.deadline.is_some_and(|left| left <= Span::ZERO) {
+            return Standing::Rejected(vec![Refusal::Policy(Reason::DeadlinePassed)]);
         }
         if submission.hold.is_some() && self.jobs.holds_of(submission.user) >= super::MOST_HOLDS {
             return Standing::Rejected(vec![Refusal::Holds]);
@@ -234,17 +241,19 @@ impl<'a> Candidate<'a> {
 /// The job with what it was refused for given up; none if nothing can be given up.
 fn without(reason: Reason, spec: &JobSpec) -> Option<JobSpec> {
     let sla = match reason {
-        Reason::TooWide => return None,
+        Reason::TooWide | Reason::NoMemory => return None,
         Reason::OverBudget | Reason::OverPriced | Reason::LowSlack => Sla {
             budget: None,
             ..spec.sla
         },
-        Reason::NoShare | Reason::Risk | Reason::DeadlinePassed | Reason::DeadlineUnreachable => {
-            Sla {
-                deadline: None,
-                ..spec.sla
-            }
-        }
+        Reason::NoShare
+        | Reason::Risk
+        | Reason::Crowded
+        | Reason::DeadlinePassed
+        | Reason::DeadlineUnreachable => Sla {
+            deadline: None,
+            ..spec.sla
+        },
     };
     (sla != spec.sla).then_some(JobSpec { sla, ..*spec })
 }

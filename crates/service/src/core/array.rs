@@ -257,7 +257,7 @@ impl Core {
         let submission = array.submission.clone();
         let forecast = self.forecast(&submission);
         let (estimate, _) = self.rules.estimate(&submission, &forecast);
-        let spec = rules::spec(&submission, estimate, self.now);
+        let spec = rules::spec(&submission, estimate, self.now, self.memory_per_node());
         self.let_in(TaskKey { job, task }, &submission, spec, None, step);
     }
 
@@ -270,7 +270,7 @@ impl Core {
         let submission = array.submission.clone();
         let forecast = self.forecast(&submission);
         let (estimate, _) = self.rules.estimate(&submission, &forecast);
-        let spec = rules::spec(&submission, estimate, self.now);
+        let spec = rules::spec(&submission, estimate, self.now, self.memory_per_node());
         let candidate = Candidate::new(&submission, spec, &forecast);
         let standing = self.standing(self.now, &candidate);
         let accepted = matches!(standing, Standing::Accepted { .. });
@@ -485,8 +485,7 @@ impl Live {
     }
 
     fn waited(&self) -> Span {
-        let started = self.started.unwrap_or(self.spec.submit);
-        started.since(self.spec.submit)
+        self.started.unwrap_or(self.since).since(self.since)
     }
 }
 

@@ -89,6 +89,8 @@ pub enum Command {
         epoch: u32,
         /// How many nodes.
         nodes: u32,
+        /// Bytes of memory that the tasks of each may hold together, where that is known.
+        memory: Option<u64>,
     },
     /// A worker vanished, and all that ran on it.
     WorkerGone {
@@ -127,6 +129,8 @@ pub struct Submission {
     pub name: String,
     /// Processors it needs at once. At least 1.
     pub procs: u32,
+    /// Bytes of memory it needs, where its user says so; it counts as needing none where not.
+    pub memory: Option<u64>,
     /// How long its user says that it takes, if they do. Positive.
     pub estimate: Option<Span>,
     /// Span after submission by which it must have finished, if there is a deadline. Positive.

@@ -162,7 +162,8 @@ impl Search<'_> {
     fn suits(&mut self, submission: &Submission) -> bool {
         self.probes += 1;
         let (estimate, _) = self.core.rules.estimate(submission, self.forecast);
-        let spec = rules::spec(submission, estimate, self.at);
+        let memory_per_node = self.core.memory_per_node();
+        let spec = rules::spec(submission, estimate, self.at, memory_per_node);
         let candidate = Candidate::new(submission, spec, self.forecast);
         let (asked, forecast) = self.core.asked(&candidate);
         let scratch = &mut self.core.scratch;

@@ -27,6 +27,8 @@ pub struct Rules {
     pub level: Probability,
     /// The least probability at which a deadline is promised, in millionths; at most 1,000,000.
     pub confidence: u32,
+    /// How many tasks may share a node. At least 1.
+    pub max_resident: u32,
     /// The policy that is asked too, on paper.
     pub shadow: Option<Choice>,
 }
@@ -40,6 +42,7 @@ pub struct Written {
     default_estimate: Span,
     level: f64,
     confidence: u32,
+    max_resident: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     shadow: Option<String>,
 }
@@ -54,6 +57,7 @@ impl Rules {
             default_estimate: self.default_estimate,
             level: self.level.as_f64(),
             confidence: self.confidence,
+            max_resident: self.max_resident,
             shadow: self.shadow.as_ref().map(ToString::to_string),
         }
     }
@@ -71,6 +75,7 @@ impl Rules {
             default_estimate: written.default_estimate,
             level: Probability::new(written.level)?,
             confidence: written.confidence,
+            max_resident: written.max_resident,
             shadow: match &written.shadow {
                 Some(words) => Some(one(words)?),
                 None => None,
@@ -142,14 +147,28 @@ pub(super) fn asked(class: ClassId, submission: &Submission) -> tollgate_forecas
     }
 }
 
-/// The job with the estimate that is decided on, if it is handed in at `now` and was not before.
-pub(super) fn spec(submission: &Submission, estimate: Span, now: Instant) -> JobSpec {
+/// The job with the estimate that is decided on, as one that is handed in at `now`: of a deadline that
+/// counts from before that is left what is left, which may be nothing. A node has its part of the machine's memory, and what a job asks for is spread over its nodes: one
+/// that asks for more than its processors come with holds as many nodes as that much memory comes
+/// with.
+pub(super) fn spec(
+    submission: &Submission,
+    estimate: Span,
+    now: Instant,
+    memory_per_node: Option<u64>,
+) -> JobSpec {
+    let wanted = submission.memory.unwrap_or(0);
+    let filled = memory_per_node.map_or(0, |memory| wanted.div_ceil(memory.max(1)));
+    let procs = u32::try_from(filled).unwrap_or(u32::MAX);
+    let procs = submission.procs.max(procs);
+    let since = submission.plan.since.unwrap_or(now);
     JobSpec {
-        submit: submission.plan.since.unwrap_or(now),
+        submit: now,
         estimate,
-        procs: submission.procs,
+        procs,
+        memory: wanted.div_ceil(u64::from(procs.max(1))),
         sla: Sla {
-            deadline: submission.deadline,
+            deadline: submission.deadline.map(|span| (since + span).since(now)),
             budget: submission.budget,
             penalty: submission.penalty,
         },

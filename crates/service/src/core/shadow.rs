@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use tollgate_gate::{Effect, Gate, Input, Scratch, next_end};
-use tollgate_model::{Instant, JobId, Span};
+use tollgate_model::{Instant, JobId, NodeId, Span};
 use tollgate_policy::{Choice, Discipline, Phase};
 
 use pair::{Pair, Truth};
@@ -73,8 +73,10 @@ impl Shadow {
             shadow: None,
             ..core.rules.clone()
         };
+        let mut gate = Gate::new(rules.policy.build(rules.market), rules.market);
+        gate.limit_tasks(Some(rules.max_resident));
         let mut shadow = Self {
-            gate: Gate::new(rules.policy.build(rules.market), rules.market),
+            gate,
             rules,
             now: core.now,
             since: core.now,
@@ -97,6 +99,11 @@ impl Shadow {
                 worker,
                 epoch: life.epoch,
                 nodes: life.nodes.len,
+                memory: core
+                    .gate
+                    .view(core.now)
+                    .node(NodeId(life.nodes.first))
+                    .memory(),
             });
         }
         let (running, waiting): (Vec<_>, Vec<_>) = core
@@ -122,9 +129,11 @@ impl Shadow {
             ..rules.clone()
         };
         let built = rules.policy.build(rules.market);
+        let mut gate = Gate::restore(saved.gate, built, rules.market, saved.now);
+        gate.limit_tasks(Some(rules.max_resident));
         let slots = saved.pairs.iter();
         Some(Self {
-            gate: Gate::restore(saved.gate, built, rules.market, saved.now),
+            gate,
             rules,
             now: saved.now,
             since: saved.since,
@@ -268,10 +277,12 @@ impl Shadow {
                 worker,
                 epoch,
                 nodes,
+                memory,
             } => self.input(Input::WorkerUp {
                 worker,
                 epoch,
                 nodes,
+                memory,
             }),
             Command::WorkerGone { worker, epoch } => {
                 self.input(Input::WorkerGone { worker, epoch });

@@ -5,6 +5,7 @@ use tollgate_engine::Capacity;
 use tollgate_model::Instant;
 
 use crate::core::{Answer, Command, Comparison, Ignored, Prospect, Submission, TaskKey};
+use crate::fleet::{self, Heard};
 use crate::store::{Program, StoreError};
 
 /// Where an answer goes. Nobody need be there any more.
@@ -84,6 +85,13 @@ pub enum Ask {
         /// Whether to be let in is enough.
         decided: bool,
     },
+    /// A connection of a worker brings something.
+    Worker {
+        /// What.
+        heard: Heard,
+        /// Whether the connection is still of use.
+        reply: oneshot::Sender<bool>,
+    },
     /// The engine may have something to report.
     Wake,
     /// Stop.
@@ -102,6 +110,7 @@ impl Ask {
             | Self::Nodes { .. }
             | Self::Explain { .. }
             | Self::Wait { .. }
+            | Self::Worker { .. }
             | Self::Wake
             | Self::Stop => None,
         }
@@ -119,6 +128,7 @@ impl Ask {
             | Self::Nodes { .. }
             | Self::Explain { .. }
             | Self::Wait { .. }
+            | Self::Worker { .. }
             | Self::Wake
             | Self::Stop => {}
         }
@@ -149,6 +159,14 @@ pub struct Census {
     pub held: u32,
     /// Tasks that run.
     pub running: u32,
+    /// Workers that are connected.
+    pub workers: u32,
+    /// Workers that are not, and are waited for.
+    pub workers_away: u32,
+    /// Batches that were committed since the store was made.
+    pub commits: u64,
+    /// How often the engine could not be told what to do, since the service was started.
+    pub engine_failures: u64,
     /// What the policy on paper would have done beside what was done, if there is one.
     pub shadow: Option<Comparison>,
 }
@@ -160,6 +178,8 @@ pub struct Site {
     pub capacity: Capacity,
     /// By number: none if the node is down, else how many tasks it has.
     pub nodes: Vec<Option<u32>>,
+    /// Workers on other hosts, and which of these nodes are theirs.
+    pub workers: Vec<fleet::Site>,
 }
 
 /// How a task stands that is not over, and what is to be expected of it.

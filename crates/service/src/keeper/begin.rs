@@ -1,18 +1,18 @@
 //! How a service takes up where the last one left off.
 
+use std::collections::BTreeSet;
 use std::io;
 
 use tollgate_engine::{Engine, EngineError};
 use tollgate_gate::WorkerId;
+use tollgate_model::{NodeId, NodeRange};
 
 use super::commit::Programs;
 use super::owner::Keeper;
 use crate::core::{AttemptKey, Command, Order};
 use crate::engine_words;
+use crate::fleet::muster::LOCAL;
 use crate::store::StoreError;
-
-/// The engine of this machine, as the gate knows it.
-const LOCAL: WorkerId = WorkerId(0);
 
 /// Why the keeper cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -35,21 +35,29 @@ impl<E: Engine> Keeper<E> {
     /// # Errors
     /// If the engine cannot be asked, or the store cannot be written.
     pub fn begin(&mut self) -> Result<(), StartError> {
-        let nodes = self.engine.capacity()?.nodes;
+        let capacity = self.fleet.capacity()?;
+        let nodes = capacity.nodes;
+        let memory = capacity.node_memory();
         let known = self.core.gate().worker(LOCAL);
+        // Other memory alone is no reason to take anything off its nodes.
+        let idle = self.core.running().is_empty();
+        let view = self.core.gate().view(self.core.now());
+        let told = |range: NodeRange| view.node(NodeId(range.first)).memory();
+        let is_other = |range: NodeRange| range.len != nodes || idle && told(range) != memory;
         let mut commands = Vec::new();
-        if let Some(life) = known.filter(|life| life.up && life.nodes.len != nodes) {
+        if let Some(life) = known.filter(|life| life.up && is_other(life.nodes)) {
             let epoch = life.epoch;
             commands.push(Command::WorkerGone {
                 worker: LOCAL,
                 epoch,
             });
         }
-        if known.is_none_or(|life| !life.up || life.nodes.len != nodes) {
+        if known.is_none_or(|life| !life.up || is_other(life.nodes)) {
             commands.push(Command::WorkerUp {
                 worker: LOCAL,
                 epoch: known.map_or(1, |life| life.epoch + 1),
                 nodes,
+                memory,
             });
         }
         if !commands.is_empty() {
@@ -57,35 +65,52 @@ impl<E: Engine> Keeper<E> {
             self.orders.extend(step.orders);
         }
         self.full = !self.store.keep_reserve();
-        self.reconcile()?;
+        // Workers are waited for from now on, and what they had is thought to run there.
+        self.fleet.settle(self.core.gate());
+        for order in self.core.running() {
+            if let Order::Start { attempt, nodes, .. } = order {
+                let (worker, _) = self.fleet.home_of(&nodes);
+                self.fleet.seat(engine_words::key(attempt), worker);
+            }
+        }
+        let running = self.fleet.running_here()?;
+        self.fleet.seat_all(LOCAL, &running);
+        self.bring_up_to_date(LOCAL, &running);
+        self.carry_out();
         Ok(())
     }
 
-    fn reconcile(&mut self) -> Result<(), EngineError> {
-        let wanted = self.core.running();
-        let is_wanted = |attempt: AttemptKey| {
-            wanted.iter().any(|order| match order {
-                Order::Start { attempt: key, .. } => *key == attempt,
-                Order::SetShare { .. } | Order::Kill { .. } => false,
-            })
-        };
-        let running = self.engine.running()?.into_iter();
-        let known: Vec<_> = running
-            .map(|running| engine_words::key_of(running.attempt))
-            .collect();
-        let strays: Vec<Order> = known
-            .iter()
-            .filter(|&&attempt| !is_wanted(attempt))
-            .map(|&attempt| Order::Kill { attempt })
-            .collect();
-        // What runs goes on, also if its user has no account any more.
-        let missing = wanted.into_iter().filter(|order| match order {
-            Order::Start { attempt, .. } => !known.contains(attempt),
-            Order::SetShare { .. } | Order::Kill { .. } => true,
-        });
-        self.orders.extend(missing);
-        self.orders.extend(strays);
-        self.carry_out();
-        Ok(())
+    /// Has handed in again what is to run there and is not known there, ends what nobody wants, and
+    /// says again what holds for the rest.
+    pub(super) fn bring_up_to_date(
+        &mut self,
+        worker: WorkerId,
+        running: &BTreeSet<tollgate_engine::AttemptKey>,
+    ) {
+        let is_there = |nodes: &[NodeId]| self.fleet.home_of(nodes).0 == worker;
+        let runs = |attempt: &AttemptKey| running.contains(&engine_words::key(*attempt));
+        let mut wanted = BTreeSet::new();
+        let mut orders = Vec::new();
+        for order in self.core.running() {
+            let Order::Start { attempt, nodes, .. } = &order else {
+                continue;
+            };
+            if is_there(nodes) {
+                wanted.insert(*attempt);
+                // What runs goes on, also if its user has no account any more.
+                orders.extend(Some(order.clone()).filter(|_| !runs(attempt)));
+            }
+        }
+        let is_wanted = |attempt| wanted.contains(&engine_words::key_of(attempt));
+        self.fleet.settle_doubts(worker, is_wanted);
+        let standing = self.core.standing_orders().into_iter();
+        orders.extend(standing.filter(|order| match order {
+            Order::SetShare { attempt, .. } | Order::Kill { attempt } => wanted.contains(attempt),
+            Order::Start { .. } => false,
+        }));
+        let strays = running.iter().map(|attempt| engine_words::key_of(*attempt));
+        let strays = strays.filter(|attempt| !wanted.contains(attempt));
+        orders.extend(strays.map(|attempt| Order::Kill { attempt }));
+        self.orders.extend(orders);
     }
 }

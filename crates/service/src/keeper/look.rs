@@ -7,6 +7,7 @@ use tollgate_policy::Phase;
 use super::ask::{Ask, Census, Failed, Site, Story};
 use super::owner::Keeper;
 use crate::core::TaskKey;
+use crate::fleet::Standing;
 
 impl<E: Engine> Keeper<E> {
     pub(super) fn look(&mut self, ask: Ask) {
@@ -37,6 +38,7 @@ impl<E: Engine> Keeper<E> {
             | Ask::Hold { .. }
             | Ask::Claim { .. }
             | Ask::Act { .. }
+            | Ask::Worker { .. }
             | Ask::Wake
             | Ask::Stop => {}
         }
@@ -56,6 +58,8 @@ impl<E: Engine> Keeper<E> {
             held += back;
         }
         let (waiting, by_user) = self.core.n_waiting();
+        let sites = self.fleet.sites(self.core.gate());
+        let standing = |at| sites.iter().filter(|site| site.standing == at).count() as u32;
         Census {
             now,
             nodes: nodes.count() as u32,
@@ -63,12 +67,16 @@ impl<E: Engine> Keeper<E> {
             queued: (queued + (waiting - by_user) as u64) as u32,
             held: (held + by_user as u64) as u32,
             running: count(Phase::Running) as u32,
+            workers: standing(Standing::Here),
+            workers_away: standing(Standing::Away),
+            commits: self.store.batch().unsigned_abs(),
+            engine_failures: self.engine_failures,
             shadow,
         }
     }
 
     fn site(&mut self) -> Result<Site, Failed> {
-        let capacity = self.engine.capacity();
+        let capacity = self.fleet.capacity();
         let capacity = capacity.map_err(|error| Failed::Engine(error.to_string()))?;
         let view = self.core.gate().view(self.core.now());
         let tasks = |node: NodeId| view.node(node).tasks().len() as u32;
@@ -77,6 +85,7 @@ impl<E: Engine> Keeper<E> {
         Ok(Site {
             capacity,
             nodes: nodes.collect(),
+            workers: self.fleet.sites(self.core.gate()),
         })
     }
 

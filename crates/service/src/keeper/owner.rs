@@ -1,6 +1,7 @@
 //! What owns the gate, the store and the engine.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use tollgate_engine::{Engine, Report, Wake};
 use tollgate_model::{Instant, Span};
@@ -8,8 +9,10 @@ use tollgate_model::{Instant, Span};
 use super::answers::Waiter;
 use crate::accounts::{self, RunAs};
 use crate::core::{Core, Order, Rules};
+use crate::events::Log;
 use crate::fault::{self, Moment, Saboteur};
-use crate::store::{Store, StoreError};
+use crate::fleet::{Fleet, House, Ticks};
+use crate::store::{Program, Store, StoreError};
 
 /// How long to wait before something is tried again that failed.
 const BACK_OFF: Span = Span::from_secs(1);
@@ -21,12 +24,18 @@ pub type Clock = Box<dyn FnMut() -> Instant + Send>;
 pub struct Keeper<E> {
     pub(super) core: Core,
     pub(super) store: Store,
-    pub(super) engine: E,
+    pub(super) fleet: Fleet<E>,
     pub(super) clock: Clock,
     /// Who waits for a job to be over, or to be decided about.
     pub(super) waiting: BTreeMap<u64, Vec<Waiter>>,
     /// What the engine said and the store does not know yet.
     pub(super) reports: Vec<Report>,
+    /// Attempts whose ends the store knows, and the engine may forget.
+    pub(super) ended: Vec<tollgate_engine::AttemptKey>,
+    /// When to tell it so at the latest.
+    pub(super) tidy: Option<Instant>,
+    /// What arrays run.
+    pub(super) programs: BTreeMap<u64, Program>,
     /// Attempts that cannot run as their user, and end without the engine.
     pub(super) unstartable: Vec<Report>,
     pub(super) run_as: RunAs,
@@ -41,6 +50,9 @@ pub struct Keeper<E> {
     /// The disk is full: nothing new is taken in, until there is room for a reserve again.
     pub(super) full: bool,
     pub(super) saboteur: Saboteur,
+    pub(super) log: Log,
+    /// How often the engine could not be told what to do.
+    pub(super) engine_failures: u64,
 }
 
 impl<E: Engine> Keeper<E> {
@@ -54,21 +66,28 @@ impl<E: Engine> Keeper<E> {
         rules: &Rules,
         clock: Clock,
     ) -> Result<Self, StoreError> {
+        let core = store.recover(rules)?;
+        let log = Log::after_batch(store.batch());
         Ok(Self {
-            core: store.recover(rules)?,
+            core,
             store,
-            engine,
+            fleet: Fleet::new(engine),
             clock,
             waiting: BTreeMap::new(),
             reports: Vec::new(),
+            ended: Vec::new(),
+            tidy: None,
+            programs: BTreeMap::new(),
             unstartable: Vec::new(),
-            run_as: accounts::own,
+            run_as: Box::new(|user| Some(accounts::own(user))),
             most_jobs: u32::MAX,
             orders: Vec::new(),
             retry: None,
             engine_off: None,
             full: false,
             saboteur: fault::from_environment(),
+            log,
+            engine_failures: 0,
         })
     }
 
@@ -83,9 +102,23 @@ impl<E: Engine> Keeper<E> {
         self.most_jobs = most;
     }
 
+    /// Lets workers come from now on; without, only this host runs anything. `ticks` tells how long they
+    /// are away. To be called before [`Keeper::begin`].
+    ///
+    /// # Errors
+    /// If it cannot be read who came before.
+    pub fn open_to_workers(&mut self, house: House, ticks: Ticks) -> std::io::Result<()> {
+        self.fleet.open_to(house, ticks)
+    }
+
     /// Has `saboteur` told of each moment of a turn from now on.
     pub fn sabotage(&mut self, saboteur: Saboteur) {
         self.saboteur = saboteur;
+    }
+
+    /// What happens to jobs from now on.
+    pub fn log(&self) -> Log {
+        self.log.clone()
     }
 
     /// The state, to look into.
@@ -100,11 +133,17 @@ impl<E: Engine> Keeper<E> {
 
     /// When to turn at the latest although nobody asks.
     pub fn next_wake(&self) -> Option<Instant> {
-        self.core.next_wake().into_iter().chain(self.retry).min()
+        let own = self.retry.into_iter().chain(self.tidy);
+        self.core.next_wake().into_iter().chain(own).min()
+    }
+
+    /// How long nothing need be done for the workers' sake.
+    pub fn patience(&mut self) -> Option<Duration> {
+        self.fleet.patience()
     }
 
     pub(super) fn on_report(&mut self, wake: Wake) {
-        self.engine.on_report(wake);
+        self.fleet.on_report(wake);
     }
 
     pub(super) fn moment(&mut self, moment: Moment) {

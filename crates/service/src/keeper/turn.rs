@@ -31,8 +31,10 @@ impl<E: Engine> Keeper<E> {
         let now = self.now();
         self.retry = self.retry.filter(|&at| at > now);
         self.engine_off = self.engine_off.filter(|&at| at > now);
+        let asks = self.hear_workers(asks);
         self.poll();
         self.full = self.full && !self.store.keep_reserve();
+        let reported = !self.reports.is_empty();
         let mut intake = Intake {
             commands: self.reports.iter().map(engine_words::command).collect(),
             askers: self.reports.iter().map(|_| Asker::Nobody).collect(),
@@ -40,6 +42,9 @@ impl<E: Engine> Keeper<E> {
             later: Vec::new(),
             crowd: self.crowd(&asks),
         };
+        for command in self.fleet.news(self.core.gate()) {
+            intake.add(command, Asker::Nobody);
+        }
         if self.core.next_wake().is_some_and(|at| at <= now) {
             intake.add(Command::Tick, Asker::Nobody);
         }
@@ -49,16 +54,33 @@ impl<E: Engine> Keeper<E> {
         if !intake.commands.is_empty() {
             self.act(&intake.commands, intake.programs, intake.askers);
         }
+        for (worker, running) in self.fleet.settle(self.core.gate()) {
+            self.bring_up_to_date(worker, &running);
+        }
         if self.engine_off.is_none() {
             self.carry_out();
             self.moment(Moment::Ordered);
         }
+        self.acknowledge(reported);
+        self.moment(Moment::Acknowledged);
         for ask in intake.later {
             self.look(ask);
         }
         if self.store.since_snapshot() >= BATCHES_A_SNAPSHOT {
             self.rest();
         }
+    }
+
+    /// Workers first: what they say is news for this turn. The other asks are left.
+    fn hear_workers(&mut self, asks: Vec<Ask>) -> Vec<Ask> {
+        let mut others = Vec::new();
+        for ask in asks {
+            match ask {
+                Ask::Worker { heard, reply } => drop(reply.send(self.fleet.hear(heard))),
+                ask => others.push(ask),
+            }
+        }
+        others
     }
 
     fn take_in(&mut self, ask: Ask, to: &mut Intake) {
@@ -113,6 +135,7 @@ impl<E: Engine> Keeper<E> {
             | Ask::Nodes { .. }
             | Ask::Explain { .. }
             | Ask::Wait { .. }
+            | Ask::Worker { .. }
             | Ask::Wake
             | Ask::Stop => to.later.push(ask),
         }

@@ -21,7 +21,7 @@ use crate::seats::Seats;
 /// The one path that is open to everybody: whether anybody is there.
 const OPEN: &str = "/healthz";
 /// Where those are let in who can only take work, and below it.
-pub(crate) const WORK: &str = "/v1/work";
+const WORK: &str = crate::fleet::route::PATH;
 
 /// What a request is held against.
 #[derive(Clone)]

@@ -17,7 +17,7 @@ use super::certificate::fingerprint;
 use super::guard::{Guard, pass};
 use super::{Hosts, Keyring};
 use crate::access::Access;
-use crate::api::server::{BREATH, talk};
+use crate::api::server::{BREATH, LAST_TIME, talk};
 use crate::seats::Seats;
 
 /// What a service over TCP needs besides the paths that it answers.
@@ -54,10 +54,11 @@ pub async fn serve_tls(
         clock: network.clock,
     };
     let router = router.layer(from_fn_with_state(guard, pass));
+    let (gone, here) = watch::channel(());
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            _ = stop.wait_for(|&stop| stop) => return,
+            _ = stop.wait_for(|&stop| stop) => break,
         };
         let Ok((stream, from)) = accepted else {
             tokio::time::sleep(BREATH).await;
@@ -66,17 +67,20 @@ pub async fn serve_tls(
         let Some(place) = anteroom.enter(from.ip()) else {
             continue;
         };
-        let head_time = Duration::from_secs_f64(access.limits.request_s);
-        let greeted = greet(stream, acceptor.clone(), head_time, place, router.clone());
+        let patience = Duration::from_secs_f64(access.limits.request_s);
+        let greeted = greet(stream, acceptor.clone(), patience, place, router.clone());
         tokio::spawn({
-            let stop = stop.clone();
+            let (stop, here) = (stop.clone(), here.clone());
             async move {
                 if let Some((stream, router)) = greeted.await {
-                    talk(stream, router, head_time, stop).await;
+                    talk(stream, router, patience, stop).await;
                 }
+                drop(here);
             }
         });
     }
+    drop(here);
+    let _ = tokio::time::timeout(LAST_TIME, gone.closed()).await;
 }
 
 type Stream = tokio_rustls::server::TlsStream<TcpStream>;

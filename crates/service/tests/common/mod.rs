@@ -140,6 +140,7 @@ pub(crate) fn rules(policy: &str, market: Market) -> Rules {
         default_estimate: Span::from_secs(10),
         level: Probability::new(0.9).unwrap(),
         confidence: 0,
+        max_resident: 8,
         shadow: None,
     }
 }
@@ -149,6 +150,7 @@ pub(crate) fn submission(name: &str, estimate_s: i64) -> Submission {
         user: rustix::process::geteuid().as_raw(),
         name: name.to_owned(),
         procs: 1,
+        memory: None,
         estimate: Some(Span::from_secs(estimate_s)),
         deadline: Some(Span::from_secs(100)),
         budget: Some(Credits::from_f64(1000.0)),

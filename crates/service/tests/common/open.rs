@@ -16,6 +16,7 @@ use tollgate_engine::{MemoryEngine, MemoryWorld};
 use tollgate_model::{Instant, Market};
 use tollgate_service::access::{Access, Limits};
 use tollgate_service::api::server::{About, Service, router, serve_unix};
+use tollgate_service::events::Log;
 use tollgate_service::keeper::{self, Ask, Door, Keeper};
 use tollgate_service::net::certificate::{Certificate, Files};
 use tollgate_service::net::{Fingerprint, Hosts, Key, Keyring, Network, serve_tls, tls};
@@ -37,6 +38,7 @@ pub(crate) struct Open {
     pub(crate) fingerprint: Fingerprint,
     stop: watch::Sender<bool>,
     door: Door,
+    log: Log,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -47,14 +49,24 @@ impl Open {
 
     /// One whose settings name these keys.
     pub(crate) fn with_keys(limits: Limits, keys: Vec<Key>) -> Self {
+        Self::start("fcfs", limits, keys)
+    }
+
+    /// One that decides by this policy.
+    pub(crate) fn deciding(policy: &str) -> Self {
+        Self::start(policy, Limits::default(), Vec::new())
+    }
+
+    fn start(policy: &str, limits: Limits, keys: Vec<Key>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(&folder.path().join("tollgate.db")).unwrap();
         let reader = store.reader().unwrap();
         let world = MemoryWorld::new(2, 1 << 30, Deed::of_command);
-        let rules = rules("fcfs", Market::None);
+        let rules = rules(policy, Market::None);
         let mut keeper =
             Keeper::new(store, MemoryEngine::open(&world), &rules, Box::new(|| NOW)).unwrap();
         keeper.limit_jobs(limits.jobs);
+        let log = keeper.log();
         let (door, thread) = keeper::start(keeper).unwrap();
         let access = Access {
             limits,
@@ -72,8 +84,12 @@ impl Open {
             }),
             access,
             keyring: Arc::clone(&keyring),
+            log: log.clone(),
+            streams: Seats::new(limits.streams),
+            metrics: Arc::default(),
             clock: || NOW,
             scripts: Arc::new(Scripts::new(folder.path().join("scripts"))),
+            porch: tollgate_service::fleet::Porch::new(door.clone()),
         };
         let files = Files {
             certificate: folder.path().join("server.crt"),
@@ -116,6 +132,7 @@ impl Open {
             fingerprint,
             stop,
             door,
+            log,
             threads: vec![thread, listening],
         }
     }
@@ -139,6 +156,7 @@ impl Open {
 
 impl Drop for Open {
     fn drop(&mut self) {
+        self.log.close();
         let _ = self.stop.send(true);
         self.door.ask(Ask::Stop);
         for thread in self.threads.drain(..) {

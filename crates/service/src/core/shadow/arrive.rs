@@ -155,7 +155,7 @@ impl Shadow {
         if let Some(submission) = array.map(|array| &array.submission) {
             let forecast = core.forecast(submission);
             let (estimate, _) = self.rules.estimate(submission, &forecast);
-            let spec = rules::spec(submission, estimate, self.now);
+            let spec = rules::spec(submission, estimate, self.now, core.memory_per_node());
             self.kept_out(job, core, submission, &spec, tasks);
         }
         for task in self.known_of(job) {
@@ -219,6 +219,7 @@ impl Shadow {
             submit: self.now,
             estimate: (live.spec.estimate - before).max(Span::from_secs(1)),
             procs: live.spec.procs,
+            memory: live.spec.memory,
             sla: Sla::default(),
         };
         let (forecast, _) = expected::distribution(&live.forecast, live.spec.estimate);

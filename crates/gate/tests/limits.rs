@@ -1,0 +1,227 @@
+//! However many jobs come, no node holds more tasks and memory than it may: what has no deadline
+//! waits its turn, what has one is kept out, and gets the last place of a node where others wait.
+
+use tollgate_gate::{Answer, Effect, Gate, Input, Retry, Said, WorkerId};
+use tollgate_model::{Credits, Instant, JobId, JobSpec, Market, NodeId, Reason, Sla, Span};
+use tollgate_policy::{Choice, Phase};
+
+const TIME_SHARED: [&str; 3] = ["libra", "libra-risk", "tail-risk"];
+
+struct Site {
+    gate: Gate,
+    now: Instant,
+    effects: Vec<Effect>,
+}
+
+impl Site {
+    fn new(policy: &str, nodes: u32, memory: Option<u64>) -> Self {
+        let choice = Choice::named(policy).expect("a policy");
+        let mut gate = Gate::new(choice.build(Market::None), Market::None);
+        gate.limit_tasks(Some(4));
+        let mut site = Self {
+            gate,
+            now: Instant::ZERO,
+            effects: Vec::new(),
+        };
+        site.input(Input::WorkerUp {
+            worker: WorkerId(0),
+            epoch: 1,
+            nodes,
+            memory,
+        });
+        site
+    }
+
+    fn input(&mut self, input: Input) -> Answer {
+        let answer = self.gate.handle(self.now, input, &mut self.effects);
+        self.gate.settle(self.now, &mut self.effects);
+        answer.expect("no stale input")
+    }
+
+    /// Hands a job in; what it is told.
+    fn submit(&mut self, procs: u32, memory: u64, deadline_s: Option<i64>) -> (JobId, Said) {
+        let sla = Sla {
+            deadline: deadline_s.map(Span::from_secs),
+            ..Sla::default()
+        };
+        self.hand_in(procs, memory, sla)
+    }
+
+    fn submit_for(&mut self, budget: Option<Credits>) -> (JobId, Said) {
+        let sla = Sla {
+            budget,
+            ..Sla::default()
+        };
+        self.hand_in(1, 0, sla)
+    }
+
+    fn hand_in(&mut self, procs: u32, memory: u64, sla: Sla) -> (JobId, Said) {
+        self.effects.clear();
+        let answer = self.input(Input::Submitted {
+            spec: JobSpec {
+                submit: self.now,
+                estimate: Span::from_secs(10),
+                procs,
+                memory,
+                sla,
+            },
+            retry: Retry::Never,
+            forecast: None,
+        });
+        let Answer::Job(job) = answer else {
+            panic!("a job gets a slot: {answer:?}");
+        };
+        let said = self.effects.iter().find_map(|effect| match effect {
+            Effect::Verdict { said, .. } => Some(*said),
+            _ => None,
+        });
+        (job, said.expect("a job is told something"))
+    }
+
+    fn end(&mut self, job: JobId) {
+        let attempt = self.gate.view(self.now).job(job).attempt;
+        self.input(Input::Ended { job, attempt });
+    }
+
+    fn running(&self) -> Vec<JobId> {
+        let view = self.gate.view(self.now);
+        let running = view.jobs().filter(|(_, job)| job.phase == Phase::Running);
+        let mut running: Vec<_> = running.map(|(id, job)| (job.sequence, id)).collect();
+        running.sort_unstable();
+        running.into_iter().map(|(_, id)| id).collect()
+    }
+
+    fn tasks(&self) -> Vec<usize> {
+        let view = self.gate.view(self.now);
+        let nodes = (0..view.n_nodes()).map(NodeId);
+        nodes.map(|node| view.node(node).tasks().len()).collect()
+    }
+}
+
+#[test]
+fn many_without_a_deadline_wait_their_turn() {
+    for policy in TIME_SHARED {
+        let mut site = Site::new(policy, 2, None);
+        let mut jobs = Vec::new();
+        for n in 0..1_000 {
+            let (job, said) = site.submit(1, 0, None);
+            assert_eq!(
+                said == Said::Queued,
+                n >= 6,
+                "{policy}: {said:?} to job {n}"
+            );
+            jobs.push(job);
+        }
+        assert_eq!(
+            site.tasks(),
+            [3, 3],
+            "{policy}: the last place is left free"
+        );
+        for (n, &job) in jobs.iter().enumerate() {
+            assert_eq!(site.running().first(), Some(&job), "{policy}: job {n}");
+            site.end(job);
+        }
+        assert_eq!(site.gate.view(site.now).jobs().count(), 0);
+    }
+}
+
+#[test]
+fn a_promise_gets_the_last_place_or_is_refused() {
+    for policy in TIME_SHARED {
+        let mut site = Site::new(policy, 1, None);
+        for _ in 0..5 {
+            site.submit(1, 0, None);
+        }
+        assert_eq!(site.tasks(), [3], "{policy}");
+        let (promised, said) = site.submit(1, 0, Some(1_000));
+        assert!(matches!(said, Said::Accepted { .. }), "{policy}: {said:?}");
+        let (_, said) = site.submit(1, 0, Some(1_000));
+        assert_eq!(said, Said::Rejected(Reason::Crowded), "{policy}");
+        site.end(promised);
+        let (_, said) = site.submit(1, 0, Some(1_000));
+        assert!(matches!(said, Said::Accepted { .. }), "{policy}: {said:?}");
+    }
+}
+
+#[test]
+fn nobody_overtakes_a_wide_job_that_waits_for_room() {
+    let mut site = Site::new("libra-risk", 2, None);
+    let narrow: Vec<JobId> = (0..6).map(|_| site.submit(1, 0, None).0).collect();
+    let (wide, said) = site.submit(2, 0, None);
+    assert_eq!(said, Said::Queued);
+    let (last, said) = site.submit(1, 0, None);
+    assert_eq!(said, Said::Queued);
+    site.end(narrow[0]);
+    assert!(
+        !site.running().contains(&last),
+        "it would overtake the wide one"
+    );
+    for &job in &narrow[1..] {
+        site.end(job);
+    }
+    assert_eq!(site.running(), [wide, last]);
+}
+
+#[test]
+fn the_memory_of_a_node_is_shared_out_once() {
+    for policy in TIME_SHARED {
+        let mut site = Site::new(policy, 1, Some(100));
+        let (first, said) = site.submit(1, 60, Some(1_000));
+        assert!(matches!(said, Said::Accepted { .. }), "{policy}: {said:?}");
+        let (_, said) = site.submit(1, 41, Some(1_000));
+        assert_eq!(said, Said::Rejected(Reason::Crowded), "{policy}");
+        let (whenever, said) = site.submit(1, 41, None);
+        assert_eq!(said, Said::Queued, "{policy}");
+        let (_, said) = site.submit(1, 40, Some(1_000));
+        assert!(matches!(said, Said::Accepted { .. }), "{policy}: {said:?}");
+        site.end(first);
+        assert!(site.running().contains(&whenever), "{policy}");
+    }
+}
+
+#[test]
+fn what_fits_on_no_node_is_refused_under_every_policy() {
+    for policy in [
+        "libra",
+        "tail-risk",
+        "fcfs",
+        "easy",
+        "conservative",
+        "edf-bf",
+    ] {
+        let mut site = Site::new(policy, 2, Some(100));
+        let (_, said) = site.submit(1, 101, None);
+        assert_eq!(said, Said::Rejected(Reason::NoMemory), "{policy}");
+        let (_, said) = site.submit(1, 100, None);
+        assert_ne!(said, Said::Rejected(Reason::NoMemory), "{policy}");
+    }
+}
+
+#[test]
+fn who_waits_and_could_never_pay_is_told_so() {
+    let choice = Choice::named("libra-dollar").expect("a policy");
+    let mut site = Site::new("libra", 1, None);
+    site.gate = Gate::new(choice.build(Market::Commodity), Market::Commodity);
+    site.gate.limit_tasks(Some(4));
+    site.input(Input::WorkerUp {
+        worker: WorkerId(0),
+        epoch: 1,
+        nodes: 1,
+        memory: None,
+    });
+    let first = site.submit(1, 0, None).0;
+    for _ in 0..2 {
+        site.submit(1, 0, None);
+    }
+    // Ten seconds of an idle node cost 13 credits.
+    let budget = Some(Credits::from_f64(12.0));
+    let (poor, said) = site.submit_for(budget);
+    assert_eq!(said, Said::Queued);
+    site.effects.clear();
+    site.end(first);
+    let told = site.effects.iter().find_map(|effect| match effect {
+        Effect::Verdict { job, said } if *job == poor => Some(*said),
+        _ => None,
+    });
+    assert_eq!(told, Some(Said::Rejected(Reason::OverPriced)));
+}

@@ -1,0 +1,59 @@
+//! Where workers come in: the connection is theirs from then on.
+
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::header::{CONNECTION, UPGRADE};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use hyper_util::rt::TokioIo;
+
+use super::reply::Refused;
+use super::routes::Service;
+use crate::access::{Peer, Way};
+use crate::fleet::route::PROTOCOL;
+
+/// Makes a worker's connection of the request. Who offers to run everybody's jobs learns what is in
+/// them: only an operator does.
+pub(super) async fn take(
+    State(service): State<Service>,
+    Extension(peer): Extension<Peer>,
+    mut request: Request,
+) -> Result<Response, Refused> {
+    if !peer.operator {
+        let error = "only workers of the service's own user and of root are taken";
+        return Err(Refused::new(StatusCode::FORBIDDEN, error));
+    }
+    let asked = request.headers().get(UPGRADE);
+    if asked != Some(&HeaderValue::from_static(PROTOCOL)) {
+        let error = format!("expected a worker: `upgrade: {PROTOCOL}`");
+        return Err(Refused::new(StatusCode::UPGRADE_REQUIRED, error));
+    }
+    let Some(seat) = service.porch.enter() else {
+        let error = "there are too many connections of workers";
+        return Err(Refused::new(StatusCode::SERVICE_UNAVAILABLE, error));
+    };
+    let upgrade = hyper::upgrade::on(&mut request);
+    let porch = service.porch.clone();
+    tokio::spawn(async move {
+        let Ok(stream) = upgrade.await else {
+            return;
+        };
+        let may_stay = || still_stands(&service, &peer);
+        porch.serve(TokioIo::new(stream), may_stay, seat).await;
+    });
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+    let headers = response.headers_mut();
+    headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+    headers.insert(UPGRADE, HeaderValue::from_static(PROTOCOL));
+    Ok(response.into_response())
+}
+
+/// Whether the key that a worker came with still stands for somebody: it may have been taken back.
+fn still_stands(service: &Service, peer: &Peer) -> bool {
+    let Way::Network(print) = peer.way else {
+        return true;
+    };
+    service.keyring.stands(&print, (service.clock)())
+}

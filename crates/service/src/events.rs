@@ -1,0 +1,330 @@
+//! What has happened to jobs, in the order in which it was committed, for those who want to be told:
+//! the latest of it, and no more than that.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::watch;
+use tollgate_gate::Ending;
+use tollgate_model::Instant;
+
+use crate::core::{Change, Standing};
+
+/// How many events are remembered. Some hundred bytes each.
+const MOST: usize = 16_384;
+
+/// The name of an event: which batch of the store it was committed with, and its place among what
+/// followed from that. They grow, over restarts too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct EventId {
+    /// The number of the batch.
+    pub batch: i64,
+    /// From 0.
+    pub place: u32,
+}
+
+/// Words that name no event.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected the id of an event")]
+pub struct BadEventId;
+
+/// Something that happened to a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// Its name.
+    pub id: EventId,
+    /// When it was committed.
+    pub at: Instant,
+    /// What: one word that does not change.
+    pub kind: &'static str,
+    /// To which job.
+    pub job: u64,
+    /// To which tasks of it; none if to all.
+    pub tasks: Option<Tasks>,
+    /// Whether nothing more will happen to the job.
+    pub is_last: bool,
+}
+
+/// Some tasks of an array.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Tasks {
+    /// One.
+    One(u32),
+    /// Several, as in `1-5,9`.
+    Some(Box<str>),
+}
+
+/// What was asked for is not remembered any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// From here on nothing is missing.
+    pub from: EventId,
+}
+
+/// The latest events. Clones are the same log.
+#[derive(Clone, Debug)]
+pub struct Log {
+    ring: Arc<Mutex<Ring>>,
+    latest: watch::Sender<Latest>,
+}
+
+/// How far the log has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Latest {
+    /// The last event.
+    pub id: EventId,
+    /// Whether the service stops: there will be no more.
+    pub closed: bool,
+}
+
+#[derive(Debug)]
+struct Ring {
+    events: VecDeque<Event>,
+    /// The last one that was forgotten, or may have been.
+    forgotten: EventId,
+}
+
+impl Log {
+    /// A log that begins after a batch: of what was committed until then it knows nothing.
+    pub fn after_batch(batch: i64) -> Self {
+        let forgotten = EventId {
+            batch,
+            place: u32::MAX,
+        };
+        let latest = Latest {
+            id: forgotten,
+            closed: false,
+        };
+        Self {
+            ring: Arc::new(Mutex::new(Ring {
+                events: VecDeque::new(),
+                forgotten,
+            })),
+            latest: watch::Sender::new(latest),
+        }
+    }
+
+    /// Adds what followed from a batch, and tells those who wait.
+    pub fn publish(&self, batch: i64, at: Instant, changes: &[Change]) {
+        let mut last = None;
+        {
+            let mut ring = self.ring();
+            for (event, place) in changes.iter().filter_map(event).zip(0..) {
+                let id = EventId { batch, place };
+                ring.push(Event { id, at, ..event });
+                last = Some(id);
+            }
+        }
+        if let Some(id) = last {
+            self.latest.send_modify(|latest| latest.id = id);
+        }
+    }
+
+    /// Says that there will be no more.
+    pub fn close(&self) {
+        self.latest.send_modify(|latest| latest.closed = true);
+    }
+
+    /// Returns once there will be no more.
+    pub async fn closed(&self) {
+        let mut latest = self.watch();
+        // The sender is this very log's, so that waiting does not fail.
+        let _ = latest.wait_for(|latest| latest.closed).await;
+    }
+
+    /// How far it has come, now and later.
+    pub fn watch(&self) -> watch::Receiver<Latest> {
+        self.latest.subscribe()
+    }
+
+    /// At most so many events after this one, in order.
+    ///
+    /// # Errors
+    /// If one of them is not remembered any more, or the id is none of ours.
+    pub fn after(&self, id: EventId, most: usize) -> Result<Vec<Event>, Gap> {
+        let ring = self.ring();
+        let latest = ring.events.back().map_or(ring.forgotten, |event| event.id);
+        if id < ring.forgotten || id > latest {
+            return Err(Gap { from: latest });
+        }
+        let begin = ring.events.partition_point(|event| event.id <= id);
+        Ok(ring.events.iter().skip(begin).take(most).cloned().collect())
+    }
+
+    fn ring(&self) -> MutexGuard<'_, Ring> {
+        // Each event is added as a whole.
+        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Ring {
+    fn push(&mut self, event: Event) {
+        if self.events.len() == MOST
+            && let Some(oldest) = self.events.pop_front()
+        {
+            self.forgotten = oldest.id;
+        }
+        self.events.push_back(event);
+    }
+}
+
+/// What a change is to those who are told; none if they need not know. Its name comes later.
+fn event(change: &Change) -> Option<Event> {
+    let whole = |kind, job| (kind, job, None);
+    let (kind, job, tasks) = match change {
+        Change::Submitted { job, answer, .. } | Change::Decided { job, answer } => {
+            let quoted = answer.held_until.is_some();
+            whole(
+                if quoted {
+                    "quoted"
+                } else {
+                    standing(&answer.standing)
+                },
+                *job,
+            )
+        }
+        Change::Waits { job, held } => whole(if *held { "held" } else { "waits" }, *job),
+        Change::Forsaken { job, .. } => whole("cancelled", *job),
+        Change::Dropped {
+            job,
+            tasks,
+            refusals,
+        } => {
+            let kind = if refusals.is_empty() {
+                "cancelled"
+            } else {
+                "rejected"
+            };
+            (kind, *job, Some(Tasks::Some(tasks.to_string().into())))
+        }
+        Change::HeldTasks { job, tasks } => {
+            ("held", *job, Some(Tasks::Some(tasks.to_string().into())))
+        }
+        Change::TaskOver { attempt, ending } => {
+            (ended(*ending), attempt.job, Some(Tasks::One(attempt.task)))
+        }
+        Change::Claimed { job } => whole("claimed", *job),
+        Change::Lapsed { job } => whole("lapsed", *job),
+        Change::Accepted { job, .. } => whole("accepted", *job),
+        Change::Rejected { job, .. } => whole("rejected", *job),
+        Change::Queued { job } => whole("queued", *job),
+        Change::Held { job } => whole("held", *job),
+        Change::Started { attempt, of_array } => {
+            let task = of_array.then_some(Tasks::One(attempt.task));
+            ("started", attempt.job, task)
+        }
+        Change::Over { job, ending } => whole(ended(*ending), *job),
+        Change::Tally { .. } | Change::Fate { .. } | Change::Booked { .. } => return None,
+    };
+    let ends = ["finished", "cancelled", "lost", "rejected", "lapsed"];
+    Some(Event {
+        id: EventId { batch: 0, place: 0 },
+        at: Instant::ZERO,
+        kind,
+        job,
+        is_last: tasks.is_none() && ends.contains(&kind),
+        tasks,
+    })
+}
+
+fn standing(standing: &Standing) -> &'static str {
+    match standing {
+        Standing::Accepted { .. } => "accepted",
+        Standing::Queued => "queued",
+        Standing::Waits => "waits",
+        Standing::Rejected(_) => "rejected",
+    }
+}
+
+fn ended(ending: Ending) -> &'static str {
+    match ending {
+        Ending::Finished => "finished",
+        Ending::Cancelled => "cancelled",
+        Ending::Lost => "lost",
+    }
+}
+
+impl fmt::Display for EventId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.batch, self.place)
+    }
+}
+
+impl FromStr for EventId {
+    type Err = BadEventId;
+
+    fn from_str(words: &str) -> Result<Self, BadEventId> {
+        let (batch, place) = words.split_once('-').ok_or(BadEventId)?;
+        Ok(Self {
+            batch: batch.parse().map_err(|_| BadEventId)?,
+            place: place.parse().map_err(|_| BadEventId)?,
+        })
+    }
+}
+
+impl fmt::Display for Tasks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::One(task) => task.fmt(f),
+            Self::Some(tasks) => f.write_str(tasks),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queued(jobs: std::ops::Range<u64>) -> Vec<Change> {
+        jobs.map(|job| Change::Queued { job }).collect()
+    }
+
+    fn id(batch: i64, place: u32) -> EventId {
+        EventId { batch, place }
+    }
+
+    #[test]
+    fn whoever_asks_again_misses_nothing() {
+        let log = Log::after_batch(7);
+        let mut watch = log.watch();
+        let begin = watch.borrow_and_update().id;
+        log.publish(8, Instant::ZERO, &queued(1..4));
+        log.publish(9, Instant::ZERO, &[]);
+        log.publish(10, Instant::ZERO, &queued(4..5));
+        assert!(watch.has_changed().unwrap());
+        let jobs = |from| -> Vec<u64> {
+            let events = log.after(from, 3).unwrap();
+            events.iter().map(|event| event.job).collect()
+        };
+        assert_eq!(jobs(begin), [1, 2, 3]);
+        assert_eq!(jobs(id(8, 1)), [3, 4]);
+        assert_eq!(jobs(id(10, 0)), [0; 0]);
+    }
+
+    #[test]
+    fn what_is_not_known_is_a_gap() {
+        let log = Log::after_batch(7);
+        // Of batch 7 there may have been more events than were read before the restart.
+        let gap = log.after(id(7, 3), 10);
+        assert!(gap.is_err());
+        log.publish(8, Instant::ZERO, &queued(0..MOST as u64 + 2));
+        let latest = id(8, MOST as u32 + 1);
+        assert_eq!(log.after(id(8, 0), 10), Err(Gap { from: latest }));
+        assert_eq!(log.after(id(8, 1), 1).unwrap()[0].id, id(8, 2));
+        assert_eq!(
+            log.after(id(9, 0), 10),
+            Err(Gap { from: latest }),
+            "it is yet to come"
+        );
+    }
+
+    #[test]
+    fn names_are_written_and_read() {
+        assert_eq!(id(12, 3).to_string().parse(), Ok(id(12, 3)));
+        for words in ["", "12", "-", "a-1", "1-b", "1-2-3"] {
+            assert_eq!(words.parse::<EventId>(), Err(BadEventId), "{words}");
+        }
+    }
+}

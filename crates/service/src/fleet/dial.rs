@@ -1,0 +1,247 @@
+//! A worker process: it connects, again and again, and gives its [`Hand`] what it needs.
+
+use std::future::pending;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Notify;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tollgate_engine::Engine;
+
+use super::hand::{Hand, Leave};
+use super::line::{Ear, say_all};
+use super::route::{Route, RouteError, Stream};
+use super::words::{Frame, LONGEST_LINE, ToService, ToWorker};
+
+/// How long to wait before the service is called again; longer each time, up to the last.
+const WAITS: [Duration; 4] = [
+    Duration::from_millis(500),
+    Duration::from_secs(1),
+    Duration::from_secs(2),
+    Duration::from_secs(4),
+];
+/// The most words that wait to be sent.
+const MOST_UNSENT: usize = 4_096;
+/// How long the service may stay silent before the connection is no more waited for. The worker
+/// itself gives up earlier.
+const SILENCE: Duration = super::terms::LONGEST;
+
+/// Why a worker cannot work.
+#[derive(Debug, thiserror::Error)]
+pub enum DialError {
+    /// The service does not want it.
+    #[error("the service does not take this worker: {0}")]
+    Refused(String),
+    /// The way to the service cannot be gone.
+    #[error(transparent)]
+    Route(#[from] RouteError),
+    /// The system lacks something.
+    #[error("{action}: {error}")]
+    System {
+        /// What was being done.
+        action: &'static str,
+        /// What it said.
+        error: io::Error,
+    },
+}
+
+/// Works until SIGTERM or SIGINT, or until the service does not want this worker. `engine_calls`
+/// is notified when the engine has something to say; `note` is told what an operator wants to know.
+///
+/// # Errors
+/// If the service cannot be spoken to at all, or does not want this worker.
+pub fn work<E: Engine + 'static>(
+    route: Route,
+    hand: Hand<E>,
+    engine_calls: Arc<Notify>,
+    note: impl FnMut(&str),
+) -> Result<(), DialError> {
+    let failed = |action| move |error| DialError::System { action, error };
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .map_err(failed("no threads can be started"))?;
+    let caller = Caller {
+        hand,
+        route: Arc::new(route),
+        began: Instant::now(),
+        link: None,
+        dialling: None,
+        dial_at: Instant::now(),
+        failures: 0,
+        note,
+    };
+    let ended = runtime.block_on(caller.work(&engine_calls));
+    // What still hangs on a name server is not waited for.
+    runtime.shutdown_background();
+    ended
+}
+
+/// A connection: where frames come from, and where they go.
+struct Link {
+    heard: Receiver<Frame<ToWorker>>,
+    say: Sender<Frame<ToService>>,
+}
+
+type Dialling = Pin<Box<dyn Future<Output = Result<Stream, RouteError>> + Send>>;
+
+struct Caller<E, N> {
+    hand: Hand<E>,
+    route: Arc<Route>,
+    began: Instant,
+    link: Option<Link>,
+    dialling: Option<Dialling>,
+    dial_at: Instant,
+    failures: usize,
+    note: N,
+}
+
+/// What has happened.
+enum Event {
+    Heard(Option<Frame<ToWorker>>),
+    Dialled(Result<Stream, RouteError>),
+    Turn,
+    Stop,
+}
+
+impl<E: Engine, N: FnMut(&str)> Caller<E, N> {
+    async fn work(mut self, engine_calls: &Notify) -> Result<(), DialError> {
+        let failed = |error| DialError::System {
+            action: "signals cannot be waited for",
+            error,
+        };
+        let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
+        let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
+        loop {
+            if self.link.is_none() && self.dialling.is_none() && Instant::now() >= self.dial_at {
+                let route = Arc::clone(&self.route);
+                self.dialling = Some(Box::pin(async move { route.open().await }));
+            }
+            let wait = self.wait();
+            let event = tokio::select! {
+                heard = hear(&mut self.link) => Event::Heard(heard),
+                dialled = dial(&mut self.dialling) => Event::Dialled(dialled),
+                () = engine_calls.notified() => Event::Turn,
+                () = tokio::time::sleep(wait) => Event::Turn,
+                _ = terminate.recv() => Event::Stop,
+                _ = interrupt.recv() => Event::Stop,
+            };
+            match event {
+                Event::Stop => return Ok(()),
+                event => self.take(event)?,
+            }
+        }
+    }
+
+    fn wait(&self) -> Duration {
+        let turn = self.hand.patience(self.began.elapsed());
+        let is_off = self.link.is_none() && self.dialling.is_none();
+        let dial = is_off.then(|| self.dial_at.saturating_duration_since(Instant::now()));
+        dial.into_iter().fold(turn, Duration::min)
+    }
+
+    fn take(&mut self, event: Event) -> Result<(), DialError> {
+        let now = self.began.elapsed();
+        let worked = self.hand.works();
+        let done = match event {
+            Event::Heard(Some(frame)) => self.hand.hear(frame, now),
+            Event::Heard(None) => Err(Leave::Again("the connection is gone".to_owned())),
+            Event::Dialled(Ok(stream)) => {
+                self.link = Some(talk(stream));
+                self.dialling = None;
+                self.hand.connected(now);
+                Ok(())
+            }
+            Event::Dialled(Err(error)) => {
+                self.dialling = None;
+                if error.is_final() {
+                    return Err(error.into());
+                }
+                Err(Leave::Again(error.to_string()))
+            }
+            Event::Turn | Event::Stop => Ok(()),
+        };
+        let turned = self.hand.turn(now, wall_clock());
+        let sent = self.send();
+        match done.and(turned).and(sent) {
+            Ok(()) => {}
+            Err(Leave::Refused(why)) => return Err(DialError::Refused(why)),
+            Err(Leave::Again(why)) => self.leave(&why),
+        }
+        if self.hand.works() && !worked {
+            self.failures = 0;
+            let epoch = self.hand.memory().epoch;
+            (self.note)(&format!("working for the service, life {epoch}"));
+        }
+        Ok(())
+    }
+
+    fn send(&mut self) -> Result<(), Leave> {
+        for frame in self.hand.take_words() {
+            let said = self.link.as_ref().map(|link| link.say.try_send(frame));
+            if said.is_some_and(|said| said.is_err()) {
+                return Err(Leave::Again("the service reads nothing".to_owned()));
+            }
+        }
+        Ok(())
+    }
+
+    fn leave(&mut self, why: &str) {
+        self.hand.disconnected();
+        self.link = None;
+        let wait = WAITS[self.failures.min(WAITS.len() - 1)];
+        if self.failures == 0 {
+            (self.note)(&format!("{why}; trying again"));
+        }
+        self.failures += 1;
+        self.dial_at = Instant::now() + wait;
+    }
+}
+
+async fn hear(link: &mut Option<Link>) -> Option<Frame<ToWorker>> {
+    match link {
+        Some(link) => link.heard.recv().await,
+        None => pending().await,
+    }
+}
+
+async fn dial(dialling: &mut Option<Dialling>) -> Result<Stream, RouteError> {
+    match dialling {
+        Some(dialling) => dialling.await,
+        None => pending().await,
+    }
+}
+
+/// Has both directions carried until this end is dropped.
+fn talk(stream: Stream) -> Link {
+    let (read, write) = tokio::io::split(stream);
+    let (say, said) = channel(MOST_UNSENT);
+    let (to, heard) = channel(16);
+    tokio::spawn(async move {
+        let listening = async {
+            let mut ear = Ear::new(read, LONGEST_LINE, SILENCE);
+            while let Some(frame) = ear.hear().await {
+                if to.send(frame).await.is_err() {
+                    return;
+                }
+            }
+        };
+        // Whichever ends first: half a connection is of no use.
+        tokio::select! {
+            () = listening => {}
+            _ = say_all(write, said) => {}
+        }
+    });
+    Link { heard, say }
+}
+
+/// The time by the clock on the wall; before 1970 it stands still.
+fn wall_clock() -> tollgate_model::Instant {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let micros = since.map_or(0, |since| since.as_micros());
+    tollgate_model::Instant::from_micros(i64::try_from(micros).unwrap_or(i64::MAX))
+}

@@ -1,0 +1,329 @@
+//! The worker's own end: what it hears and says, and what it has its engine do.
+//!
+//! It reads no clock and no socket: who drives a [`Hand`] tells it what came and what time it is, sends
+//! what it has to say ([`Hand::take_words`]), and gives it a turn when it asks for one.
+
+mod hear;
+mod todo;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tollgate_engine::{AttemptKey, Engine, EngineError, Event, KillReason, Report, Retry, User};
+use tollgate_model::Instant;
+
+use super::terms::Terms;
+use super::words::{Count, Frame, Hello, ToService, VERSION};
+use crate::engine_words;
+use todo::Todo;
+
+/// How long to wait before the engine is asked again that could not be.
+const BACK_OFF: Duration = Duration::from_secs(1);
+/// The shortest wait for a turn.
+const LEAST_WAIT: Duration = Duration::from_millis(5);
+/// The most reports of one word.
+const MOST_AT_ONCE: usize = 500;
+
+/// What a worker works with.
+pub struct Kit<E> {
+    /// What tells it from every other.
+    pub identity: String,
+    /// What it is called, to be shown.
+    pub name: String,
+    /// The user that it runs as, by name.
+    pub user: String,
+    /// Whether it runs jobs of every user.
+    pub all_users: bool,
+    /// Whether it runs jobs of root.
+    pub root_jobs: bool,
+    /// Opens the engine, on these terms: it ends what runs when nobody asks for it for so long.
+    pub open: Box<dyn FnMut(&Terms) -> Result<E, EngineError> + Send>,
+    /// As whom a job runs whose owner is called so; none is as whom the engine runs.
+    pub run_as: Box<dyn Fn(&str) -> Result<Option<User>, String> + Send>,
+    /// Keeps a copy of a script that a user alone can run, and says where.
+    pub keep_script: Box<dyn Fn(Option<&User>, &str) -> io::Result<PathBuf> + Send>,
+    /// Keeps what the worker has to remember; on disk when it returns.
+    pub remember: Box<dyn FnMut(&Memory) -> io::Result<()> + Send>,
+}
+
+/// What a worker remembers when it is started again.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Memory {
+    /// The service that it works for.
+    pub service: Option<String>,
+    /// The life that it had last; 0 if none.
+    pub epoch: u32,
+}
+
+/// Why a connection is of no use any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Leave {
+    /// Another one may be.
+    Again(String),
+    /// The service does not want this worker.
+    Refused(String),
+}
+
+/// A worker.
+pub struct Hand<E> {
+    kit: Kit<E>,
+    memory: Memory,
+    terms: Terms,
+    engine: Option<E>,
+    stage: Stage,
+    said: Count,
+    heard: Count,
+    words: Vec<Frame<ToService>>,
+    /// What was reported and not acknowledged, oldest first.
+    reports: BTreeMap<AttemptKey, Vec<Report>>,
+    /// What the engine is to be told.
+    todo: VecDeque<Todo>,
+    /// When the engine is asked again that could not be.
+    retry: Option<Duration>,
+    /// When what was said that the service has certainly heard: what runs may run for a lease from then.
+    assured: Duration,
+    /// Hellos and beats that were not answered, and when they were said.
+    unanswered: VecDeque<(u64, Duration)>,
+    beats: u64,
+    /// When the last offer was said.
+    offered: Duration,
+    last_beat: Duration,
+    last_heard: Duration,
+}
+
+/// How far the present connection has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// There is none.
+    Off,
+    /// The worker has said who it is.
+    Hailing,
+    /// It ends what it runs: that belongs to a life that is over.
+    Clearing,
+    /// It has offered what it has for a new life.
+    Offering,
+    /// It works.
+    Working,
+}
+
+impl<E: Engine> Hand<E> {
+    /// A worker that is not connected yet. Nothing of an earlier one is touched before the service
+    /// says whether its life goes on: until then the runner alone knows how long it may go on.
+    pub fn new(kit: Kit<E>, memory: Memory) -> Self {
+        Self {
+            kit,
+            memory,
+            terms: Terms::default(),
+            engine: None,
+            stage: Stage::Off,
+            said: Count::default(),
+            heard: Count::default(),
+            words: Vec::new(),
+            reports: BTreeMap::new(),
+            todo: VecDeque::new(),
+            retry: None,
+            assured: Duration::ZERO,
+            unanswered: VecDeque::new(),
+            beats: 0,
+            offered: Duration::ZERO,
+            last_beat: Duration::ZERO,
+            last_heard: Duration::ZERO,
+        }
+    }
+
+    /// There is a connection: the worker says who it is.
+    pub fn connected(&mut self, now: Duration) {
+        self.disconnected();
+        self.stage = Stage::Hailing;
+        self.last_heard = now;
+        self.last_beat = now;
+        self.unanswered.push_back((0, now));
+        let hello = Hello {
+            version: VERSION,
+            identity: self.kit.identity.clone(),
+            name: self.kit.name.clone(),
+            user: self.kit.user.clone(),
+            all_users: self.kit.all_users,
+            root_jobs: self.kit.root_jobs,
+            service: self.memory.service.clone(),
+            epoch: self.memory.epoch,
+        };
+        self.say(ToService::Hello(hello));
+    }
+
+    /// There is none any more. Orders that were not carried out are given again by the service.
+    pub fn disconnected(&mut self) {
+        self.stage = Stage::Off;
+        self.said = Count::default();
+        self.heard = Count::default();
+        self.words.clear();
+        self.todo.clear();
+        self.unanswered.clear();
+    }
+
+    /// What there is to say, in this order.
+    pub fn take_words(&mut self) -> Vec<Frame<ToService>> {
+        std::mem::take(&mut self.words)
+    }
+
+    /// Whether it works, for a life that goes on.
+    pub fn works(&self) -> bool {
+        self.stage == Stage::Working
+    }
+
+    /// The engine, once it was opened.
+    pub fn engine(&mut self) -> Option<&mut E> {
+        self.engine.as_mut()
+    }
+
+    /// The life that it has or had last, and the service.
+    pub fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// After how long it wants a turn although nothing happens.
+    pub fn patience(&self, now: Duration) -> Duration {
+        let until = |at: Duration| at.saturating_sub(now);
+        let next = match self.stage {
+            Stage::Off => BACK_OFF,
+            Stage::Hailing => until(self.last_heard + self.terms.silence()),
+            Stage::Clearing | Stage::Offering | Stage::Working => {
+                until(self.last_beat + self.terms.beat())
+            }
+        };
+        let retry = self.retry.map(until);
+        let clearing = (self.stage == Stage::Clearing).then_some(BACK_OFF);
+        let lease = self.engine.is_some() && !self.is_out_of_lease(now);
+        let lease = lease.then(|| until(self.assured + self.terms.lease()));
+        let waits = retry.into_iter().chain(clearing).chain(lease);
+        // Never at once: what is due and was not done is due again in a moment.
+        waits.fold(next, Duration::min).max(LEAST_WAIT)
+    }
+
+    /// Does what is due; `at` is the time on the wall, for what is reported.
+    ///
+    /// # Errors
+    /// If the connection is of no use any more.
+    pub fn turn(&mut self, now: Duration, at: Instant) -> Result<(), Leave> {
+        if self.is_out_of_lease(now) {
+            self.end_everything();
+        }
+        self.poll();
+        if self.stage == Stage::Clearing {
+            self.clear(now);
+        }
+        self.carry_out(now, at);
+        if self.stage == Stage::Off {
+            return Ok(());
+        }
+        if now.saturating_sub(self.last_heard) >= self.terms.silence() {
+            return Err(Leave::Again("the service is silent".to_owned()));
+        }
+        if now.saturating_sub(self.last_beat) >= self.terms.beat() && self.stage != Stage::Hailing {
+            self.beats += 1;
+            self.last_beat = now;
+            self.unanswered.push_back((self.beats, now));
+            self.say(ToService::Beat(self.beats));
+        }
+        Ok(())
+    }
+
+    /// Whether what it runs may not go on: the service may think that it has ended.
+    fn is_out_of_lease(&self, now: Duration) -> bool {
+        now.saturating_sub(self.assured) >= self.terms.lease()
+    }
+
+    fn say(&mut self, word: ToService) {
+        let epoch = match self.stage {
+            Stage::Off | Stage::Hailing | Stage::Clearing | Stage::Offering => 0,
+            Stage::Working => self.memory.epoch,
+        };
+        let seq = self.said.next();
+        self.words.push(Frame { epoch, seq, word });
+    }
+
+    /// Takes what the engine reports, and passes it on.
+    fn poll(&mut self) {
+        let Some(engine) = &mut self.engine else {
+            return;
+        };
+        // If it cannot be asked, it can be later; what it has to say stays.
+        let reports = engine.poll(Duration::ZERO).unwrap_or_default();
+        self.note(reports);
+    }
+
+    fn note(&mut self, reports: Vec<Report>) {
+        let mut new = Vec::new();
+        for report in reports {
+            let known = self.reports.entry(report.attempt).or_default();
+            if !known.contains(&report) {
+                known.push(report.clone());
+                new.push(report);
+            }
+        }
+        if self.stage == Stage::Working {
+            self.report(&new);
+        }
+    }
+
+    fn report(&mut self, reports: &[Report]) {
+        for some in reports.chunks(MOST_AT_ONCE) {
+            self.say(ToService::Reports(some.to_vec()));
+        }
+    }
+
+    /// Asks all that runs to end. Whoever was asked before is not asked differently.
+    fn end_everything(&mut self) {
+        self.todo.clear();
+        let running = self.running().unwrap_or_default();
+        if let Some(engine) = self.engine.as_mut().filter(|_| !running.is_empty()) {
+            // Tried again at the next turn, if it cannot be asked.
+            let _ = engine.kill(&running, KillReason::Evicted);
+        }
+    }
+
+    fn running(&mut self) -> Result<Vec<AttemptKey>, EngineError> {
+        let Some(engine) = &mut self.engine else {
+            return Ok(Vec::new());
+        };
+        let running = engine.running()?;
+        Ok(running.into_iter().map(|running| running.attempt).collect())
+    }
+
+    /// Once nothing of an earlier life runs, it is forgotten, and what there is, is offered.
+    fn clear(&mut self, now: Duration) {
+        self.end_everything();
+        let ended = self.reports.values().flatten();
+        let ended = ended.filter(|report| engine_words::is_end(report));
+        let ended: Vec<AttemptKey> = ended.map(|report| report.attempt).collect();
+        let is_clear = self.running().is_ok_and(|running| running.is_empty());
+        let Some(engine) = self.engine.as_mut().filter(|_| is_clear) else {
+            return;
+        };
+        let forgotten = match ended.is_empty() {
+            true => Ok(()),
+            false => engine.acknowledge(&ended),
+        };
+        if let (Ok(()), Ok(capacity)) = (forgotten, engine.capacity()) {
+            self.reports.clear();
+            self.stage = Stage::Offering;
+            self.offered = now;
+            let running = Vec::new();
+            self.say(ToService::Offer { capacity, running });
+        }
+    }
+}
+
+/// Whether an attempt needs not be started, since its end is told already.
+fn has_ended(reports: &[Report]) -> bool {
+    let ends = |report: &Report| !matches!(report.event, Event::Started(_));
+    reports.iter().any(ends)
+}
+
+/// Whether trying again can help.
+fn can_be_tried_again(error: &EngineError) -> bool {
+    error.retry() != Retry::Never
+}

@@ -1,0 +1,155 @@
+//! What the service says.
+
+use std::time::Duration;
+
+use tollgate_engine::{AttemptKey, Engine, EngineError};
+
+use super::todo::Todo;
+use super::{Hand, Leave, Stage, has_ended};
+use crate::fleet::terms::Terms;
+use crate::fleet::words::{Charge, Frame, Order, ToService, ToWorker};
+
+impl<E: Engine> Hand<E> {
+    /// Takes a word of the service.
+    ///
+    /// # Errors
+    /// If the connection is of no use any more.
+    pub fn hear(&mut self, frame: Frame<ToWorker>, now: Duration) -> Result<(), Leave> {
+        if self.stage == Stage::Off {
+            return Ok(());
+        }
+        match self.heard.hear(frame.seq) {
+            Order::Next => {}
+            Order::Known => return Ok(()),
+            Order::Gap => return Err(again("a word of the service is missing")),
+        }
+        self.last_heard = now;
+        match (self.stage, frame.word) {
+            (_, ToWorker::Beat(number)) => self.assure(number),
+            (_, ToWorker::Over) => return Err(again("the service has given this worker up")),
+            (_, ToWorker::Refused(why)) => return Err(Leave::Refused(why)),
+            (
+                Stage::Hailing,
+                ToWorker::Welcome {
+                    service,
+                    grace_ms,
+                    goes_on,
+                },
+            ) => {
+                let grace = Duration::from_millis(grace_ms);
+                return self.begin(service, Terms { grace }, goes_on);
+            }
+            (Stage::Offering, ToWorker::Taken) => return self.live(frame.epoch),
+            (Stage::Working, word) => return self.obey(frame.epoch, word, now),
+            (_, _) => return Err(again("the service says what makes no sense here")),
+        }
+        Ok(())
+    }
+
+    /// The service has heard what was said with this number.
+    fn assure(&mut self, number: u64) {
+        while let Some(&(said, at)) = self.unanswered.front() {
+            if said > number {
+                return;
+            }
+            self.unanswered.pop_front();
+            if said == number && self.stage == Stage::Working {
+                self.assured = self.assured.max(at);
+            }
+        }
+    }
+
+    fn begin(&mut self, service: String, terms: Terms, goes_on: bool) -> Result<(), Leave> {
+        if self.memory.service.as_ref() != Some(&service) {
+            self.memory.service = Some(service);
+            self.remember()?;
+        }
+        self.terms = terms;
+        if self.engine.is_none() {
+            let engine = (self.kit.open)(&terms);
+            self.engine = Some(engine.map_err(|error| failed(&error))?);
+        }
+        if !goes_on {
+            self.stage = Stage::Clearing;
+            return Ok(());
+        }
+        self.stage = Stage::Working;
+        // The hello was heard.
+        self.assure(0);
+        let running = self.running().map_err(|error| failed(&error))?;
+        let capacity = self.engine.as_mut().map(Engine::capacity);
+        let Some(capacity) = capacity.transpose().map_err(|error| failed(&error))? else {
+            return Err(again("there is no engine"));
+        };
+        self.say(ToService::Offer { capacity, running });
+        let reports: Vec<_> = self.reports.values().flatten().cloned().collect();
+        self.report(&reports);
+        Ok(())
+    }
+
+    fn remember(&mut self) -> Result<(), Leave> {
+        let kept = (self.kit.remember)(&self.memory);
+        kept.map_err(|error| again(&format!("what has to be remembered cannot be: {error}")))
+    }
+
+    /// The offer was taken: a new life begins, with nothing running. It is remembered before anything
+    /// is started in it.
+    fn live(&mut self, epoch: u32) -> Result<(), Leave> {
+        self.memory.epoch = epoch;
+        self.remember()?;
+        self.stage = Stage::Working;
+        // The service counts from when it took the offer. Beats before that were not about this life.
+        self.assured = self.offered;
+        self.unanswered.clear();
+        Ok(())
+    }
+
+    fn obey(&mut self, epoch: u32, word: ToWorker, now: Duration) -> Result<(), Leave> {
+        if epoch != self.memory.epoch {
+            return Err(again("the service speaks of another life"));
+        }
+        if self.is_out_of_lease(now) {
+            // It may be old, and its sender may have given this worker up since.
+            return Err(again("the service was silent for too long"));
+        }
+        match word {
+            ToWorker::Start(charges) => self.take_charges(charges),
+            ToWorker::SetShares(shares) => self.todo.push_back(Todo::SetShares(shares)),
+            ToWorker::Kill(attempts, why) => self.todo.push_back(Todo::Kill(attempts, why)),
+            ToWorker::Acknowledge(attempts) => self.forget(attempts),
+            ToWorker::Taken => {}
+            ToWorker::Welcome { .. }
+            | ToWorker::Refused(_)
+            | ToWorker::Over
+            | ToWorker::Beat(_) => return Err(again("the service says what makes no sense here")),
+        }
+        Ok(())
+    }
+
+    fn take_charges(&mut self, charges: Vec<Charge>) {
+        let reports = &self.reports;
+        let is_new = |charge: &Charge| {
+            let known = reports.get(&charge.launch.attempt);
+            !known.is_some_and(|reports| has_ended(reports))
+        };
+        let new: Vec<Charge> = charges.into_iter().filter(is_new).collect();
+        if !new.is_empty() {
+            self.todo.push_back(Todo::Start(new));
+        }
+    }
+
+    fn forget(&mut self, attempts: Vec<AttemptKey>) {
+        for attempt in &attempts {
+            self.reports.remove(attempt);
+        }
+        self.todo.push_back(Todo::Acknowledge(attempts));
+    }
+}
+
+fn again(why: &str) -> Leave {
+    Leave::Again(why.to_owned())
+}
+
+fn failed(error: &EngineError) -> Leave {
+    Leave::Again(error.to_string())
+}

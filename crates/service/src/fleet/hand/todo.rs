@@ -1,0 +1,107 @@
+//! What the engine is told, in the order in which the service said it.
+
+use std::time::Duration;
+
+use tollgate_engine::{AttemptKey, Engine, EngineError, KillReason, Launch};
+use tollgate_model::Instant;
+
+use super::{BACK_OFF, Hand, can_be_tried_again};
+use crate::engine_words;
+use crate::fleet::words::Charge;
+
+/// An order.
+#[derive(Clone, Debug)]
+pub(super) enum Todo {
+    Start(Vec<Charge>),
+    SetShares(Vec<(AttemptKey, f64)>),
+    Kill(Vec<AttemptKey>, KillReason),
+    Acknowledge(Vec<AttemptKey>),
+}
+
+impl<E: Engine> Hand<E> {
+    /// Carries out what can be, until the engine cannot be asked; that is tried again.
+    pub(super) fn carry_out(&mut self, now: Duration, at: Instant) {
+        if self.retry.is_some_and(|retry| now < retry) {
+            return;
+        }
+        self.retry = None;
+        while let Some(todo) = self.todo.pop_front() {
+            let again = todo.clone();
+            if let Err(error) = self.carry_out_one(todo, at)
+                && can_be_tried_again(&error)
+            {
+                self.todo.push_front(again);
+                self.retry = Some(now + BACK_OFF);
+                return;
+            }
+        }
+    }
+
+    fn carry_out_one(&mut self, todo: Todo, at: Instant) -> Result<(), EngineError> {
+        match todo {
+            Todo::Start(charges) => self.start(charges, at),
+            Todo::SetShares(shares) => self.ask(|engine| engine.set_shares(&shares)),
+            Todo::Kill(attempts, why) => self.ask(|engine| engine.kill(&attempts, why)),
+            Todo::Acknowledge(attempts) => self.ask(|engine| engine.acknowledge(&attempts)),
+        }
+    }
+
+    fn ask(
+        &mut self,
+        ask: impl FnOnce(&mut E) -> Result<(), EngineError>,
+    ) -> Result<(), EngineError> {
+        self.engine.as_mut().map_or(Ok(()), ask)
+    }
+
+    /// What no engine could start has ended without having run.
+    fn start(&mut self, charges: Vec<Charge>, at: Instant) -> Result<(), EngineError> {
+        let mut launches = Vec::new();
+        let mut unfit = Vec::new();
+        for charge in charges {
+            let attempt = charge.launch.attempt;
+            match self.launch(charge) {
+                Ok(launch) => launches.push(launch),
+                Err((step, why)) => unfit.push(engine_words::unfit(attempt, step, why, at)),
+            }
+        }
+        let started = match launches.is_empty() {
+            true => Ok(()),
+            false => self.ask(|engine| engine.start(&launches)),
+        };
+        match started {
+            Err(error) if can_be_tried_again(&error) => return Err(error),
+            // One of them is at fault, and none was started.
+            Err(_) => {
+                for launch in launches {
+                    match self.ask(|engine| engine.start(std::slice::from_ref(&launch))) {
+                        Ok(()) => {}
+                        Err(error) if can_be_tried_again(&error) => return Err(error),
+                        Err(error) => {
+                            let (attempt, why) = (launch.attempt, error.to_string());
+                            unfit.push(engine_words::unfit(attempt, "launch", why, at));
+                        }
+                    }
+                }
+            }
+            Ok(()) => {}
+        }
+        self.note(unfit);
+        Ok(())
+    }
+
+    /// The launch as it is here: with a user of this host, and a script of its own.
+    fn launch(&self, charge: Charge) -> Result<Launch, (&'static str, String)> {
+        let user = (self.kit.run_as)(&charge.owner).map_err(|why| ("user", why))?;
+        let mut launch = charge.launch;
+        if let Some(text) = &charge.script {
+            let kept = (self.kit.keep_script)(user.as_ref(), text);
+            let path =
+                kept.map_err(|error| ("program", format!("it cannot be copied: {error}")))?;
+            if let Some(program) = launch.argv.first_mut() {
+                *program = path.into_os_string();
+            }
+        }
+        launch.user = user;
+        Ok(launch)
+    }
+}

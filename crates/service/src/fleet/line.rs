@@ -1,0 +1,133 @@
+//! Frames on a stream of bytes: one JSON value a line.
+
+use std::io;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::sync::mpsc::Receiver;
+
+use super::words::{self, Frame};
+
+/// How long the other end may read nothing of what is said.
+const READING_TIME: Duration = Duration::from_secs(30);
+
+/// Where frames are read.
+pub(super) struct Ear<S> {
+    stream: BufReader<S>,
+    longest: u64,
+    silence: Duration,
+}
+
+impl<S: AsyncRead + Unpin> Ear<S> {
+    /// Lines have at most `longest` bytes, and the other end says something at least once in each
+    /// `silence`.
+    pub(super) fn new(stream: S, longest: usize, silence: Duration) -> Self {
+        Self {
+            stream: BufReader::new(stream),
+            longest: longest as u64,
+            silence,
+        }
+    }
+
+    /// The next frame; none if there is none any more, or what comes is no frame.
+    pub(super) async fn hear<T: DeserializeOwned>(&mut self) -> Option<Frame<T>> {
+        let mut line = Vec::new();
+        let mut limited = (&mut self.stream).take(self.longest);
+        let read = limited.read_until(b'\n', &mut line);
+        tokio::time::timeout(self.silence, read).await.ok()?.ok()?;
+        line.ends_with(b"\n")
+            .then(|| serde_json::from_slice(&line).ok())?
+    }
+}
+
+/// Says what comes to be said, until nothing comes any more; then hangs up.
+pub(super) async fn say_all<T: Serialize>(
+    mut stream: impl AsyncWrite + Unpin,
+    mut words: Receiver<Frame<T>>,
+) -> io::Result<()> {
+    while let Some(frame) = words.recv().await {
+        let line = words::line(&frame);
+        let said = tokio::time::timeout(READING_TIME, stream.write_all(&line)).await;
+        said.map_err(|_| io::ErrorKind::TimedOut)??;
+        if words.is_empty() {
+            stream.flush().await?;
+        }
+    }
+    stream.shutdown().await
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::duplex;
+    use tokio::sync::mpsc;
+
+    use super::*;
+    use crate::fleet::words::ToService;
+
+    fn run<T>(act: impl Future<Output = T>) -> T {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .unwrap();
+        runtime.block_on(act)
+    }
+
+    fn beat(seq: u64) -> Frame<ToService> {
+        let word = ToService::Beat(7);
+        Frame {
+            epoch: 3,
+            seq,
+            word,
+        }
+    }
+
+    #[test]
+    fn what_is_said_is_heard_in_order() {
+        run(async {
+            let (ours, theirs) = duplex(64);
+            let (say, said) = mpsc::channel(2);
+            let mut ear = Ear::new(theirs, 1_000, READING_TIME);
+            let talk = async {
+                for seq in 1..=3 {
+                    say.send(beat(seq)).await.unwrap();
+                }
+                drop(say);
+            };
+            let listen = async {
+                let mut heard = Vec::new();
+                while let Some(frame) = ear.hear::<ToService>().await {
+                    heard.push(frame);
+                }
+                heard
+            };
+            let (said, (), heard) = tokio::join!(say_all(ours, said), talk, listen);
+            said.unwrap();
+            assert_eq!(heard, [beat(1), beat(2), beat(3)]);
+        });
+    }
+
+    #[test]
+    fn nonsense_long_lines_and_silence_end_it() {
+        run(async {
+            for text in [
+                "nonsense\n",
+                "{\"epoch\":1}\n",
+                "",
+                "\"half a line",
+                "[[[[[[[[[\n",
+            ] {
+                let mut ear = Ear::new(text.as_bytes(), 1_000, READING_TIME);
+                assert_eq!(ear.hear::<ToService>().await, None, "{text}");
+            }
+            let long = words::line(&beat(1));
+            let mut ear = Ear::new(&*long, long.len() - 1, READING_TIME);
+            assert_eq!(ear.hear::<ToService>().await, None);
+            let (_silent, theirs) = duplex(64);
+            let mut ear = Ear::new(theirs, 1_000, READING_TIME);
+            assert_eq!(ear.hear::<ToService>().await, None);
+        });
+    }
+}

@@ -1,0 +1,254 @@
+//! This host's engine and all workers, as the keeper sees them: something like one engine.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tollgate_engine::{
+    AttemptKey, Capacity, Engine, EngineError, KillReason, Launch, Report, Wake,
+};
+use tollgate_gate::WorkerId;
+use tollgate_model::{Instant, NodeId, NodeRange};
+
+use super::post::{Connection, Post};
+use super::roster::Roster;
+use super::terms::Terms;
+use super::words::ToWorker;
+use crate::accounts::NameOf;
+use crate::engine_words;
+
+/// This host's own engine, as the gate knows it.
+pub(crate) const LOCAL: WorkerId = WorkerId(0);
+
+/// Tells how much time has passed since some moment; never goes back, whatever is done to the clock on
+/// the wall.
+pub type Ticks = Box<dyn FnMut() -> Duration + Send>;
+
+/// What workers are told about the service, and held to.
+pub struct House {
+    /// What tells this service from every other.
+    pub service: String,
+    /// Whose jobs are run here.
+    pub whose: Whose,
+    /// Who waits how long for whom.
+    pub terms: Terms,
+    /// The file that says who has ever offered nodes.
+    pub roster: PathBuf,
+    /// Where copies of scripts are kept: they are sent along.
+    pub scripts: PathBuf,
+    /// What a user is called.
+    pub name_of: NameOf,
+}
+
+/// Whose jobs a service runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// Those of its own user, who is called so.
+    Own(String),
+    /// Everybody's.
+    All,
+}
+
+/// The engine of this host, and workers elsewhere.
+///
+/// An attempt runs on one of them: where most of its nodes are. It holds those that it has elsewhere
+/// too, as a batch job that is started on the first of its hosts.
+pub struct Fleet<E> {
+    pub(super) local: E,
+    pub(super) local_nodes: NodeRange,
+    pub(super) house: Option<House>,
+    pub(super) roster: Roster,
+    pub(super) posts: BTreeMap<WorkerId, Post>,
+    pub(super) lines: BTreeMap<u64, Connection>,
+    /// Where attempts were sent whose ends are not yet safe.
+    pub(super) seats: BTreeMap<AttemptKey, Seat>,
+    /// Attempts whose predecessor may still run.
+    pub(super) held: Vec<Duty>,
+    /// What was reported and not yet taken.
+    pub(super) inbox: Vec<Report>,
+    pub(super) ticks: Ticks,
+}
+
+/// An attempt to be started, on nodes as the gate numbers them.
+#[derive(Clone, Debug)]
+pub(crate) struct Duty {
+    /// Whose job it is: a user id here.
+    pub(crate) owner: u32,
+    /// What is to be run.
+    pub(crate) launch: Launch,
+}
+
+/// Where an attempt is.
+pub(super) struct Seat {
+    pub(super) worker: WorkerId,
+    /// Whether it has ended.
+    pub(super) over: bool,
+    /// Whether the worker did not name it when it said what it runs: it has ended, and that is to be
+    /// reported, or the order to start it was lost.
+    pub(super) is_doubtful: bool,
+}
+
+impl<E: Engine> Fleet<E> {
+    /// This host alone.
+    pub(crate) fn new(local: E) -> Self {
+        let began = std::time::Instant::now();
+        Self {
+            local,
+            local_nodes: NodeRange { first: 0, len: 0 },
+            house: None,
+            roster: Roster::default(),
+            posts: BTreeMap::new(),
+            lines: BTreeMap::new(),
+            seats: BTreeMap::new(),
+            held: Vec::new(),
+            inbox: Vec::new(),
+            ticks: Box::new(move || began.elapsed()),
+        }
+    }
+
+    /// Lets workers come from now on.
+    ///
+    /// # Errors
+    /// If it cannot be read who came before.
+    pub(crate) fn open_to(&mut self, house: House, ticks: Ticks) -> std::io::Result<()> {
+        self.roster = Roster::read(&house.roster)?;
+        self.house = Some(house);
+        self.ticks = ticks;
+        Ok(())
+    }
+
+    /// What this host has.
+    pub(crate) fn capacity(&mut self) -> Result<Capacity, EngineError> {
+        self.local.capacity()
+    }
+
+    pub(crate) fn on_report(&mut self, wake: Wake) {
+        self.local.on_report(wake);
+    }
+
+    /// What this host runs.
+    pub(crate) fn running_here(&mut self) -> Result<BTreeSet<AttemptKey>, EngineError> {
+        let running = self.local.running()?;
+        Ok(running.into_iter().map(|running| running.attempt).collect())
+    }
+
+    /// Where an attempt on these nodes runs, and which of them are there, as they are numbered there.
+    pub(crate) fn home_of(&self, nodes: &[NodeId]) -> (WorkerId, Vec<NodeId>) {
+        let lives = self.posts.iter();
+        let lives = lives.filter_map(|(&worker, post)| Some((worker, post.life?.nodes)));
+        let homes = std::iter::once((LOCAL, self.local_nodes)).chain(lives);
+        let parts = homes.map(|(worker, range)| {
+            let part = nodes.iter().filter_map(|node| place(range, *node));
+            (worker, part.collect::<Vec<NodeId>>())
+        });
+        let most = parts.reduce(|most, next| match next.1.len() > most.1.len() {
+            true => next,
+            false => most,
+        });
+        most.unwrap_or((LOCAL, Vec::new()))
+    }
+
+    /// Notes that an attempt may be under way there.
+    pub(crate) fn seat(&mut self, attempt: AttemptKey, worker: WorkerId) {
+        self.seats.entry(attempt).or_insert(Seat {
+            worker,
+            over: false,
+            is_doubtful: false,
+        });
+    }
+
+    pub(crate) fn set_shares(&mut self, shares: &[(AttemptKey, f64)]) -> Result<(), EngineError> {
+        let parted = self.part(shares, |share| share.0);
+        for (worker, shares) in parted {
+            match worker {
+                LOCAL => self.local.set_shares(&shares)?,
+                _ => self.tell(worker, ToWorker::SetShares(shares)),
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn kill(
+        &mut self,
+        attempts: &[AttemptKey],
+        why: KillReason,
+        now: Instant,
+    ) -> Result<(), EngineError> {
+        self.kill_held(attempts, now);
+        for (worker, attempts) in self.part(attempts, |attempt| *attempt) {
+            match worker {
+                LOCAL => self.local.kill(&attempts, why)?,
+                _ => self.tell(worker, ToWorker::Kill(attempts, why)),
+            }
+        }
+        Ok(())
+    }
+
+    /// The ends of these attempts are safe.
+    pub(crate) fn acknowledge(&mut self, attempts: &[AttemptKey]) -> Result<(), EngineError> {
+        let parted = self.part(attempts, |attempt| *attempt);
+        for attempt in attempts {
+            self.seats.remove(attempt);
+        }
+        for (worker, attempts) in parted {
+            match worker {
+                LOCAL => self.local.acknowledge(&attempts)?,
+                _ => self.tell(worker, ToWorker::Acknowledge(attempts)),
+            }
+        }
+        Ok(())
+    }
+
+    /// What was reported since the last call, and starts what waited for that; and what went wrong.
+    pub(crate) fn poll(&mut self, now: Instant) -> (Vec<Report>, Option<EngineError>) {
+        let mut reports = std::mem::take(&mut self.inbox);
+        let here = self.local.poll(Duration::ZERO);
+        let failed = here.map(|here| reports.extend(here)).err();
+        for report in reports.iter().filter(|report| engine_words::is_end(report)) {
+            if let Some(seat) = self.seats.get_mut(&report.attempt) {
+                seat.over = true;
+            }
+            // It was handed in again before this was known.
+            self.held
+                .retain(|duty| duty.launch.attempt != report.attempt);
+        }
+        let failed = failed.or(self.release(now).err());
+        (reports, failed)
+    }
+
+    /// Says something to a worker, if it is there; if not, it is brought up to date when it comes.
+    pub(super) fn tell(&mut self, worker: WorkerId, word: ToWorker) {
+        let Some(post) = self.posts.get(&worker) else {
+            return;
+        };
+        let (epoch, line) = (post.epoch(), post.line);
+        let Some(line) = line else {
+            return;
+        };
+        let connection = self.lines.get_mut(&line);
+        if connection.is_none_or(|connection| !connection.say(epoch, word)) {
+            self.hang_up(line);
+        }
+    }
+
+    /// `things` by where the attempts are that they are about; unknown ones are here.
+    fn part<T: Clone>(
+        &self,
+        things: &[T],
+        attempt: impl Fn(&T) -> AttemptKey,
+    ) -> BTreeMap<WorkerId, Vec<T>> {
+        let mut parted: BTreeMap<WorkerId, Vec<T>> = BTreeMap::new();
+        for thing in things {
+            let seat = self.seats.get(&attempt(thing));
+            let worker = seat.map_or(LOCAL, |seat| seat.worker);
+            parted.entry(worker).or_default().push(thing.clone());
+        }
+        parted
+    }
+}
+
+/// The number of a node where its range is offered.
+fn place(range: NodeRange, node: NodeId) -> Option<NodeId> {
+    let number = node.0.checked_sub(range.first)?;
+    (number < range.len).then_some(NodeId(number))
+}

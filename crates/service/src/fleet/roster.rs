@@ -1,0 +1,125 @@
+//! Who has ever offered nodes: `workers.json` in the data folder.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use tollgate_gate::WorkerId;
+
+/// A worker, and what the gate calls it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Entry {
+    /// What the gate calls it; this host's own engine is 0.
+    pub(super) id: u32,
+    /// What tells it from every other.
+    pub(super) identity: String,
+    /// What it is called.
+    pub(super) name: String,
+}
+
+/// All of them.
+#[derive(Debug, Default)]
+pub(super) struct Roster {
+    /// None where nothing is to be kept.
+    path: Option<PathBuf>,
+    entries: BTreeMap<u32, Entry>,
+}
+
+impl Roster {
+    /// Reads the file; there is none before the first worker has come.
+    pub(super) fn read(path: &Path) -> io::Result<Self> {
+        let entries: Vec<Entry> = match fs::read(path) {
+            Ok(text) => serde_json::from_slice(&text)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            Err(error) => return Err(error),
+        };
+        Ok(Self {
+            path: Some(path.to_owned()),
+            entries: entries.into_iter().map(|entry| (entry.id, entry)).collect(),
+        })
+    }
+
+    pub(super) fn get(&self, id: WorkerId) -> Option<&Entry> {
+        self.entries.get(&id.0)
+    }
+
+    /// The number of a worker: the one that it has, else that of one of the same name that
+    /// `is_free`, else a new one. It is on disk when this returns.
+    pub(super) fn enter(
+        &mut self,
+        identity: &str,
+        name: &str,
+        is_free: impl Fn(WorkerId) -> bool,
+    ) -> io::Result<WorkerId> {
+        let known = self.entries.values();
+        let same = known.clone().find(|entry| entry.identity == identity);
+        let namesake = || {
+            let mut namesakes = known.filter(|entry| entry.name == name);
+            namesakes.find(|entry| is_free(WorkerId(entry.id)))
+        };
+        let last = self.entries.keys().next_back().copied().unwrap_or(0);
+        let id = same.or_else(namesake).map_or(last + 1, |entry| entry.id);
+        let entry = Entry {
+            id,
+            identity: identity.to_owned(),
+            name: name.to_owned(),
+        };
+        if self.entries.get(&id) != Some(&entry) {
+            let before = self.entries.insert(id, entry);
+            if let Err(error) = self.write() {
+                match before {
+                    Some(before) => drop(self.entries.insert(id, before)),
+                    None => drop(self.entries.remove(&id)),
+                }
+                return Err(error);
+            }
+        }
+        Ok(WorkerId(id))
+    }
+
+    fn write(&self) -> io::Result<()> {
+        let Some(path) = &self.path else {
+            return Ok(());
+        };
+        let entries: Vec<&Entry> = self.entries.values().collect();
+        replace(path, &serde_json::to_vec_pretty(&entries)?)
+    }
+}
+
+/// Replaces a file that only its owner can read; it is on disk when this returns.
+pub(crate) fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
+    let new = path.with_extension("new");
+    let mut file = OpenOptions::new()
+        .create(true)
+        .truncate(true)
+        .write(true)
+        .mode(0o600)
+        .open(&new)?;
+    file.write_all(text)?;
+    file.sync_all()?;
+    fs::rename(&new, path)?;
+    File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workers_keep_their_numbers() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("workers.json");
+        let mut roster = Roster::read(&path).unwrap();
+        let mut enter = |identity, name, free| roster.enter(identity, name, |_| free).unwrap().0;
+        assert_eq!(enter("a", "blade", false), 1);
+        assert_eq!(enter("b", "blade", false), 2, "two hosts of one name");
+        assert_eq!(enter("a", "sword", false), 1);
+        assert_eq!(enter("c", "blade", true), 2, "made anew");
+        let read = Roster::read(&path).unwrap();
+        assert_eq!(read.entries, roster.entries);
+        assert_eq!(read.get(WorkerId(1)).unwrap().name, "sword");
+    }
+}

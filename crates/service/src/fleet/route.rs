@@ -1,0 +1,162 @@
+//! The way from a worker to its service.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use http_body_util::{BodyExt, Empty};
+use hyper::body::Bytes;
+use hyper::client::conn::http1;
+use hyper::header::{AUTHORIZATION, CONNECTION, HOST, HeaderValue, UPGRADE};
+use hyper::upgrade::Upgraded;
+use hyper::{Method, Request, StatusCode};
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::UnixStream;
+
+use crate::api::types::Problem;
+use crate::net::{Remote, RemoteError};
+
+/// What a connection is made into, once the service has said yes.
+pub(crate) const PROTOCOL: &str = "tollgate-worker";
+/// The path that workers come to.
+pub(crate) const PATH: &str = "/v1/work";
+/// How long the service may take to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A connection that both sides say frames on.
+pub(super) type Stream = TokioIo<Upgraded>;
+
+/// Where the service is.
+#[derive(Clone, Debug)]
+pub enum Route {
+    /// At a Unix socket, which may lead to another host through ssh.
+    Socket(PathBuf),
+    /// Elsewhere, over TCP with TLS.
+    Remote(Box<Remote>),
+}
+
+/// Why there is no connection.
+#[derive(Debug, thiserror::Error)]
+pub enum RouteError {
+    /// The socket cannot be reached.
+    #[error("{}: cannot be reached: {error}", socket.display())]
+    Socket {
+        /// The socket.
+        socket: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// A service elsewhere cannot be spoken to.
+    #[error(transparent)]
+    Remote(#[from] RemoteError),
+    /// It broke off.
+    #[error("the service broke off: {0}")]
+    Broken(#[from] hyper::Error),
+    /// It took too long.
+    #[error("the service does not answer")]
+    Silent,
+    /// The request cannot be made.
+    #[error("the request cannot be made: {0}")]
+    Request(#[from] hyper::http::Error),
+    /// The service says no.
+    #[error("the service says no: {}", problem.error)]
+    Refused {
+        /// With this status.
+        status: StatusCode,
+        /// In these words.
+        problem: Problem,
+    },
+}
+
+impl RouteError {
+    /// Whether to try again is of no use.
+    pub fn is_final(&self) -> bool {
+        match self {
+            Self::Refused { status, .. } => {
+                matches!(*status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
+            }
+            Self::Remote(RemoteError::Connect { .. }) => false,
+            Self::Remote(error) => error.hint().is_some() || error.is_usage(),
+            Self::Socket { .. } | Self::Broken(_) | Self::Silent | Self::Request(_) => false,
+        }
+    }
+
+    /// What to do about it.
+    pub fn hint(&self) -> Option<&str> {
+        match self {
+            Self::Refused { problem, .. } => problem.hint.as_deref(),
+            Self::Remote(error) => error.hint(),
+            Self::Socket { .. } | Self::Broken(_) | Self::Silent | Self::Request(_) => None,
+        }
+    }
+}
+
+impl Route {
+    /// A connection on which frames can be said.
+    pub(super) async fn open(&self) -> Result<Stream, RouteError> {
+        match self {
+            Self::Socket(socket) => {
+                let stream = UnixStream::connect(socket).await;
+                let stream = stream.map_err(|error| RouteError::Socket {
+                    socket: socket.clone(),
+                    error,
+                })?;
+                ask(stream, HeaderValue::from_static("localhost"), None).await
+            }
+            Self::Remote(remote) => {
+                let host = HeaderValue::from_str(remote.authority());
+                let host = host.map_err(hyper::http::Error::from)?;
+                let shown = remote
+                    .token()
+                    .map(|token| format!("Bearer {}", token.reveal()));
+                let token = shown.map(|shown| HeaderValue::from_str(&shown)).transpose();
+                let token = token.map_err(hyper::http::Error::from)?;
+                ask(remote.connect().await?, host, token).await
+            }
+        }
+    }
+}
+
+async fn ask(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    host: HeaderValue,
+    authorization: Option<HeaderValue>,
+) -> Result<Stream, RouteError> {
+    let asked = tokio::time::timeout(PATIENCE, upgrade(stream, host, authorization)).await;
+    asked.unwrap_or(Err(RouteError::Silent))
+}
+
+async fn upgrade(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    host: HeaderValue,
+    authorization: Option<HeaderValue>,
+) -> Result<Stream, RouteError> {
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+    tokio::spawn(async move {
+        // Whoever waits for an answer is told that the connection broke.
+        let _ = connection.with_upgrades().await;
+    });
+    let mut request = Request::builder()
+        .method(Method::GET)
+        .uri(PATH)
+        .header(HOST, host)
+        .header(CONNECTION, "upgrade")
+        .header(UPGRADE, PROTOCOL)
+        .body(Empty::<Bytes>::new())?;
+    if let Some(mut value) = authorization {
+        value.set_sensitive(true);
+        request.headers_mut().insert(AUTHORIZATION, value);
+    }
+    let response = sender.send_request(request).await?;
+    let status = response.status();
+    if status == StatusCode::SWITCHING_PROTOCOLS {
+        return Ok(TokioIo::new(hyper::upgrade::on(response).await?));
+    }
+    let body = response.into_body().collect().await?.to_bytes();
+    let problem = serde_json::from_slice(&body).unwrap_or_else(|_| Problem {
+        error: format!("it answers {status}"),
+        hint: None,
+    });
+    Err(RouteError::Refused { status, problem })
+}

@@ -1,0 +1,84 @@
+//! Who waits how long for whom.
+//!
+//! No attempt may run twice at once. A worker that cannot be reached goes on running what it has, so
+//! its jobs may be started elsewhere only when it has certainly ended them. Neither side can know
+//! what the other does meanwhile; but both measure the same span from the same word:
+//!
+//! ```text
+//!  worker:   beat is sent ----- lease -----> asks its tasks to end -- stop --> kills them
+//!  runner:       (worker killed) -- runner's lease -----> asks them to end -- stop --> kills them
+//!  service:    beat is heard ---------------------- grace ---------------------------> gives it up
+//! ```
+//!
+//! A beat is heard after it is sent, so the worker is always the first, if worker, runner and
+//! service see time pass at the same speed, within a tenth. A host that is suspended does not; what
+//! it ran goes on when it wakes up, until its worker is told that its life is over.
+
+use std::time::Duration;
+
+/// The shortest grace time: below it, what a runner looks after once a second comes too late.
+pub const SHORTEST: Duration = Duration::from_secs(2);
+/// The longest grace time: connections are thought to be gone after less than that.
+pub const LONGEST: Duration = Duration::from_secs(3600);
+/// The longest time that a task is given between being asked to end and being killed.
+const LONGEST_STOP: Duration = Duration::from_secs(5);
+
+/// The spans that follow from the grace time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terms {
+    /// After so long without a word of it, a worker is given up.
+    pub grace: Duration,
+}
+
+impl Default for Terms {
+    fn default() -> Self {
+        Self {
+            grace: Duration::from_secs(60),
+        }
+    }
+}
+
+impl Terms {
+    /// How long a worker runs what it has without having been heard.
+    pub fn lease(&self) -> Duration {
+        self.grace / 2
+    }
+
+    /// How long its runner does after the worker itself was killed.
+    pub fn runner_lease(&self) -> Duration {
+        self.grace / 4
+    }
+
+    /// How long a task may take to end before it is killed.
+    pub fn stop(&self) -> Duration {
+        (self.grace / 10).min(LONGEST_STOP)
+    }
+
+    /// How often a worker says that it is there.
+    pub fn beat(&self) -> Duration {
+        self.grace / 12
+    }
+
+    /// How long a side that is silent is thought to be there: then the connection is given up, and
+    /// another one is tried while there is still time.
+    pub fn silence(&self) -> Duration {
+        self.grace / 4
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worker_has_ended_everything_before_it_is_given_up() {
+        for secs in [2, 10, 60, 3600] {
+            let grace = Duration::from_secs(secs);
+            let terms = Terms { grace };
+            let worst = terms.lease() + terms.runner_lease() + terms.stop();
+            assert!(worst <= grace.mul_f64(0.9), "{worst:?} of {grace:?}");
+            assert!(terms.beat() * 2 < terms.silence());
+            assert!(terms.silence() < terms.lease());
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! Events as they happen: in order, none missing without being said, to those whose they are, and
+//! not to those who do not read them.
+
+mod common;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+
+use common::open::{Open, rest};
+use tollgate_service::Client;
+use tollgate_service::access::Limits;
+use tollgate_service::api::types::{Answer, Done, Job, JobRequest};
+
+/// A reader of a stream: the lines after the head of the answer.
+struct Events {
+    head: String,
+    lines: BufReader<UnixStream>,
+}
+
+/// One event: its name, its kind, and what it says.
+type Told = (String, String, serde_json::Value);
+
+impl Open {
+    fn events(&self, path: &str, last: Option<&str>) -> Events {
+        let mut stream = self.connect();
+        let seen = last.map_or_else(String::new, |id| format!("last-event-id: {id}\r\n"));
+        write!(
+            stream,
+            "GET {path} HTTP/1.1\r\nhost: localhost\r\n{seen}\r\n"
+        )
+        .unwrap();
+        let mut lines = BufReader::new(stream);
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            assert_ne!(lines.read_line(&mut head).unwrap(), 0, "{head}");
+        }
+        Events { head, lines }
+    }
+
+    fn client(&self) -> Client {
+        Client::connect(&self.socket()).unwrap()
+    }
+
+    /// A job that is over when this returns: it was taken back.
+    fn job(&self) -> u64 {
+        let request = JobRequest {
+            command: vec!["sleep".to_owned(), "60".to_owned()],
+            procs: 2,
+            dir: "/".to_owned(),
+            ..JobRequest::default()
+        };
+        let mut client = self.client();
+        let answer: Answer = client.post("/v1/jobs", &request).unwrap();
+        let id = answer.id.unwrap();
+        let _: Done = client.post(&format!("/v1/jobs/{id}/cancel"), &()).unwrap();
+        let _: Job = client.get(&format!("/v1/jobs/{id}/wait")).unwrap();
+        id
+    }
+}
+
+impl Events {
+    /// The next event; none if there will be no more.
+    fn next(&mut self) -> Option<Told> {
+        let mut told = Told::default();
+        let mut line = String::new();
+        loop {
+            line.clear();
+            if self.lines.read_line(&mut line).unwrap() == 0 {
+                return None;
+            }
+            // Lengths of chunks stand between them.
+            match line.trim_end().split_once(": ") {
+                Some(("id", id)) => told.0 = id.to_owned(),
+                Some(("event", kind)) => told.1 = kind.to_owned(),
+                Some(("data", data)) => {
+                    told.2 = serde_json::from_str(data).unwrap();
+                    return Some(told);
+                }
+                Some(_) | None if line.trim_end() == "0" => return None,
+                Some(_) | None => {}
+            }
+        }
+    }
+
+    fn kinds(&mut self, count: usize) -> Vec<String> {
+        (0..count).map(|_| self.next().unwrap().1).collect()
+    }
+}
+
+#[test]
+fn all_that_happens_is_told_in_order() {
+    let open = Open::new(Limits::default());
+    let mut events = open.events("/v1/events", None);
+    assert!(
+        events.head.contains("content-type: text/event-stream"),
+        "{}",
+        events.head
+    );
+    let id = open.job();
+    let told: Vec<Told> = (0..4).map(|_| events.next().unwrap()).collect();
+    let kinds: Vec<&str> = told.iter().map(|(_, kind, _)| kind.as_str()).collect();
+    assert_eq!(kinds[0], "queued");
+    assert!(kinds.contains(&"started"), "{kinds:?}");
+    for (_, kind, words) in &told {
+        assert_eq!(words["job"], id);
+        assert_eq!(words["event"], **kind);
+        assert!(words["at"].is_string());
+    }
+    // Whoever was interrupted goes on where it was.
+    let mut again = open.events("/v1/events", Some(&told[0].0));
+    assert_eq!(again.next().as_ref(), Some(&told[1]));
+    assert_eq!(again.next().as_ref(), Some(&told[2]));
+}
+
+#[test]
+fn what_is_not_remembered_is_said_to_be_missing() {
+    let open = Open::new(Limits::default());
+    let id = open.job();
+    for before in ["0-0", "999999-0"] {
+        let mut events = open.events("/v1/events", Some(before));
+        let (from, kind, _) = events.next().unwrap();
+        assert_eq!(kind, "gap", "{before}");
+        // From there on nothing is.
+        let next = open.events("/v1/events", Some(&from));
+        assert!(next.head.starts_with("HTTP/1.1 200"));
+        let mut events = open.events(&format!("/v1/jobs/{id}/events"), Some(before));
+        assert_eq!(events.kinds(2), ["gap", "job"]);
+        assert_eq!(events.next(), None, "it is over");
+    }
+    let nonsense =
+        "GET /v1/events HTTP/1.1\r\nhost: x\r\nlast-event-id: soon\r\nconnection: close\r\n\r\n";
+    let answer = open.answer_to(nonsense.as_bytes());
+    assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
+}
+
+#[test]
+fn a_job_is_told_of_until_it_is_over() {
+    let open = Open::new(Limits::default());
+    let request = JobRequest {
+        command: vec!["sleep".to_owned(), "60".to_owned()],
+        procs: 1,
+        dir: "/".to_owned(),
+        ..JobRequest::default()
+    };
+    let mut client = open.client();
+    let answer: Answer = client.post("/v1/jobs", &request).unwrap();
+    let path = format!("/v1/jobs/{}/events", answer.id.unwrap());
+    let mut events = open.events(&path, None);
+    let (_, kind, job) = events.next().unwrap();
+    assert_eq!(
+        (kind.as_str(), &job["id"]),
+        ("job", &answer.id.unwrap().into())
+    );
+    // Of another job nothing is told.
+    open.job();
+    let _: Done = client
+        .post(&format!("/v1/jobs/{}/cancel", answer.id.unwrap()), &())
+        .unwrap();
+    let told: Vec<Told> = std::iter::from_fn(|| events.next()).collect();
+    let (last, kind, _) = told.last().unwrap();
+    assert_eq!(kind, "cancelled");
+    assert!(
+        told.iter()
+            .all(|(_, _, words)| words["job"] == answer.id.unwrap())
+    );
+    // A browser that comes again is told that there is nothing more.
+    let again = open.events(&path, Some(last));
+    assert!(again.head.starts_with("HTTP/1.1 204"), "{}", again.head);
+    let none =
+        open.answer_to(b"GET /v1/jobs/999/events HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+    assert!(none.starts_with("HTTP/1.1 404"), "{none}");
+}
+
+#[test]
+fn a_user_has_only_so_many_streams_and_gets_them_back() {
+    let open = Open::new(Limits {
+        streams: 2,
+        ..Limits::default()
+    });
+    let taken = [
+        open.events("/v1/events", None),
+        open.events("/v1/events", None),
+    ];
+    let more = || open.events("/v1/events", None).head;
+    assert!(more().starts_with("HTTP/1.1 429"));
+    drop(taken);
+    // The service may need a moment to notice that they are gone.
+    assert!((0..100_000).any(|_| more().starts_with("HTTP/1.1 200")));
+}
+
+#[test]
+fn who_does_not_read_is_hung_up_on_and_nothing_is_kept_for_them() {
+    let open = Open::new(Limits {
+        streams: 1,
+        request_s: 0.2,
+        ..Limits::default()
+    });
+    let stuck = open.events("/v1/events", None);
+    // More than the system keeps for both ends, and than the service remembers.
+    let mut client = open.client();
+    let request = JobRequest {
+        command: vec!["true".to_owned()],
+        procs: 1_000_000,
+        dir: "/".to_owned(),
+        name: Some("x".repeat(100)),
+        ..JobRequest::default()
+    };
+    let hung_up = || {
+        open.events("/v1/events", None)
+            .head
+            .starts_with("HTTP/1.1 200")
+    };
+    let gave_up = (0..40_000).any(|n| {
+        let _: Answer = client.post("/v1/jobs", &request).unwrap();
+        n % 500 == 499 && hung_up()
+    });
+    assert!(gave_up, "the one stream is free again");
+    let mut rest_of_it = Vec::new();
+    let _ = stuck.lines.into_inner().read_to_end(&mut rest_of_it);
+    assert!(
+        rest_of_it.len() < 2 << 20,
+        "{} bytes were kept",
+        rest_of_it.len()
+    );
+}
+
+#[test]
+fn streams_end_with_the_service() {
+    let open = Open::new(Limits::default());
+    let events = open.events("/v1/events", None);
+    drop(open);
+    assert!(rest(events.lines).ends_with("0\r\n\r\n"));
+}

@@ -1,0 +1,175 @@
+//! A host with a worker on it.
+
+use std::io;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tollgate_engine::MemoryWorld;
+use tollgate_engine::memory::Deed;
+use tollgate_model::{Instant, Span};
+use tollgate_service::fleet::{Hand, Kit, Leave, Memory, Terms};
+
+use crate::engine::{Acknowledged, Watched};
+use crate::network::{Network, Parcel};
+
+pub(super) struct Host {
+    number: usize,
+    /// What is on its disk: a name that is drawn once, and what the worker remembers.
+    identity: String,
+    disk: Arc<Mutex<Memory>>,
+    pub(super) world: MemoryWorld,
+    acknowledged: Acknowledged,
+    hand: Option<Hand<Watched>>,
+    pub(super) line: Option<u64>,
+    /// Since when nobody has asked for what runs here.
+    alone_since: Duration,
+    dial_at: Duration,
+}
+
+impl Host {
+    pub(super) fn new(number: usize, life: u32, acknowledged: &Acknowledged, now: Instant) -> Self {
+        let world = MemoryWorld::new(2, 1 << 30, Deed::of_command);
+        world.advance_to(now);
+        Self {
+            number,
+            identity: format!("host {number}, disk {life}"),
+            disk: Arc::default(),
+            world,
+            acknowledged: Arc::clone(acknowledged),
+            hand: None,
+            line: None,
+            alone_since: Duration::ZERO,
+            dial_at: Duration::ZERO,
+        }
+    }
+
+    /// Starts the worker, if there is none.
+    pub(super) fn start(&mut self) {
+        if self.hand.is_some() {
+            return;
+        }
+        let (world, acknowledged) = (self.world.clone(), Arc::clone(&self.acknowledged));
+        let disk = Arc::clone(&self.disk);
+        let kit = Kit {
+            identity: self.identity.clone(),
+            name: format!("host {}", self.number),
+            user: "me".to_owned(),
+            all_users: false,
+            root_jobs: false,
+            open: Box::new(move |_| Ok(Watched::open(&world, &acknowledged))),
+            run_as: Box::new(|owner| match owner {
+                "me" => Ok(None),
+                other => Err(format!("{other} is not me")),
+            }),
+            keep_script: Box::new(|_, _| Err(io::ErrorKind::Unsupported.into())),
+            remember: Box::new(move |memory| {
+                disk.lock().unwrap().clone_from(memory);
+                Ok(())
+            }),
+        };
+        let memory = self.disk.lock().unwrap().clone();
+        self.hand = Some(Hand::new(kit, memory));
+    }
+
+    /// Kills the worker; what it runs goes on. Whether the other side notices is up to the network.
+    pub(super) fn kill_worker(&mut self, network: &Network, now: Duration) {
+        if self.engine_is_open() {
+            self.alone_since = now;
+        }
+        self.hand = None;
+        if let Some(line) = self.line.take() {
+            network.send(line, Parcel::ServiceClosed);
+        }
+    }
+
+    /// Switches the host off: what runs is lost, and nobody says so.
+    pub(super) fn switch_off(&mut self, now: Duration) {
+        self.hand = None;
+        self.line = None;
+        self.alone_since = now;
+        for running in self.world.running() {
+            self.world.lose(running.attempt);
+        }
+    }
+
+    pub(super) fn is_up(&self) -> bool {
+        self.hand.is_some()
+    }
+
+    pub(super) fn works(&self) -> bool {
+        self.hand.as_ref().is_some_and(Hand::works)
+    }
+
+    fn engine_is_open(&mut self) -> bool {
+        self.hand
+            .as_mut()
+            .is_some_and(|hand| hand.engine().is_some())
+    }
+
+    /// A moment of the worker's life, and of its runner's. A new connection, if there is one.
+    pub(super) fn live(
+        &mut self,
+        network: &Network,
+        now: Duration,
+    ) -> Option<(u64, Box<dyn tollgate_service::fleet::Line>)> {
+        self.world.advance_to(instant(now));
+        if self.engine_is_open() {
+            self.alone_since = now;
+        } else if now.saturating_sub(self.alone_since) >= Terms::default().runner_lease() {
+            for running in self.world.running() {
+                self.world.evict(running.attempt);
+            }
+        }
+        let dials = self.line.is_none() && now >= self.dial_at;
+        let hand = self.hand.as_mut()?;
+        let line = dials.then(|| network.connect(self.number)).flatten();
+        if let Some((number, _)) = &line {
+            self.line = Some(*number);
+            hand.connected(now);
+        }
+        let left = hand.turn(now, instant(now)).err();
+        self.after(left, network, now);
+        line
+    }
+
+    /// A word of the service.
+    pub(super) fn take(&mut self, line: u64, parcel: Parcel, network: &Network, now: Duration) {
+        let current = self.line == Some(line);
+        let Some(hand) = self.hand.as_mut().filter(|_| current) else {
+            return;
+        };
+        let left = match parcel {
+            Parcel::Worker(frame) => hand.hear(frame, now).err(),
+            Parcel::WorkerClosed => Some(Leave::Again("closed".to_owned())),
+            Parcel::Service(_) | Parcel::ServiceClosed => None,
+        };
+        self.after(left, network, now);
+    }
+
+    fn after(&mut self, left: Option<Leave>, network: &Network, now: Duration) {
+        let Some(hand) = &mut self.hand else {
+            return;
+        };
+        if let Some(Leave::Refused(why)) = &left {
+            panic!("refused: {why}");
+        }
+        for frame in hand.take_words() {
+            if let Some(line) = self.line {
+                network.send(line, Parcel::Service(frame));
+            }
+        }
+        if left.is_some() {
+            hand.disconnected();
+            self.dial_at = now + Duration::from_secs(1);
+            if let Some(line) = self.line.take() {
+                network.send(line, Parcel::ServiceClosed);
+            }
+        }
+    }
+}
+
+/// A time of the simulation as an instant of its worlds.
+pub(super) fn instant(now: Duration) -> Instant {
+    let micros = i64::try_from(now.as_micros()).expect("a short run");
+    Instant::ZERO + Span::from_micros(micros)
+}

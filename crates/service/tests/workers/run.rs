@@ -1,0 +1,367 @@
+//! One run of the simulation.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tollgate_engine::MemoryWorld;
+use tollgate_engine::memory::Deed;
+use tollgate_gate::Retry;
+use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
+use tollgate_policy::registry::REGISTRY;
+use tollgate_service::accounts::NoAccount;
+use tollgate_service::core::{Command, Rules, Standing, Submission};
+use tollgate_service::fleet::{Heard, House, Terms, What, Whose};
+use tollgate_service::keeper::{Ask, Failed, Keeper, Verdict};
+use tollgate_service::store::Store;
+
+use crate::checks;
+use crate::common::{program, rules, submission};
+use crate::engine::{Acknowledged, Watched};
+use crate::host::{Host, instant};
+use crate::network::{Network, Parcel};
+use crate::random::Random;
+
+/// How much happens in one run.
+const STEPS: u32 = 80;
+const HOSTS: usize = 2;
+/// How closely leases and words are looked at.
+const MOMENT: Duration = Duration::from_secs(1);
+
+/// What the runs have gone through.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Seen {
+    crashes: u32,
+    /// Workers that were given up.
+    gone: u32,
+    /// Jobs that ran on workers to their end.
+    away: u32,
+}
+
+impl Seen {
+    pub(super) fn add(&mut self, other: Self) {
+        self.crashes += other.crashes;
+        self.gone += other.gone;
+        self.away += other.away;
+    }
+
+    /// A simulation in which nothing happens proves nothing.
+    pub(super) fn check(self) {
+        assert!(self.crashes > 0, "no service crashed");
+        assert!(self.gone > 0, "no worker was given up");
+        assert!(self.away > 0, "no worker did anything");
+    }
+}
+
+pub(super) struct Run {
+    random: Random,
+    folder: tempfile::TempDir,
+    now: Duration,
+    world: MemoryWorld,
+    hosts: Vec<Host>,
+    disks: u32,
+    network: Network,
+    rules: Rules,
+    keeper: Option<Keeper<Watched>>,
+    acknowledged: Acknowledged,
+    /// How far the service's clock on the wall is off, in microseconds.
+    clock_is_off: Arc<Mutex<i64>>,
+    /// Jobs whose users were told that they were let in, or wait.
+    pub(super) told: BTreeMap<u64, bool>,
+    seen: Seen,
+}
+
+impl Run {
+    pub(super) fn new(seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let named = &REGISTRY[random.below(REGISTRY.len() as u64) as usize];
+        let market = named.markets[random.below(named.markets.len() as u64) as usize];
+        let memory = Path::new("/dev/shm");
+        let folder = match memory.is_dir() {
+            true => tempfile::tempdir_in(memory),
+            false => tempfile::tempdir(),
+        };
+        let acknowledged = Acknowledged::default();
+        let host = |number| Host::new(number, 0, &acknowledged, Instant::ZERO);
+        let mut run = Self {
+            random,
+            folder: folder.expect("a folder"),
+            now: Duration::ZERO,
+            world: MemoryWorld::new(1, 1 << 30, Deed::of_command),
+            hosts: (0..HOSTS).map(host).collect(),
+            disks: 0,
+            network: Network::new(seed),
+            rules: rules(named.name, market),
+            keeper: None,
+            acknowledged,
+            clock_is_off: Arc::default(),
+            told: BTreeMap::new(),
+            seen: Seen::default(),
+        };
+        run.restart();
+        run.hosts.iter_mut().for_each(Host::start);
+        run.pass(3);
+        run
+    }
+
+    /// Everything, and then all faults are over and everything ends.
+    pub(super) fn run(mut self) -> Seen {
+        for _ in 0..STEPS {
+            self.step();
+            checks::invariants(&self);
+        }
+        self.network
+            .set_weather(|weather| *weather = Default::default());
+        self.drain();
+        checks::invariants(&self);
+        checks::everything_is_over(&self);
+        assert!(
+            self.hosts.iter().all(Host::works),
+            "a worker never came back"
+        );
+        self.seen
+    }
+
+    fn step(&mut self) {
+        let host = self.random.below(HOSTS as u64) as usize;
+        match self.random.below(18) {
+            0..5 => self.submit(),
+            5..10 => {
+                let secs = self.random.below(25);
+                self.pass(secs);
+            }
+            10 => self.act(),
+            11 => {
+                let random = &mut self.random;
+                let (late, doubled) = (random.below(4_000), random.below(4));
+                let out_of_order = random.one_in(4);
+                self.network.set_weather(|weather| {
+                    weather.late_ms = late;
+                    weather.doubled = doubled;
+                    weather.out_of_order = out_of_order;
+                });
+            }
+            12 | 13 => self.network.set_weather(|weather| {
+                if !weather.cut.remove(&host) {
+                    weather.cut.insert(host);
+                }
+            }),
+            14 => {
+                if self.hosts[host].is_up() {
+                    self.hosts[host].kill_worker(&self.network, self.now);
+                } else {
+                    self.hosts[host].start();
+                }
+            }
+            15 => {
+                self.hosts[host].switch_off(self.now);
+                if self.random.one_in(3) {
+                    self.disks += 1;
+                    let now = instant(self.now);
+                    self.hosts[host] = Host::new(host, self.disks, &self.acknowledged, now);
+                }
+            }
+            16 => {
+                let hours = self.random.below(5) as i64 - 2;
+                *self.clock_is_off.lock().unwrap() = hours * 1_800_000_000;
+            }
+            _ => {
+                self.seen.crashes += 1;
+                self.restart();
+            }
+        }
+        if self.random.one_in(3) {
+            self.hosts[host].start();
+        }
+        self.turn(Vec::new());
+    }
+
+    /// Lets so many seconds pass, everywhere.
+    fn pass(&mut self, secs: u64) {
+        for _ in 0..secs {
+            self.now += MOMENT;
+            self.world.advance_to(instant(self.now));
+            let mut asks = Vec::new();
+            let mut answers = Vec::new();
+            let mut hear = |line, what| {
+                let (reply, answer) = oneshot::channel();
+                let heard = Heard { line, what };
+                asks.push(Ask::Worker { heard, reply });
+                answers.push((line, answer));
+            };
+            for host in &mut self.hosts {
+                if let Some((line, end)) = host.live(&self.network, self.now) {
+                    hear(line, What::Opened(end));
+                }
+            }
+            for (line, parcel) in self.network.arrived(self.now) {
+                match parcel {
+                    Parcel::Service(frame) => hear(line, What::Said(frame)),
+                    Parcel::ServiceClosed => hear(line, What::Closed),
+                    Parcel::Worker(_) | Parcel::WorkerClosed => {
+                        let host = self.network.host(line).expect("a host");
+                        self.hosts[host].take(line, parcel, &self.network, self.now);
+                    }
+                }
+            }
+            self.turn(asks);
+            for (line, mut answer) in answers {
+                if answer.try_recv() == Ok(false) {
+                    self.network.send(line, Parcel::WorkerClosed);
+                }
+            }
+            checks::nothing_runs_twice(self);
+        }
+    }
+
+    fn submit(&mut self) {
+        let mut answers = Vec::new();
+        let mut asks = Vec::new();
+        for _ in 0..=self.random.below(3) {
+            let (submission, words) = self.job();
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            let (reply, answer) = oneshot::channel();
+            answers.push(answer);
+            asks.push(Ask::Submit {
+                submission,
+                program: Box::new(program(&words)),
+                reply,
+            });
+        }
+        self.turn(asks);
+        for mut answer in answers {
+            let answered: Result<Result<Verdict, Failed>, _> = answer.try_recv();
+            if let Ok(Ok(verdict)) = answered {
+                match verdict.answer.standing {
+                    Standing::Accepted { .. } => drop(self.told.insert(verdict.job, true)),
+                    Standing::Queued => drop(self.told.insert(verdict.job, false)),
+                    Standing::Waits | Standing::Rejected(_) => {}
+                }
+            }
+        }
+    }
+
+    fn job(&mut self) -> (Submission, [String; 2]) {
+        let random = &mut self.random;
+        let secs = 1 + random.below(90);
+        let guess = 1 + random.below(120) as i64;
+        let word = if random.one_in(3) { "sleep" } else { "work" };
+        let submission = Submission {
+            procs: 1 + random.below(3) as u32,
+            estimate: (!random.one_in(4)).then(|| Span::from_secs(guess)),
+            deadline: (!random.one_in(3)).then(|| Span::from_secs(1 + random.below(600) as i64)),
+            budget: (!random.one_in(3)).then(|| Credits::from_f64(random.below(900) as f64)),
+            penalty: CreditsPerSecond::from_f64(random.below(3) as f64 * 0.1),
+            retry: if random.one_in(2) {
+                Retry::Requeue
+            } else {
+                Retry::Never
+            },
+            ..submission(word, guess)
+        };
+        (submission, [word.to_owned(), secs.to_string()])
+    }
+
+    /// Somebody does something with a job.
+    fn act(&mut self) {
+        let jobs: Vec<u64> = self.told.keys().copied().collect();
+        let Some(job) = self.random.pick(&jobs) else {
+            return;
+        };
+        let command = match self.random.below(3) {
+            0 => Command::Cancel { job, tasks: None },
+            1 => Command::Hold { job, tasks: None },
+            _ => Command::Release { job, tasks: None },
+        };
+        self.command(command);
+    }
+
+    fn command(&mut self, command: Command) {
+        let (reply, _answer) = oneshot::channel();
+        let user = None;
+        self.turn(vec![Ask::Act {
+            user,
+            command,
+            reply,
+        }]);
+    }
+
+    /// The service is gone, with all its connections, and starts again.
+    fn restart(&mut self) {
+        self.keeper = None;
+        let store = Store::open(&self.store()).expect("the store opens");
+        let engine = Watched::open(&self.world, &self.acknowledged);
+        let (world, off) = (self.world.clone(), Arc::clone(&self.clock_is_off));
+        let now = Box::new(move || {
+            let now = world.now() + Span::from_secs(10_000);
+            now + Span::from_micros(*off.lock().unwrap())
+        });
+        let mut keeper = Keeper::new(store, engine, &self.rules, now).expect("it recovers");
+        let house = House {
+            service: "this".to_owned(),
+            whose: Whose::Own("me".to_owned()),
+            terms: Terms::default(),
+            roster: self.folder.path().join("workers.json"),
+            scripts: self.folder.path().join("scripts"),
+            name_of: |_| Ok::<_, NoAccount>("me".to_owned()),
+        };
+        let world = self.world.clone();
+        let ticks = Box::new(move || {
+            let micros = world.now().as_micros();
+            Duration::from_micros(u64::try_from(micros).expect("after zero"))
+        });
+        keeper.open_to_workers(house, ticks).expect("a roster");
+        keeper.begin().expect("it begins");
+        self.keeper = Some(keeper);
+    }
+
+    fn turn(&mut self, asks: Vec<Ask>) {
+        let keeper = self.keeper.as_mut().expect("a keeper");
+        let before = lives(keeper);
+        keeper.turn(asks);
+        self.seen.gone += u32::from(lives(keeper) < before);
+        let running = self.hosts.iter().flat_map(|host| host.world.running());
+        self.seen.away += running.count() as u32;
+    }
+
+    /// Nothing new comes, and what is held back is released: everything ends.
+    fn drain(&mut self) {
+        for _ in 0..40 {
+            self.hosts.iter_mut().for_each(Host::start);
+            let jobs: Vec<u64> = self.keeper().core().jobs().into_keys().collect();
+            for &job in &jobs {
+                self.command(Command::Release { job, tasks: None });
+            }
+            self.pass(150);
+            // Clocks are right in the end.
+            *self.clock_is_off.lock().unwrap() = 4_000_000_000;
+            if jobs.is_empty() {
+                return;
+            }
+        }
+    }
+
+    pub(super) fn store(&self) -> std::path::PathBuf {
+        self.folder.path().join("tollgate.db")
+    }
+
+    pub(super) fn keeper(&self) -> &Keeper<Watched> {
+        self.keeper.as_ref().expect("a keeper")
+    }
+
+    pub(super) fn worlds(&self) -> Vec<&MemoryWorld> {
+        let hosts = self.hosts.iter().map(|host| &host.world);
+        hosts.chain([&self.world]).collect()
+    }
+
+    pub(super) fn now(&self) -> Duration {
+        self.now
+    }
+}
+
+fn lives(keeper: &Keeper<Watched>) -> usize {
+    let workers = keeper.core().gate().workers();
+    workers.filter(|(_, life)| life.up).count()
+}
