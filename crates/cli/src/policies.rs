@@ -2,16 +2,28 @@
 
 use std::io::{self, BufWriter, Write};
 
+use clap::ValueEnum;
 use serde::Serialize;
 use tollgate_model::Market;
 use tollgate_policy::Choice;
+use tollgate_policy::migrate::MigrationChoice;
 use tollgate_policy::named::REGISTRY;
 use tollgate_policy::registry::ParameterInfo;
-use tollgate_policy::{retry, select};
+use tollgate_policy::{migrate, retry, select};
 
 use crate::args::Format;
 use crate::exit::Failure;
-use crate::replay::World;
+
+/// Where policies decide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum World {
+    /// A dedicated cluster.
+    Cluster,
+    /// Desktops that belong to somebody.
+    Campus,
+    /// Personal clusters of pilots at several sites.
+    Federation,
+}
 
 /// List the policies: one line, paper, markets and parameters of each.
 #[derive(Debug, clap::Args)]
@@ -51,6 +63,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let listed = match args.world {
         World::Cluster => listed(),
         World::Campus => of_campus(),
+        World::Federation => of_federation(),
     };
     match (args.quiet, args.format) {
         (true, _) => listed
@@ -85,6 +98,21 @@ fn of_campus() -> Vec<Listed> {
     retry.chain(select).collect()
 }
 
+/// Migration policies: which pilot moves.
+fn of_federation() -> Vec<Listed> {
+    let listed = migrate::named::REGISTRY.iter().map(|named| {
+        let choice = MigrationChoice::parse(named.name).expect("a name from the registry");
+        Listed {
+            policy: named.name,
+            summary: named.summary,
+            paper: named.paper,
+            markets: Vec::new(),
+            parameters: choice.parameters().into_iter().map(parameter).collect(),
+        }
+    });
+    listed.collect()
+}
+
 fn listed() -> Vec<Listed> {
     let listed = REGISTRY.iter().map(|named| Listed {
         policy: named.name,
@@ -98,20 +126,25 @@ fn listed() -> Vec<Listed> {
 
 fn parameters(policy: &str) -> Vec<ListedParameter> {
     let choice = Choice::named(policy).expect("a name from the registry");
-    let listed = |parameter: ParameterInfo| ListedParameter {
+    choice.parameters().into_iter().map(parameter).collect()
+}
+
+fn parameter(parameter: ParameterInfo) -> ListedParameter {
+    ListedParameter {
         key: parameter.key,
         default: parameter.value,
         values: parameter.values,
         meaning: parameter.meaning,
-    };
-    choice.parameters().into_iter().map(listed).collect()
+    }
 }
 
 fn write_text(out: &mut impl Write, listed: &[Listed], world: World) -> io::Result<()> {
     for policy in listed {
         writeln!(out, "{}", policy.policy)?;
         writeln!(out, "  {}", policy.summary)?;
-        writeln!(out, "  {}", policy.paper)?;
+        if !policy.paper.is_empty() {
+            writeln!(out, "  {}", policy.paper)?;
+        }
         if !policy.markets.is_empty() {
             writeln!(out, "  markets: {}", policy.markets.join(", "))?;
         }
@@ -123,6 +156,12 @@ fn write_text(out: &mut impl Write, listed: &[Listed], world: World) -> io::Resu
             writeln!(out, "    {setting:<20}  {meaning}: {values}")?;
         }
         writeln!(out)?;
+    }
+    if world == World::Federation {
+        return writeln!(
+            out,
+            "A study of the world `federation` names them under `policies`, as in `\"marginal:keep=0\"`."
+        );
     }
     if world == World::Campus {
         return writeln!(

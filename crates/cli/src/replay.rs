@@ -31,7 +31,7 @@ use std::io::{BufWriter, Write, stdout};
 use crate::exit::Failure;
 
 pub(crate) use args::Args;
-pub(crate) use campus::World;
+use campus::World;
 use input::Input;
 use plan::Plan;
 
@@ -40,8 +40,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         return Err(failure.into());
     }
     match args.world {
-        campus::World::Cluster => cluster(args),
-        campus::World::Campus => campus::run(args),
+        World::Cluster => cluster(args),
+        World::Campus => campus::run(args),
     }
 }
 

@@ -157,7 +157,7 @@ fn cancel(job: u64) -> Command {
 /// Some are arrays, or start after another one.
 fn plan(deed: &Deed, job: u64) -> Plan {
     let tasks = (deed.then == 3).then(|| Ranges::new(0, deed.procs + 3));
-    let after = (deed.then == 4 && job > 1).then(|| After {
+    let after = (deed.then == 4 && job > 1).then_some(After {
         job: job / 2,
         need: Need::End,
     });

@@ -1,13 +1,15 @@
 //! `tollgate demo`.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use std::{env, fs, io, process, thread};
 
 use rustix::process::{Signal, getpid, kill_process};
+use tollgate_engine::{Engine, Event, KillReason};
 use tollgate_service::api::types::{Answer, Decision, Job, JobRequest};
-use tollgate_service::{Client, Config, Folder, folder};
+use tollgate_service::{Client, Config, Folder, Users, folder};
 
-use super::serve::run_in;
+use super::serve::{local, run_in};
 use crate::exit::Failure;
 use crate::voice::{self, Voice};
 
@@ -21,6 +23,11 @@ pub(crate) struct Args {
     #[arg(long)]
     once: bool,
 }
+
+/// How often it is looked whether jobs that were told to end have.
+const ROUNDS: u32 = 100;
+/// For how long each time, at most.
+const ROUND: Duration = Duration::from_millis(100);
 
 /// What the sample jobs show: name, command, processors, estimate and deadline in seconds.
 const SAMPLES: &[(&str, &str, u32, f64, Option<f64>)] = &[
@@ -63,11 +70,38 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             }
         });
     });
+    if is_ours {
+        end_jobs(&folder)?;
+    }
     drop(folder);
     if is_ours {
         remove(&path)?;
     }
     done
+}
+
+/// Ends what still runs, with its folder gone nobody would hear of it.
+fn end_jobs(folder: &Folder) -> Result<(), Failure> {
+    let mut engine = local(folder, Users::Own)?;
+    for _ in 0..ROUNDS {
+        let running: Vec<_> = engine.running()?.iter().map(|one| one.attempt).collect();
+        if running.is_empty() {
+            break;
+        }
+        engine.kill(&running, KillReason::Cancelled)?;
+        let reports = engine.poll(ROUND)?;
+        let ends = reports.iter().filter(|report| is_end(&report.event));
+        let ended: Vec<_> = ends.map(|report| report.attempt).collect();
+        engine.acknowledge(&ended)?;
+    }
+    Ok(())
+}
+
+fn is_end(event: &Event) -> bool {
+    match event {
+        Event::Started(_) => false,
+        Event::Ended(_) | Event::Lost { .. } => true,
+    }
 }
 
 fn remove(path: &Path) -> Result<(), Failure> {

@@ -91,7 +91,7 @@ fn default_config(folder: &Folder) -> Result<Config, Failure> {
 }
 
 /// This machine, by way of a runner that outlives the service: this very program.
-fn local(folder: &Folder, users: Users) -> Result<LocalEngine, Failure> {
+pub(super) fn local(folder: &Folder, users: Users) -> Result<LocalEngine, Failure> {
     let program = env::current_exe()
         .map_err(|error| Failure::read("the program itself".to_owned(), error))?;
     let runner = [program.into_os_string(), RUNNER.into()];

@@ -100,7 +100,7 @@ pub(super) struct What {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(super) seeds: Option<u64>,
 
-    /// Multiply the number of jobs, to try an experiment out
+    /// Multiply the size of each run (jobs, or what the world has instead), to try an experiment out
     #[arg(long, value_name = "FACTOR", allow_negative_numbers = true)]
     pub(super) scale: Option<f64>,
 }

@@ -24,3 +24,8 @@ fn as_json_with_the_same_names_as_the_short_list() {
     assert_eq!(short.lines().collect::<Vec<_>>(), names);
     assert_eq!(names.len(), 13);
 }
+
+#[test]
+fn those_of_personal_clusters() {
+    insta::assert_snapshot!(tollgate(&["policies", "--world", "federation"]));
+}

@@ -24,3 +24,35 @@ fn it_runs_its_sample_jobs_and_leaves_nothing_behind() {
     }
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
+
+#[test]
+fn a_signal_ends_it_and_what_it_began() {
+    use std::io::{BufRead, BufReader};
+
+    let folder = tempfile::tempdir().unwrap();
+    let mut demo = Command::new(env!("CARGO_BIN_EXE_tollgate"))
+        .arg("demo")
+        .env("TMPDIR", folder.path())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(demo.stderr.take().unwrap()).lines();
+    // By then it has handed in all of them, and the longer ones run for seconds.
+    said.find(|line| {
+        line.as_ref()
+            .is_ok_and(|line| line.contains("Ctrl-C ends this"))
+    })
+    .expect("it says how to end it")
+    .unwrap();
+    let pid = rustix::process::Pid::from_raw(demo.id() as i32).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    assert_eq!(demo.wait().unwrap().code(), Some(0));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    // Its jobs ran in that folder; none does any more.
+    let place = folder.path().canonicalize().unwrap();
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let left = processes.filter(|process| {
+        std::fs::read_link(process.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(&place))
+    });
+    assert_eq!(left.count(), 0, "jobs that nobody waits for");
+}

@@ -11,6 +11,7 @@
 //! | [`network`] | a service that is reached over the network |
 //! | [`schemas`] | what commands print is as published |
 //! | [`arrays`] | arrays, and jobs that start after others |
+//! | [`front`] | `qsub`, `qstat` and `qdel` as workflow systems call them |
 //! | [`nobody`] | no service is there |
 //! | [`generate`] | `tollgate generate` |
 //! | [`demo`] | `tollgate demo` |
@@ -19,6 +20,7 @@ mod answers;
 mod arrays;
 mod demo;
 mod documents;
+mod front;
 mod generate;
 mod jobs;
 mod network;

@@ -53,10 +53,11 @@ impl Complaint for FrontError {
 
     fn hint(&self) -> Option<Cow<'_, str>> {
         match self {
-            Self::Unknown { .. } | Self::Refused { .. } => {
-                Some("`tollgate submit` may have another way to say it".into())
-            }
-            Self::NoValue { .. } | Self::Value { .. } | Self::UnknownJobs { .. } => None,
+            Self::Refused { .. } => Some("`tollgate submit` may have another way to say it".into()),
+            Self::Unknown { .. }
+            | Self::NoValue { .. }
+            | Self::Value { .. }
+            | Self::UnknownJobs { .. } => None,
         }
     }
 }

@@ -55,7 +55,7 @@ pub(super) fn run(words: &[String], address: &Address) -> Result<(), Failure> {
     let request = request(&wishes, &body, &arguments, style)?;
     let mut client = address.connect()?;
     let answer: Answer = client.post("/v1/jobs", &request)?;
-    let (Some(id), Decision::Accepted | Decision::Queued) = (answer.id, answer.decision) else {
+    let Some(id) = answer.id.filter(|_| answer.decision != Decision::Rejected) else {
         return Err(rejected(&answer));
     };
     let name = request.name.as_deref().unwrap_or_default();

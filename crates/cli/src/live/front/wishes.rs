@@ -83,8 +83,13 @@ impl Wishes {
             "m" if given.value == "n" => {}
             "c" if given.value == "n" => {}
             "p" | "js" if given.value == "0" => {}
-            "now" | "R" | "shell" if given.value.starts_with('n') => {}
-            "shell" | "hard" | "clear" | "z" | "verbose" | "w" | "f" => {}
+            "now" | "R" if given.value.starts_with('n') => {}
+            "w" if matches!(given.value.as_str(), "e" | "w" | "n") => {}
+            "shell" | "hard" | "z" | "verbose" => {}
+            "now" => return Err(given.refused("jobs that cannot start at once wait")),
+            "w" => return Err(given.refused("it is neither checked alone nor where a job starts")),
+            "clear" => return Err(given.refused("what was said before still counts")),
+            "C" => return Err(given.refused("the marks of lines in scripts stay what they are")),
             _ => self.idle.push(
                 format!("{} {}", given.option(), given.value)
                     .trim_end()
