@@ -43,6 +43,13 @@ pub(crate) enum Command {
     Calibration(live::figures::Args),
     Ledger(live::list::LedgerArgs),
     Token(live::token::Args),
+    Worker(live::worker::Args),
+    /// Hand a job in as with qsub of PBS or Grid Engine.
+    Qsub(live::front::Args),
+    /// Show how jobs stand as with qstat of PBS or Grid Engine.
+    Qstat(live::front::Args),
+    /// Take jobs back as with qdel of PBS or Grid Engine.
+    Qdel(live::front::Args),
     Trace(trace::Args),
     Generate(live::generate::Args),
 }

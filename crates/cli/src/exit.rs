@@ -10,6 +10,8 @@
 //! `wait` ends as the job did: its exit code, 128 + n after signal n, 1 if it was rejected, cancelled or
 //! lost.
 //!
+//! `qstat` and `qdel` end with 153 where PBS's would: there is no such job.
+//!
 //! The command-line parser itself answers unknown words with code 2.
 //!
 //! Each command has its own errors, beside it, and says with [`Complaint`] what they mean to who typed it:
@@ -39,6 +41,8 @@ pub(crate) enum Exit {
     Rejected,
     /// As a job that was waited for.
     Job(u8),
+    /// As those end who call it know it; it is said as well.
+    Told(u8),
 }
 
 impl Exit {
@@ -48,14 +52,14 @@ impl Exit {
             Self::Failed => 1,
             Self::Usage => 2,
             Self::Rejected => 3,
-            Self::Job(code) => code,
+            Self::Job(code) | Self::Told(code) => code,
         }
     }
 
     /// Whether there is something left to say that the answer has not.
     const fn is_to_be_said(self) -> bool {
         match self {
-            Self::Failed | Self::Usage => true,
+            Self::Failed | Self::Usage | Self::Told(_) => true,
             Self::Done | Self::Rejected | Self::Job(_) => false,
         }
     }

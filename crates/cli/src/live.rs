@@ -10,8 +10,11 @@
 //! | [`list`] | `tollgate status`, `jobs`, `explain`, `ledger` |
 //! | [`figures`] | `tollgate nodes`, `calibration`, and the objectives |
 //! | [`demo`] | `tollgate demo` |
+//! | [`schemas`] | what commands print, as JSON schemas |
+//! | [`worker`] | `tollgate worker` |
 //! | [`token`] | `tollgate token` |
 //! | [`generate`] | `tollgate generate` |
+//! | [`front`] | `qsub`, `qstat`, `qdel` |
 //! | [`act`] | `tollgate cancel`, `hold`, `release`, `wait`, `logs` |
 //! | [`error`] | what can be wrong between a user and the service |
 //! | [`words`] | spans, instants, memory and rates as people type them |
@@ -22,12 +25,15 @@ mod address;
 pub(crate) mod demo;
 mod error;
 pub(crate) mod figures;
+pub(crate) mod front;
 pub(crate) mod generate;
 mod job;
 pub(crate) mod list;
 mod print;
+mod schemas;
 mod script;
 pub(crate) mod serve;
 pub(crate) mod submit;
 pub(crate) mod token;
 mod words;
+pub(crate) mod worker;

@@ -38,9 +38,16 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::args::{Cli, Command};
+use crate::live::front::{self, Tool};
 
 fn main() -> ExitCode {
-    let mut words = env::args_os().skip(1);
+    let mut words = env::args_os();
+    if let Some(tool) = words.next().as_deref().and_then(Tool::called) {
+        let words: Vec<String> = words
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect();
+        return exit::conclude(front::run(tool, &words));
+    }
     if words.next().is_some_and(|word| word == live::serve::RUNNER) {
         return tollgate_engine::runner::main(words);
     }
@@ -63,9 +70,13 @@ fn main() -> ExitCode {
         Command::Ledger(args) => live::list::ledger(&args),
         Command::Nodes(args) => live::figures::nodes(&args),
         Command::Calibration(args) => live::figures::calibration(&args),
+        Command::Worker(args) => live::worker::run(&args),
         Command::Token(args) => live::token::run(&args),
         Command::Demo(args) => live::demo::run(&args),
         Command::Generate(args) => live::generate::run(&args),
+        Command::Qsub(args) => front::run(Tool::Qsub, &args.words),
+        Command::Qstat(args) => front::run(Tool::Qstat, &args.words),
+        Command::Qdel(args) => front::run(Tool::Qdel, &args.words),
         Command::Trace(args) => trace::run(&args),
     };
     exit::conclude(done)

@@ -9,6 +9,7 @@
 //! | [`Gate::view`], [`Gate::check`] | looking in |
 //! | [`Gate::save`], [`Gate::restore`] | on its way to a file and back |
 //! | [`LookAhead`] | what will become of a job |
+//! | [`next_end()`] | what ends next, for a world on paper |
 //!
 //! There is no input for the start of a job's processes, nor for what they use while they run. The
 //! gate counts from its own [`Effect::Start`]: what comes between is milliseconds. And processor
@@ -24,12 +25,14 @@ mod gate;
 mod input;
 mod ledger;
 mod look_ahead;
+mod next_end;
 mod saved;
 mod workers;
 
 pub use gate::Gate;
 pub use input::{Answer, Ignored, Input, Retry, WorkerId};
 pub use look_ahead::{Course, Horizon, LookAhead, Whom};
+pub use next_end::next_end;
 pub use saved::Saved;
 pub use tollgate_policy::{Discipline, Effect, Ending, Entry, Said, Scratch, Verdict, Violation};
 pub use workers::Life;

@@ -1,6 +1,11 @@
 //! Whom jobs run as: users of the system, as its name service knows them.
 
+use std::collections::BTreeMap;
 use std::ffi::CString;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use nix::unistd::{self, Uid, getgrouplist};
 use tollgate_engine::User;
@@ -32,14 +37,63 @@ pub enum NoAccount {
     },
 }
 
-/// Whom a job of a user runs as; none is the service's own user.
-pub type RunAs = fn(u32) -> Result<Option<User>, NoAccount>;
+/// Whom jobs of a user run as; none is the service's own user.
+pub type Account = Result<Option<User>, NoAccount>;
+
+/// Says whom jobs of a user run as; none as long as that is being looked up.
+pub type RunAs = Box<dyn FnMut(u32) -> Option<Account> + Send>;
+
+/// For how long an account is taken to be as it was.
+const FRESH: Duration = Duration::from_secs(60);
+
+/// What a thread has looked up, and when.
+type Known = Arc<Mutex<BTreeMap<u32, (Instant, Account)>>>;
+
+/// Runs jobs of every user as that user, as [`any`] does, and never waits for the name service: a
+/// thread of its own does. What it said last holds until it says something else.
+///
+/// # Errors
+/// If there is no thread to be had.
+pub fn looked_up_aside() -> io::Result<RunAs> {
+    aside(any)
+}
+
+fn aside(look_up: fn(u32) -> Account) -> io::Result<RunAs> {
+    let known = Known::default();
+    let (asks, asked) = mpsc::channel::<u32>();
+    let answers = Arc::clone(&known);
+    thread::Builder::new()
+        .name("accounts".to_owned())
+        .spawn(move || {
+            for user in asked {
+                let account = look_up(user);
+                let mut answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
+                answers.insert(user, (Instant::now(), account));
+            }
+        })?;
+    let mut pending: BTreeMap<u32, Instant> = BTreeMap::new();
+    Ok(Box::new(move |user| {
+        let known = known.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = known.get(&user);
+        let fresh = found.is_some_and(|(at, _)| at.elapsed() < FRESH);
+        let asked = pending.get(&user).is_some_and(|at| at.elapsed() < FRESH);
+        if !fresh && !asked {
+            pending.insert(user, Instant::now());
+            // The thread listens for as long as there is this.
+            let _ = asks.send(user);
+        }
+        if fresh {
+            pending.remove(&user);
+        }
+        found.map(|(_, account)| account.clone())
+    }))
+}
 
 /// Runs jobs of the service's own user.
 ///
 /// # Errors
 /// If it is anybody else.
-pub fn own(user: u32) -> Result<Option<User>, NoAccount> {
+pub fn own(user: u32) -> Account {
     let own = rustix::process::geteuid().as_raw();
     if user == own {
         return Ok(None);
@@ -51,7 +105,7 @@ pub fn own(user: u32) -> Result<Option<User>, NoAccount> {
 ///
 /// # Errors
 /// If the system has no account for it, or cannot say.
-pub fn any(user: u32) -> Result<Option<User>, NoAccount> {
+pub fn any(user: u32) -> Account {
     own(user).or_else(|_| look_up(user).map(Some))
 }
 
@@ -122,6 +176,21 @@ mod tests {
         for name in ["", "no such user", "a\0b"] {
             assert_eq!(by_name(name), Err(NoAccount::UnknownName(name.to_owned())));
         }
+    }
+
+    #[test]
+    fn nobody_waits_for_the_name_service() {
+        fn slow(user: u32) -> Account {
+            // It answers once somebody has been told that it does not.
+            TOLD.wait();
+            Err(NoAccount::Unknown(user))
+        }
+        static TOLD: std::sync::Barrier = std::sync::Barrier::new(2);
+        let mut run_as = aside(slow).unwrap();
+        assert_eq!(run_as(7), None);
+        TOLD.wait();
+        let answer = std::iter::repeat_with(|| run_as(7)).find_map(|answer| answer);
+        assert_eq!(answer, Some(Err(NoAccount::Unknown(7))));
     }
 
     #[test]

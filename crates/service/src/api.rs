@@ -4,9 +4,15 @@
 //! |---|---|
 //! | [`types`] | the requests and answers |
 //! | [`server`] | who is let in, and within which limits |
+//! | [`openapi`] | the description of it all |
+//! | `endpoints` | every path, with what it takes and answers |
+//! | `routes`, `tokens`, `streams`, `metrics` | what each path answers |
 
+mod endpoints;
 mod figures;
 mod instant;
+mod metrics;
+pub mod openapi;
 mod reply;
 mod routes;
 pub mod server;

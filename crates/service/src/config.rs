@@ -26,6 +26,8 @@ pub use listen::{Listen, ListenSettings};
 pub struct Config {
     /// Who gets in: a policy as in `tollgate policies`, with its settings.
     pub policy: String,
+    /// A policy that is asked too, on paper: what it would have done stands beside what was done.
+    pub shadow: Option<String>,
     /// Who pays: `none`, `commodity` or `bid`.
     pub market: String,
     /// What an hour of a core costs, in credits. Above 0.
@@ -110,6 +112,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             policy: "libra-risk".to_owned(),
+            shadow: None,
             market: Market::None.name().to_owned(),
             price_per_core_hour: 1.0,
             default_estimate_s: 600.0,
@@ -161,14 +164,26 @@ pub enum ConfigError {
         what: String,
     },
     /// The policy cannot be had.
-    #[error("policy: {0}")]
-    Policy(#[from] PolicyError),
+    #[error("{key}: {error}")]
+    Policy {
+        /// Which setting.
+        key: &'static str,
+        /// What is wrong with it.
+        error: PolicyError,
+    },
     /// Not one policy.
-    #[error("policy: expected one policy, got `{0}`")]
-    Policies(String),
+    #[error("{key}: expected one policy, got `{found}`")]
+    Policies {
+        /// Which setting.
+        key: &'static str,
+        /// What it is.
+        found: String,
+    },
     /// The policy's rules say nothing about the market.
-    #[error("policy: `{policy}` weighs budgets, and in market `{market}` there are none")]
+    #[error("{key}: `{policy}` weighs budgets, and in market `{market}` there are none")]
     WrongMarket {
+        /// Which setting.
+        key: &'static str,
         /// The policy.
         policy: String,
         /// The market.
@@ -240,19 +255,12 @@ impl Config {
             expected: "none, commodity or bid",
             found: self.market.clone(),
         })?;
-        let mut choices = Choice::parse_list(&self.policy)?;
-        let policy = match (choices.pop(), choices.is_empty()) {
-            (Some(policy), true) => policy,
-            (Some(_) | None, _) => return Err(ConfigError::Policies(self.policy.clone())),
-        };
-        if !policy.runs_in(market) {
-            return Err(ConfigError::WrongMarket {
-                policy: policy.to_string(),
-                market,
-            });
-        }
+        let shadow = self.shadow.as_deref();
         Ok(Rules {
-            policy,
+            policy: one_policy("policy", &self.policy, market)?,
+            shadow: shadow
+                .map(|words| one_policy("shadow", words, market))
+                .transpose()?,
             market,
             price: positive("price_per_core_hour", self.price_per_core_hour)?,
             default_estimate: Span::from_secs_f64(positive(
@@ -313,6 +321,23 @@ impl Config {
             found: self.estimate_level.to_string(),
         })
     }
+}
+
+fn one_policy(key: &'static str, words: &str, market: Market) -> Result<Choice, ConfigError> {
+    let choices = Choice::parse_list(words);
+    let mut choices = choices.map_err(|error| ConfigError::Policy { key, error })?;
+    let (Some(policy), true) = (choices.pop(), choices.is_empty()) else {
+        let found = words.to_owned();
+        return Err(ConfigError::Policies { key, found });
+    };
+    if policy.runs_in(market) {
+        return Ok(policy);
+    }
+    Err(ConfigError::WrongMarket {
+        key,
+        policy: policy.to_string(),
+        market,
+    })
 }
 
 fn positive(key: &'static str, number: f64) -> Result<f64, ConfigError> {

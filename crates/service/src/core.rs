@@ -17,6 +17,7 @@ mod outcome;
 mod prospect;
 mod ranges;
 mod rules;
+mod shadow;
 mod workers;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,6 +45,8 @@ pub use outcome::{
 use prospect::Ahead;
 pub use ranges::{BadRanges, Ranges};
 pub use rules::{Rules, Written};
+use shadow::Shadow;
+pub use shadow::{Comparison, Sums};
 
 /// The most quotes that are held for one user at a time: each keeps room from others.
 const MOST_HOLDS: usize = 16;
@@ -64,6 +67,8 @@ pub struct Core {
     /// In a step: jobs that are over, and ended as those that wait for them need it.
     ended_well: BTreeSet<u64>,
     ahead: Ahead,
+    /// It follows each step, and nothing here looks at it.
+    shadow: Option<Box<Shadow>>,
 }
 
 /// A [`Core`] on its way to a file and back. The rules are the configuration's.
@@ -74,6 +79,7 @@ pub struct Saved {
     forecaster: Forecaster,
     classes: Vec<((u32, String), ClassId)>,
     now: Instant,
+    shadow: Option<shadow::Saved>,
 }
 
 impl Core {
@@ -81,7 +87,7 @@ impl Core {
     pub fn new(rules: Rules) -> Self {
         let mut gate = Gate::new(rules.policy.build(rules.market), rules.market);
         gate.limit_tasks(Some(rules.max_resident));
-        Self {
+        let mut core = Self {
             gate,
             rules,
             jobs: Jobs::default(),
@@ -93,12 +99,24 @@ impl Core {
             ready: Vec::new(),
             ended_well: BTreeSet::new(),
             ahead: Ahead::default(),
-        }
+            shadow: None,
+        };
+        core.begin_shadow();
+        core
     }
 
     /// Handles commands that came in by `at`, in one go. What happened before that is never
     /// `at`, however the clock on the wall is set.
     pub fn step(&mut self, at: Instant, commands: &[Command]) -> Step {
+        let step = self.decide(at, commands);
+        if let Some(mut shadow) = self.shadow.take() {
+            shadow.follow(self, commands, &step);
+            self.shadow = Some(shadow);
+        }
+        step
+    }
+
+    fn decide(&mut self, at: Instant, commands: &[Command]) -> Step {
         self.now = self.now.max(at);
         let mut step = Step::default();
         self.lapse_due(&mut step);
@@ -226,22 +244,43 @@ impl Core {
             forecaster: self.forecaster.clone(),
             classes: self.classes.clone().into_iter().collect(),
             now: self.now,
+            shadow: self.shadow.as_mut().map(|shadow| shadow.save()),
         }
     }
 
-    /// The service that was saved. The rules must be those that it was saved under.
+    /// The service that was saved. The rules must be those that it was saved under, but for the policy
+    /// on paper: another one begins now.
     pub fn restore(saved: Saved, rules: Rules) -> Self {
         let policy = rules.policy.build(rules.market);
         let mut gate = Gate::restore(saved.gate, policy, rules.market, saved.now);
         gate.limit_tasks(Some(rules.max_resident));
-        Self {
+        let known = saved.shadow.zip(rules.shadow.as_ref());
+        let known = known.and_then(|(saved, policy)| Shadow::restore(saved, policy, &rules));
+        let mut core = Self {
             gate,
             jobs: saved.jobs,
             forecaster: saved.forecaster,
             classes: saved.classes.into_iter().collect(),
             now: saved.now,
+            shadow: known.map(Box::new),
             ..Self::new(rules)
+        };
+        if core.shadow.is_none() {
+            core.begin_shadow();
         }
+        core
+    }
+
+    fn begin_shadow(&mut self) {
+        let policy = self.rules.shadow.clone();
+        self.shadow = policy.map(|policy| Box::new(Shadow::begin(&policy, self)));
+    }
+
+    /// What the policy on paper would have done by `at`, beside what was done; none if there is no
+    /// such policy.
+    pub fn comparison(&mut self, at: Instant) -> Option<Comparison> {
+        let at = self.now.max(at);
+        self.shadow.as_mut().map(|shadow| shadow.compare(at))
     }
 
     fn handle(&mut self, command: &Command, step: &mut Step) -> Reply {
@@ -590,7 +629,8 @@ impl Core {
                 )));
             }
         }
-        self.check_arrays()
+        self.check_arrays()?;
+        self.shadow.as_ref().map_or(Ok(()), |shadow| shadow.check())
     }
 
     /// What is counted of arrays is so.

@@ -127,6 +127,13 @@ impl Log {
         self.latest.send_modify(|latest| latest.closed = true);
     }
 
+    /// Returns once there will be no more.
+    pub async fn closed(&self) {
+        let mut latest = self.watch();
+        // The sender is this very log's, so that waiting does not fail.
+        let _ = latest.wait_for(|latest| latest.closed).await;
+    }
+
     /// How far it has come, now and later.
     pub fn watch(&self) -> watch::Receiver<Latest> {
         self.latest.subscribe()

@@ -11,10 +11,10 @@ pub enum Moment {
     Committed,
     /// Who asked was answered, and the engine was told nothing.
     Answered,
-    /// The engine may forget what ended.
-    Acknowledged,
     /// The engine was told what to do.
     Ordered,
+    /// The engine may forget what ended, or will be told so soon.
+    Acknowledged,
     /// A snapshot is about to be written.
     Resting,
     /// A snapshot was written.
@@ -27,8 +27,8 @@ impl Moment {
         Self::Decided,
         Self::Committed,
         Self::Answered,
-        Self::Acknowledged,
         Self::Ordered,
+        Self::Acknowledged,
         Self::Resting,
         Self::Rested,
     ];

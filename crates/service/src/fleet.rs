@@ -6,6 +6,7 @@
 //! | [`words`] | what a worker and the service say to each other |
 //! | [`terms`] | who waits how long for whom |
 //! | [`muster`] | [`Fleet`]: this host's engine and all workers, as the keeper sees them |
+//! | [`starts`] | what is started where, and what has to wait for that |
 //! | [`talk`] | what the service answers to a worker |
 //! | [`lives`] | whose life begins and whose ends |
 //! | [`post`] | one worker, as the service knows it |
@@ -35,6 +36,7 @@ pub mod muster;
 pub mod post;
 mod roster;
 pub mod route;
+mod starts;
 mod talk;
 pub mod terms;
 pub mod words;

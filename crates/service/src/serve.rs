@@ -4,8 +4,8 @@ use std::fs::{self, Permissions};
 use std::io;
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
-use std::sync::{Arc, Mutex};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::Mode;
 use tokio::net::{TcpListener, UnixListener};
@@ -27,7 +27,10 @@ use crate::net::keyring::KeyringError;
 use crate::net::{Fingerprint, Keyring, Network, serve_tls, tls};
 use crate::scripts::Scripts;
 use crate::seats::Seats;
-use crate::store::Store;
+use crate::store::{Reader, Store};
+
+/// How often copies of scripts are looked through.
+const SWEEP: Duration = Duration::from_secs(600);
 
 /// Why a service cannot run.
 #[derive(Debug, thiserror::Error)]
@@ -123,7 +126,8 @@ pub fn serve<E: Engine + 'static>(
     let reader = store.reader().map_err(StartError::from)?;
     let mut keeper = Keeper::new(store, engine, rules, Box::new(now)).map_err(StartError::from)?;
     if access.users == Users::All {
-        keeper.run_as(accounts::any);
+        let aside = accounts::looked_up_aside().map_err(StartError::Thread)?;
+        keeper.run_as(aside);
     }
     keeper.limit_jobs(access.limits.jobs);
     let began = std::time::Instant::now();
@@ -150,6 +154,7 @@ pub fn serve<E: Engine + 'static>(
         porch: Porch::new(door.clone()),
         log,
         streams: Seats::new(access.limits.streams),
+        metrics: Arc::default(),
     };
     let served = runtime()?.block_on(listen(folder, service, doors.listen, ready));
     door.ask(Ask::Stop);
@@ -210,6 +215,10 @@ async fn listen(
     let keyring = Arc::clone(&service.keyring);
     let clock = service.clock;
     let log = service.log.clone();
+    tokio::spawn(sweep_scripts(
+        Arc::clone(&service.scripts),
+        Arc::clone(&service.reader),
+    ));
     let router = router(service);
     let (stop, stopped) = watch::channel(false);
     let heard = network.as_ref().map(|(_, _, heard)| *heard);
@@ -287,6 +296,24 @@ async fn listen_tcp(
             fingerprint,
         },
     ))
+}
+
+/// Deletes copies of scripts that no job needs any more, for as long as the service is there.
+async fn sweep_scripts(scripts: Arc<Scripts>, reader: Arc<Mutex<Reader>>) {
+    let mut interval = tokio::time::interval(SWEEP);
+    loop {
+        interval.tick().await;
+        let (scripts, reader) = (Arc::clone(&scripts), Arc::clone(&reader));
+        let swept = tokio::task::spawn_blocking(move || {
+            scripts.sweep(|| {
+                let reader = reader.lock().unwrap_or_else(PoisonError::into_inner);
+                reader.programs_in_use().map_err(io::Error::other)
+            })
+        });
+        if let Ok(Err(error)) = swept.await {
+            eprintln!("tollgate: copies of scripts cannot be deleted: {error}");
+        }
+    }
 }
 
 async fn stop_signal() -> Result<(), ServeError> {

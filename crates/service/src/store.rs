@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-pub use figures::{Bin, Figures};
+pub use figures::{Bin, Coverage, Figures};
 pub use read::{Account, AttemptRow, JobRow, Reader, Selection};
 pub use schema::VERSION;
 pub use tasks::ArrayRow;

@@ -9,7 +9,7 @@ use std::os::unix::net::UnixStream;
 use common::open::{Open, rest};
 use tollgate_service::Client;
 use tollgate_service::access::Limits;
-use tollgate_service::api::types::{Answer, Done, JobRequest};
+use tollgate_service::api::types::{Answer, Done, Job, JobRequest};
 
 /// A reader of a stream: the lines after the head of the answer.
 struct Events {
@@ -53,6 +53,7 @@ impl Open {
         let answer: Answer = client.post("/v1/jobs", &request).unwrap();
         let id = answer.id.unwrap();
         let _: Done = client.post(&format!("/v1/jobs/{id}/cancel"), &()).unwrap();
+        let _: Job = client.get(&format!("/v1/jobs/{id}/wait")).unwrap();
         id
     }
 }

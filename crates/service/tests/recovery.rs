@@ -18,6 +18,8 @@ use tollgate_service::store::{Batch, Program, Store};
 enum Step {
     Wait(i64),
     Batch(Vec<Doing>),
+    /// Somebody asks how the policy on paper does.
+    Look,
     Snapshot,
     Crash,
 }
@@ -99,6 +101,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         4 => (0i64..20_000_000).prop_map(Step::Wait),
         6 => prop::collection::vec(doing(), 1..5).prop_map(Step::Batch),
+        1 => Just(Step::Look),
         1 => Just(Step::Snapshot),
         1 => Just(Step::Crash),
     ]
@@ -113,6 +116,7 @@ fn rules(policy: &str, market: Market) -> Rules {
         level: Probability::new(0.9).unwrap(),
         confidence: 0,
         max_resident: 2,
+        shadow: None,
     }
 }
 
@@ -261,21 +265,30 @@ proptest! {
     fn a_crash_changes_nothing(
         steps in prop::collection::vec(step(), 1..40),
         policy in 0..REGISTRY.len(),
+        shadow in prop::option::of(0..REGISTRY.len()),
     ) {
         let named = &REGISTRY[policy];
-        let rules = rules(named.name, named.markets[0]);
+        let market = named.markets[0];
+        let shadow = shadow.map(|shadow| Choice::named(REGISTRY[shadow].name).unwrap());
+        let rules = Rules {
+            shadow: shadow.filter(|shadow| shadow.runs_in(market)),
+            ..rules(named.name, market)
+        };
         let folder = tempfile::tempdir().unwrap();
         let mut service = Service::new(folder.path(), &rules);
         for step in steps {
             match step {
                 Step::Wait(micros) => service.now += Span::from_micros(micros),
                 Step::Batch(doings) => service.commit(doings),
+                Step::Look => drop(service.core.comparison(service.now)),
                 Step::Snapshot => service.store.save(&mut service.core).unwrap(),
                 Step::Crash => service.core = service.store.recover(&rules).unwrap(),
             }
             let recovered = service.store.recover(&rules).unwrap();
             prop_assert_eq!(format!("{:?}", recovered.running()), format!("{:?}", service.core.running()));
         }
+        // Whoever looks sees on paper what the next step does there.
+        service.commit(vec![Doing::Tick]);
         let mut recovered = service.store.recover(&rules).unwrap();
         prop_assert_eq!(postcard::to_stdvec(&recovered.save()).unwrap(), service.bytes());
     }

@@ -238,7 +238,7 @@ fn what_another_version_left_unfinished_is_not_guessed_at() {
     site.keeper = None;
     set("0.0.1");
     let core = recover(&site.store(), "libra").unwrap();
-    assert!(core.jobs().len() > 0);
+    assert!(!core.jobs().is_empty());
 }
 
 #[test]

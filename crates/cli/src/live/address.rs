@@ -12,7 +12,7 @@ use super::error::LiveError;
 use crate::exit::Failure;
 
 /// The data folder of a service.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct Place {
     /// The data folder of the service [default: TOLLGATE_DATA, else tollgate in the user's state
     /// folder]
@@ -21,7 +21,7 @@ pub(crate) struct Place {
 }
 
 /// Which service is meant: by its data folder on this host, or elsewhere by its URL.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct Address {
     #[command(flatten)]
     place: Place,
@@ -33,7 +33,7 @@ pub(crate) struct Address {
 }
 
 /// What a service elsewhere is known by, and what is shown to it.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct Way {
     /// With --url: the file with the token [default: TOLLGATE_TOKEN_FILE]
     #[arg(long, value_name = "FILE", hide_short_help = true)]

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use tollgate_engine::EngineError;
+use tollgate_service::fleet::worker::WorkerError;
 use tollgate_service::{ClientError, ConfigError, FolderError, RemoteError, ServeError};
 
 use crate::exit::{Complaint, Exit};
@@ -141,8 +142,8 @@ impl Complaint for ConfigError {
             Self::Read { .. }
             | Self::Parse { .. }
             | Self::Key { .. }
-            | Self::Policy(_)
-            | Self::Policies(_)
+            | Self::Policy { .. }
+            | Self::Policies { .. }
             | Self::WrongMarket { .. }
             | Self::Range { .. } => None,
         }
@@ -158,6 +159,17 @@ impl Complaint for EngineError {
 
 /// The service cannot run.
 impl Complaint for ServeError {
+    fn exit(&self) -> Exit {
+        Exit::Failed
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        self.hint().map(Cow::Borrowed)
+    }
+}
+
+/// A worker cannot work.
+impl Complaint for WorkerError {
     fn exit(&self) -> Exit {
         Exit::Failed
     }

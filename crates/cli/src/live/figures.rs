@@ -1,10 +1,12 @@
-//! `tollgate nodes`, `calibration`, and the objectives in `tollgate status`.
+//! `tollgate nodes`, `calibration`, and the objectives in `tollgate status`, of a policy on paper too.
 
 use std::io::{self, Write};
 
 use comfy_table::Table;
+use jiff::Zoned;
+use schemars::JsonSchema;
 use serde::Serialize;
-use tollgate_service::api::types::{Calibration, Nodes, Objectives, Status};
+use tollgate_service::api::types::{Calibration, Nodes, Objectives, Shadow, Status};
 
 use super::address::Address;
 use super::list::STYLE;
@@ -23,7 +25,7 @@ pub(crate) struct Args {
 }
 
 /// How the service stands, with how well it has done so far.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Standing {
     #[serde(flatten)]
     pub(super) status: Status,
@@ -38,20 +40,52 @@ pub(crate) fn nodes(args: &Args) -> Result<(), Failure> {
         Format::Json => print::json(&mut out, &nodes)?,
         Format::Csv => return Err(NoCsv.into()),
         Format::Table => {
-            let mut table = table(&["node", "state", "tasks"]);
-            for node in &nodes.nodes {
-                let cells = [
-                    node.id.to_string(),
-                    node.state.clone(),
-                    node.tasks.to_string(),
-                ];
-                table.add_row(cells);
-            }
-            write_lines(&mut out, &table)?;
-            writeln!(out)?;
-            for words in &nodes.enforced {
-                writeln!(out, "{words}")?;
-            }
+            write_nodes(&mut out, &nodes)?;
+        }
+    }
+    Ok(())
+}
+
+/// Nodes, then what is enforced on them; workers only where there are any.
+fn write_nodes(out: &mut impl Write, nodes: &Nodes) -> io::Result<()> {
+    let has_workers = !nodes.workers.is_empty();
+    let header = ["node", "state", "tasks", "worker"];
+    let columns = if has_workers { 4 } else { 3 };
+    let mut cores = table(&header[..columns]);
+    for node in &nodes.nodes {
+        let cells = [
+            node.id.to_string(),
+            node.state.clone(),
+            node.tasks.to_string(),
+            node.worker.clone().unwrap_or_default(),
+        ];
+        cores.add_row(cells.into_iter().take(columns));
+    }
+    write_lines(out, &cores)?;
+    if has_workers {
+        writeln!(out)?;
+        let mut workers = table(&["worker", "state", "life", "nodes"]);
+        for worker in &nodes.workers {
+            workers.add_row([
+                worker.name.clone(),
+                worker.state.clone(),
+                worker.epoch.to_string(),
+                worker.nodes.to_string(),
+            ]);
+        }
+        write_lines(out, &workers)?;
+    }
+    writeln!(out)?;
+    for words in &nodes.enforced {
+        writeln!(out, "{words}")?;
+    }
+    for worker in &nodes.workers {
+        let other = worker
+            .enforced
+            .iter()
+            .filter(|words| !nodes.enforced.contains(words));
+        for words in other {
+            writeln!(out, "{}: {words}", worker.name)?;
         }
     }
     Ok(())
@@ -110,6 +144,61 @@ pub(super) fn write_objectives(out: &mut impl Write, objectives: &Objectives) ->
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     writeln!(out, "          {}", parts.join(", "))
+}
+
+/// Two policies side by side.
+pub(super) fn write_shadow(
+    out: &mut impl Write,
+    policy: &str,
+    shadow: &Shadow,
+    now: &Zoned,
+) -> io::Result<()> {
+    let Shadow {
+        running, queued, ..
+    } = shadow;
+    let since = print::local(&shadow.since_at, now);
+    writeln!(out)?;
+    writeln!(
+        out,
+        "on paper since {since}: {}, where {running} jobs run and {queued} wait",
+        shadow.policy
+    )?;
+    let (real, paper) = (&shadow.real_objectives, &shadow.paper_objectives);
+    if real.submitted > 0 {
+        let mut table = table(&["", policy, &format!("{} on paper", shadow.policy)]);
+        let count = |value: u64| value.to_string();
+        let pct = |value: Option<f64>| value.map_or_else(String::new, |pct| format!("{pct:.1} %"));
+        let wait = |value: Option<f64>| value.map_or_else(String::new, print::span);
+        for (name, cell) in [
+            (
+                "jobs over under both",
+                [real, paper].map(|of| count(of.submitted)),
+            ),
+            ("let in", [real, paper].map(|of| count(of.accepted))),
+            ("fulfilled", [real, paper].map(|of| count(of.fulfilled))),
+            ("wait", [real, paper].map(|of| wait(of.wait_s))),
+            ("SLA", [real, paper].map(|of| pct(of.sla_pct))),
+            (
+                "reliability",
+                [real, paper].map(|of| pct(of.reliability_pct)),
+            ),
+            (
+                "profitability",
+                [real, paper].map(|of| pct(of.profitability_pct)),
+            ),
+        ] {
+            let [real, paper] = cell;
+            if !(real.is_empty() && paper.is_empty()) {
+                table.add_row([name.to_owned(), real, paper]);
+            }
+        }
+        write_lines(out, &table)?;
+    }
+    writeln!(
+        out,
+        "{} jobs ended on paper by forecast alone; {} are not over under both",
+        shadow.by_forecast, shadow.undecided
+    )
 }
 
 fn table(header: &[&str]) -> Table {

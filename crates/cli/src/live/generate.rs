@@ -1,21 +1,33 @@
 //! `tollgate generate`: what a system needs to know about the program.
 
-use std::fs;
+use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use clap::{CommandFactory, Subcommand};
+use clap::{CommandFactory, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use super::address::Place;
+use super::front::Tool;
+use super::schemas;
 use crate::args::Cli;
 use crate::exit::Failure;
 
-/// Write man pages, completions for a shell, or a unit for systemd.
+/// Write man pages, completions for a shell, JSON schemas, a unit for systemd, or front ends.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
     what: What,
+}
+
+/// Whose words front ends speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Style {
+    /// PBS and Torque.
+    Pbs,
+    /// Grid Engine.
+    Sge,
 }
 
 #[derive(Debug, Subcommand)]
@@ -25,6 +37,22 @@ enum What {
         /// The folder; it is made if it is not there
         #[arg(long, short, value_name = "DIR")]
         out: PathBuf,
+    },
+    /// Write the JSON schema of what each command of a running service prints with `--format json`
+    /// into a folder, and the description of the service as OpenAPI 3.1.
+    Schemas {
+        /// The folder; it is made if it is not there
+        #[arg(long, short, value_name = "DIR")]
+        out: PathBuf,
+    },
+    /// Make `qsub`, `qstat` and `qdel` in a folder, to be put into PATH.
+    Frontends {
+        /// The folder; it is made if it is not there
+        #[arg(long, short, value_name = "DIR")]
+        out: PathBuf,
+        /// Whose words they speak where the call does not tell
+        #[arg(long, value_enum, default_value_t = Style::Pbs)]
+        style: Style,
     },
     /// Print completions for a shell.
     Completions {
@@ -44,6 +72,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         What::Man { out } => {
             man(out).map_err(|error| Failure::write(out.display().to_string(), error))
         }
+        What::Schemas { out } => {
+            schemas::write(out).map_err(|error| Failure::write(out.display().to_string(), error))
+        }
+        What::Frontends { out, style } => frontends(out, *style),
         What::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(*shell, &mut Cli::command(), "tollgate", &mut text);
@@ -63,6 +95,41 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 fn man(out: &Path) -> io::Result<()> {
     fs::create_dir_all(out)?;
     clap_mangen::generate_to(Cli::command(), out)
+}
+
+/// Links to the program for PBS, which it knows by its name; for Grid Engine scripts that say so.
+fn frontends(out: &Path, style: Style) -> Result<(), Failure> {
+    let program = std::env::current_exe();
+    let program = program.map_err(|error| Failure::read("the program itself", error))?;
+    let failed = |path: &Path, error| Failure::write(path.display().to_string(), error);
+    fs::create_dir_all(out).map_err(|error| failed(out, error))?;
+    for tool in Tool::ALL {
+        let path = out.join(tool.name());
+        // What stands there already is only replaced if it is one of these.
+        match fs::symlink_metadata(&path) {
+            Ok(found) if found.is_symlink() => drop(fs::remove_file(&path)),
+            Ok(_) | Err(_) => {}
+        }
+        let made = match style {
+            Style::Pbs => symlink(&program, &path),
+            Style::Sge => wrapper(&program, tool, &path),
+        };
+        made.map_err(|error| failed(&path, error))?;
+    }
+    Ok(())
+}
+
+fn wrapper(program: &Path, tool: Tool, path: &Path) -> io::Result<()> {
+    let program = program.display().to_string().replace('\'', "'\\''");
+    let name = tool.name();
+    let text = format!("#!/bin/sh\nTOLLGATE_STYLE=sge exec '{program}' {name} \"$@\"\n");
+    let mut options = OpenOptions::new();
+    let mut file = options
+        .write(true)
+        .create_new(true)
+        .mode(0o755)
+        .open(path)?;
+    file.write_all(text.as_bytes())
 }
 
 fn unit(program: &str, data: &str) -> String {

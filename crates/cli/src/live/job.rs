@@ -125,7 +125,8 @@ impl JobArgs {
         }
     }
 
-    fn build(self, script: Option<String>, now: &Zoned) -> Result<JobRequest, Failure> {
+    /// The job as it is sent, with the script that it runs.
+    pub(super) fn build(self, script: Option<String>, now: &Zoned) -> Result<JobRequest, Failure> {
         let usual = match self.array {
             Some(_) => USUAL_OUTPUTS,
             None => USUAL_OUTPUT,

@@ -103,12 +103,22 @@ pub(crate) fn status(args: &StatusArgs) -> Result<(), Failure> {
                 "  nodes   {}, {} idle",
                 status.nodes, status.idle_nodes
             )?;
+            if status.workers + status.workers_away > 0 {
+                writeln!(
+                    out,
+                    "  workers {} here, {} away",
+                    status.workers, status.workers_away
+                )?;
+            }
             writeln!(
                 out,
                 "  jobs    {} running, {} queued, {} held",
                 status.running, status.queued, status.held
             )?;
             figures::write_objectives(&mut out, &standing.objectives)?;
+            if let Some(shadow) = &status.shadow {
+                figures::write_shadow(&mut out, &status.policy, shadow, &now)?;
+            }
         }
     }
     Ok(())

@@ -10,7 +10,7 @@ use super::job::JobArgs;
 use crate::exit::Failure;
 
 /// The longest script that is copied, in bytes: it fits into a request.
-const LONGEST: u64 = 700_000;
+pub(super) const LONGEST: u64 = 700_000;
 /// What a line that speaks to tollgate begins with.
 const MARK: &str = "#TOLLGATE";
 
@@ -99,7 +99,7 @@ fn first_line(error: &clap::Error) -> String {
 
 /// Splits a line as a shell does: at blanks, but for what is quoted; `#` begins a remark. None if a
 /// quote is not closed.
-fn words(line: &str) -> Option<Vec<String>> {
+pub(super) fn words(line: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut letters = line.chars();

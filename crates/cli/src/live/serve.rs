@@ -27,6 +27,9 @@ pub(crate) struct Args {
     /// Who gets in, instead of what the settings say: `tollgate policies` lists them
     #[arg(long, value_name = "NAME[:KEY=VALUE,...]")]
     policy: Option<String>,
+    /// A policy that is asked too, on paper: `tollgate status` shows both side by side
+    #[arg(long, value_name = "NAME[:KEY=VALUE,...]")]
+    shadow: Option<String>,
 }
 
 /// `tollgate serve`.
@@ -38,6 +41,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     };
     if let Some(policy) = &args.policy {
         config.policy.clone_from(policy);
+    }
+    if args.shadow.is_some() {
+        config.shadow.clone_from(&args.shadow);
     }
     if let Some(address) = &args.listen {
         let listen = config

@@ -7,7 +7,9 @@
 //! | [`scripts`] | scripts that are handed in |
 //! | [`jobs`] | jobs that are held, cancelled, waited for |
 //! | [`answers`] | what each command prints, as JSON |
+//! | [`shadow`] | a policy on paper beside the one that decides |
 //! | [`network`] | a service that is reached over the network |
+//! | [`schemas`] | what commands print is as published |
 //! | [`arrays`] | arrays, and jobs that start after others |
 //! | [`nobody`] | no service is there |
 //! | [`generate`] | `tollgate generate` |
@@ -21,5 +23,7 @@ mod generate;
 mod jobs;
 mod network;
 mod nobody;
+mod schemas;
 mod scripts;
+mod shadow;
 mod site;

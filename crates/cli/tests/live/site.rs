@@ -43,6 +43,11 @@ pub(crate) struct Site {
 impl Site {
     /// Starts a service with these settings, and waits until it answers.
     pub(crate) fn start(config: &str) -> Self {
+        Self::start_with(config, &[])
+    }
+
+    /// The same with these flags.
+    pub(crate) fn start_with(config: &str, flags: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let data = folder.path().join("data");
         fs::create_dir(&data).expect("a folder");
@@ -50,6 +55,7 @@ impl Site {
         let log = File::create(folder.path().join("log")).expect("a log");
         let service = Command::new(env!("CARGO_BIN_EXE_tollgate"))
             .arg("serve")
+            .args(flags)
             .env("TOLLGATE_DATA", &data)
             .stdin(Stdio::null())
             .stdout(Stdio::null())

@@ -1,6 +1,11 @@
 //! What is said of the whole: objectives, kept promises, nodes.
 
-use super::types::{Calibration, CalibrationBin, Node, Nodes, Objectives};
+use tollgate_engine::Capacity;
+
+use super::instant::iso;
+use super::types::{Calibration, CalibrationBin, Node, Nodes, Objectives, Shadow, Worker};
+use crate::core::{Comparison, Sums};
+use crate::fleet::{self, Standing};
 use crate::keeper::Site;
 use crate::store::{Bin, Figures};
 
@@ -20,6 +25,30 @@ pub(super) fn objectives(sums: &Figures) -> Objectives {
     }
 }
 
+/// Two policies side by side.
+pub(super) fn shadow(comparison: &Comparison) -> Shadow {
+    let sums = |of: &Sums| {
+        objectives(&Figures {
+            submitted: of.submitted,
+            accepted: of.accepted,
+            fulfilled: of.fulfilled,
+            wait: of.wait,
+            budgets: of.budgets,
+            utility: of.utility,
+        })
+    };
+    Shadow {
+        policy: comparison.policy.clone(),
+        since_at: iso(comparison.since),
+        running: comparison.running,
+        queued: comparison.queued,
+        undecided: comparison.undecided,
+        by_forecast: comparison.by_forecast,
+        real_objectives: sums(&comparison.real),
+        paper_objectives: sums(&comparison.paper),
+    }
+}
+
 /// Promised against kept.
 pub(super) fn calibration(bins: &[Bin]) -> Calibration {
     let bin = |bin: &Bin| CalibrationBin {
@@ -35,22 +64,54 @@ pub(super) fn calibration(bins: &[Bin]) -> Calibration {
     }
 }
 
-/// What there is to run on.
+/// What there is to run on. Nodes of workers that are gone are left out: they may be many.
 pub(super) fn nodes(site: &Site) -> Nodes {
-    let node = |(id, tasks): (u32, &Option<u32>)| Node {
-        id,
-        state: match tasks {
-            None => "down",
-            Some(0) => "idle",
-            Some(_) => "busy",
-        }
-        .to_owned(),
-        tasks: tasks.unwrap_or(0),
+    let worker_of = |id: u32| {
+        let has = |worker: &&fleet::Site| worker.nodes.nodes().any(|node| node.0 == id);
+        site.workers.iter().find(has)
     };
-    let words = site.capacity.to_string();
+    let node = |(id, tasks): (u32, &Option<u32>)| {
+        let worker = worker_of(id);
+        let node = Node {
+            id,
+            state: match tasks {
+                None => "down",
+                Some(0) => "idle",
+                Some(_) => "busy",
+            }
+            .to_owned(),
+            tasks: tasks.unwrap_or(0),
+            worker: worker.map(|worker| worker.name.clone()),
+        };
+        let is_gone = worker.is_some_and(|worker| worker.standing == Standing::Gone);
+        (!is_gone).then_some(node)
+    };
     Nodes {
-        nodes: (0..).zip(&site.nodes).map(node).collect(),
+        nodes: (0..).zip(&site.nodes).filter_map(node).collect(),
         memory_per_node_bytes: site.capacity.memory_per_node,
-        enforced: words.lines().map(str::to_owned).collect(),
+        enforced: sentences(&site.capacity),
+        workers: site.workers.iter().map(worker).collect(),
     }
+}
+
+fn worker(site: &fleet::Site) -> Worker {
+    let state = match site.standing {
+        Standing::Here => "here",
+        Standing::Away => "away",
+        Standing::Gone => "gone",
+    };
+    let capacity = site.capacity.as_ref();
+    Worker {
+        name: site.name.clone(),
+        state: state.to_owned(),
+        epoch: site.epoch,
+        first_node: site.nodes.first,
+        nodes: site.nodes.len,
+        memory_per_node_bytes: capacity.map(|capacity| capacity.memory_per_node),
+        enforced: capacity.map(sentences).unwrap_or_default(),
+    }
+}
+
+fn sentences(capacity: &Capacity) -> Vec<String> {
+    capacity.to_string().lines().map(str::to_owned).collect()
 }

@@ -1,21 +1,21 @@
 //! What each path answers.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::extract::rejection::{JsonRejection, QueryRejection};
 use axum::extract::{DefaultBodyLimit, Path, Query, Request, State};
 use axum::http::StatusCode;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
-use axum::routing::{get, post};
 use axum::{Extension, Json, Router};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::sync::oneshot;
-use tollgate_model::Instant;
 
 use super::instant::iso;
+use super::metrics::Metrics;
 use super::reply::Refused;
 use super::types::{
     Answer, Calibration, Done, Explanation, Job, JobRequest, Jobs, Ledger, Nodes, Objectives,
@@ -23,11 +23,11 @@ use super::types::{
 };
 use super::which::Which;
 use super::words::words;
-use super::{figures, streams, tokens, translate, work};
+use super::{endpoints, figures, translate};
 use crate::access::{Access, Limits, Peer};
 use crate::core::{Command, Plan, Ranges, Submission, TaskKey};
 use crate::events::Log;
-use crate::fleet::{self, Porch};
+use crate::fleet::Porch;
 use crate::keeper::{Ask, Door, Failed, Reply};
 use crate::net::Keyring;
 use crate::scripts::Scripts;
@@ -57,10 +57,12 @@ pub struct Service {
     pub keyring: Arc<Keyring>,
     /// What happens to jobs.
     pub log: Log,
+    /// What is counted.
+    pub metrics: Arc<Metrics>,
     /// Streams of events of each user.
     pub streams: Seats<u32>,
     /// Tells the time.
-    pub clock: fn() -> Instant,
+    pub clock: fn() -> tollgate_model::Instant,
     /// Copies of the scripts that jobs run.
     pub scripts: Arc<Scripts>,
     /// Where workers come in.
@@ -75,35 +77,18 @@ pub struct About {
     /// Who pays.
     pub market: String,
     /// Since when it has been up.
-    pub since: Instant,
+    pub since: tollgate_model::Instant,
 }
 
 pub(super) type Answered<T> = Result<Json<T>, Refused>;
 
 /// Every path.
 pub fn router(service: Service) -> Router {
-    Router::new()
-        .route("/healthz", get(healthz))
-        .route("/v1/status", get(status))
-        .route("/v1/jobs", get(jobs).post(submit))
-        .route("/v1/jobs/{id}", get(job).delete(cancel))
-        .route("/v1/jobs/{id}/tasks", get(tasks))
-        .route("/v1/jobs/{id}/explain", get(explain))
-        .route("/v1/jobs/{id}/wait", get(wait))
-        .route("/v1/jobs/{id}/cancel", post(cancel))
-        .route("/v1/jobs/{id}/hold", post(hold))
-        .route("/v1/jobs/{id}/release", post(release))
-        .route("/v1/jobs/{id}/events", get(streams::of_job))
-        .route("/v1/events", get(streams::all))
-        .route("/v1/quotes", post(quote))
-        .route("/v1/quotes/{id}/claim", post(claim))
-        .route("/v1/ledger", get(ledger))
-        .route("/v1/objectives", get(objectives))
-        .route("/v1/calibration", get(calibration))
-        .route("/v1/nodes", get(nodes))
-        .route(fleet::route::PATH, get(work::take))
-        .route("/v1/tokens", get(tokens::list).post(tokens::make))
-        .route("/v1/tokens/{id}/revoke", post(tokens::revoke))
+    let paths = endpoints::all().into_iter();
+    let routes = paths.fold(Router::new(), |routes, endpoint| {
+        routes.route(endpoint.path, endpoint.router)
+    });
+    routes
         .fallback(nowhere)
         .layer(DefaultBodyLimit::disable())
         .layer(from_fn_with_state(service.access.limits, take_whole))
@@ -138,7 +123,7 @@ async fn take_whole(
     Ok(next.run(Request::from_parts(head, body.into())).await)
 }
 
-async fn healthz() -> &'static str {
+pub(super) async fn healthz() -> &'static str {
     "ok\n"
 }
 
@@ -146,7 +131,7 @@ async fn nowhere() -> Refused {
     Refused::new(StatusCode::NOT_FOUND, "there is nothing at this path")
 }
 
-async fn submit(
+pub(super) async fn submit(
     State(service): State<Service>,
     Extension(peer): Extension<Peer>,
     request: Result<Json<JobRequest>, JsonRejection>,
@@ -168,6 +153,7 @@ async fn submit(
     })
     .await?;
     let answer = translate::answer(Some(verdict.job), &verdict.answer);
+    service.metrics.decided(answer.decision);
     let status = match answer.decision {
         super::types::Decision::Accepted
         | super::types::Decision::Queued
@@ -186,7 +172,7 @@ fn check_size(service: &Service, submission: &Submission) -> Result<(), Refused>
     Err(Refused::field("array", &format!("at most {most} tasks")))
 }
 
-async fn quote(
+pub(super) async fn quote(
     State(service): State<Service>,
     Extension(peer): Extension<Peer>,
     request: Result<Json<JobRequest>, JsonRejection>,
@@ -198,7 +184,9 @@ async fn quote(
         return Err(Refused::field("array, after, held", expected));
     }
     if submission.hold.is_none() {
+        let began = Instant::now();
         let answer = ask(&service, |reply| Ask::Quote { submission, reply }).await?;
+        service.metrics.quoted(began.elapsed());
         return Ok(Json(translate::answer(None, &answer)));
     }
     may_submit(&peer)?;
@@ -207,7 +195,7 @@ async fn quote(
 }
 
 /// A quote that is held becomes a job: of the request only counts what it runs.
-async fn claim(
+pub(super) async fn claim(
     State(service): State<Service>,
     Extension(peer): Extension<Peer>,
     Path(id): Path<String>,
@@ -255,7 +243,10 @@ fn may_submit(peer: &Peer) -> Result<(), Refused> {
     Err(refused.hint(barred.hint()))
 }
 
-async fn status(State(service): State<Service>) -> Answered<Status> {
+pub(super) async fn status(
+    State(service): State<Service>,
+    Extension(peer): Extension<Peer>,
+) -> Answered<Status> {
     let census = ask(&service, |reply| Ask::Census { reply }).await?;
     Ok(Json(Status {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -269,21 +260,32 @@ async fn status(State(service): State<Service>) -> Answered<Status> {
         queued: census.queued,
         held: census.held,
         running: census.running,
+        workers: census.workers,
+        workers_away: census.workers_away,
+        // What all earned together is for who may see what each did.
+        shadow: census
+            .shadow
+            .filter(|_| peer.operator)
+            .map(|shadow| figures::shadow(&shadow)),
     }))
 }
 
 /// Which jobs are asked for.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Wanted {
+pub(super) struct Wanted {
+    /// Only those in this state.
     state: Option<String>,
+    /// Only those that are not over.
     #[serde(default)]
     live: bool,
+    /// Only those before this number.
     before: Option<u64>,
+    /// At most so many: 100 if left out, at most 10,000.
     limit: Option<u32>,
 }
 
-async fn jobs(
+pub(super) async fn jobs(
     State(service): State<Service>,
     Extension(peer): Extension<Peer>,
     wanted: Result<Query<Wanted>, QueryRejection>,
@@ -301,7 +303,7 @@ async fn jobs(
     Ok(Json(Jobs { jobs }))
 }
 
-async fn job(
+pub(super) async fn job(
     State(service): State<Service>,
     Extension(peer): Extension<Peer>,
     Path(id): Path<String>,
@@ -311,14 +313,15 @@ async fn job(
 }
 
 /// How many tasks are asked for.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Few {
+pub(super) struct Few {
+    /// At most so many: 100 if left out, at most 10,000.
     limit: Option<u32>,
 }
 
 /// The tasks of an array, each as a job.
-async fn tasks(
+pub(super) async fn tasks(
     State(service): State<Service>,
     Extension(peer): Extension<Peer>,
     Path(id): Path<String>,
@@ -338,7 +341,7 @@ async fn tasks(
     Ok(Json(Jobs { jobs }))
 }
 
-async fn explain(
+pub(super) async fn explain(
     State(service): State<Service>,
     Extension(peer): Extension<Peer>,
     Path(id): Path<String>,
@@ -359,15 +362,16 @@ async fn explain(
 }
 
 /// What is waited for.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Until {
+pub(super) struct Until {
+    /// Only until it is let in or kept out.
     #[serde(default)]
     decision: bool,
 }
 
 /// Answers when the job is over, or decided about.
-async fn wait(
+pub(super) async fn wait(
     State(service): State<Service>,
     Extension(peer): Extension<Peer>,
     Path(id): Path<String>,
@@ -376,18 +380,22 @@ async fn wait(
     let Query(until) = until?;
     let which = Which::read(&id)?;
     let row = own_job(&service, &peer, &which).await?;
-    ask(&service, |reply| Ask::Wait {
+    let waited = ask(&service, |reply| Ask::Wait {
         job: row.id,
         task: row.task,
         reply,
         decided: until.decision,
-    })
-    .await?;
+    });
+    tokio::select! {
+        waited = waited => waited?,
+        // The next service has to be asked again.
+        () = service.log.closed() => return Err(Refused::stopping()),
+    }
     let row = own_job(&service, &peer, &which).await?;
     Ok(Json(translate::job(row)))
 }
 
-async fn cancel(
+pub(super) async fn cancel(
     service: State<Service>,
     peer: Extension<Peer>,
     id: Path<String>,
@@ -399,11 +407,15 @@ async fn cancel(
     .await
 }
 
-async fn hold(service: State<Service>, peer: Extension<Peer>, id: Path<String>) -> Answered<Done> {
+pub(super) async fn hold(
+    service: State<Service>,
+    peer: Extension<Peer>,
+    id: Path<String>,
+) -> Answered<Done> {
     act(service, peer, id, |job, tasks| Command::Hold { job, tasks }).await
 }
 
-async fn release(
+pub(super) async fn release(
     service: State<Service>,
     peer: Extension<Peer>,
     id: Path<String>,
@@ -431,7 +443,7 @@ async fn act(
     Ok(Json(Done { id: job }))
 }
 
-async fn ledger(
+pub(super) async fn ledger(
     State(service): State<Service>,
     Extension(peer): Extension<Peer>,
 ) -> Answered<Ledger> {
@@ -440,7 +452,7 @@ async fn ledger(
     Ok(Json(Ledger { accounts }))
 }
 
-async fn objectives(
+pub(super) async fn objectives(
     State(service): State<Service>,
     Extension(peer): Extension<Peer>,
 ) -> Answered<Objectives> {
@@ -448,7 +460,7 @@ async fn objectives(
     Ok(Json(figures::objectives(&sums)))
 }
 
-async fn calibration(
+pub(super) async fn calibration(
     State(service): State<Service>,
     Extension(peer): Extension<Peer>,
 ) -> Answered<Calibration> {
@@ -456,7 +468,7 @@ async fn calibration(
     Ok(Json(figures::calibration(&bins)))
 }
 
-async fn nodes(State(service): State<Service>) -> Answered<Nodes> {
+pub(super) async fn nodes(State(service): State<Service>) -> Answered<Nodes> {
     let site = ask(&service, |reply| Ask::Nodes { reply }).await?;
     Ok(Json(figures::nodes(&site)))
 }

@@ -10,6 +10,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixListener;
 use tokio::sync::watch;
 
+pub use super::metrics::Metrics;
 pub use super::routes::{About, Service, router};
 use crate::access::Access;
 use crate::net::Impatient;

@@ -23,7 +23,6 @@ use super::types::JobEvent;
 use super::which::Which;
 use crate::access::{Peer, Way};
 use crate::events::{Event, EventId, Gap, Latest};
-use crate::net::keyring::Proof;
 use crate::seats::Seat;
 
 /// The most events that are looked at at once.
@@ -209,11 +208,7 @@ impl Stream {
         let Way::Network(print) = &self.peer.way else {
             return Ok(());
         };
-        let now = (self.service.clock)();
-        let keyring = &self.service.keyring;
-        let stands = [Proof::Token, Proof::Certificate]
-            .into_iter()
-            .any(|proof| keyring.find(proof, print, now).is_some());
+        let stands = self.service.keyring.stands(print, (self.service.clock)());
         stands.then_some(()).ok_or(Gone)
     }
 

@@ -325,7 +325,7 @@ pub struct Explanation {
 }
 
 /// How the service stands.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Status {
     /// The version of the program that serves.
     pub version: String,
@@ -349,6 +349,35 @@ pub struct Status {
     pub held: u32,
     /// Tasks that run.
     pub running: u32,
+    /// Workers on other hosts that are connected.
+    pub workers: u32,
+    /// Workers that are not, and are waited for.
+    pub workers_away: u32,
+    /// The policy that is asked too, on paper, if there is one; operators see it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shadow: Option<Shadow>,
+}
+
+/// What another policy would have done with the same jobs, beside what was done: over the jobs
+/// that were handed in since it began and are over under both.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Shadow {
+    /// The policy on paper.
+    pub policy: String,
+    /// Since when it has been asked.
+    pub since_at: String,
+    /// Jobs that run on paper.
+    pub running: u32,
+    /// Jobs that wait on paper.
+    pub queued: u32,
+    /// Jobs that are not over yet under one of the two, and are in neither's objectives.
+    pub undecided: u64,
+    /// Jobs whose end on paper is a forecast: nobody knew how long they take.
+    pub by_forecast: u64,
+    /// What the policy that decides did with the jobs.
+    pub real_objectives: Objectives,
+    /// What the policy on paper would have done with them.
+    pub paper_objectives: Objectives,
 }
 
 /// The four objectives of Yeo & Buyya (2008, eq. 1-4), and what they are made of, over the jobs
@@ -402,10 +431,32 @@ pub struct CalibrationBin {
 /// What there is to run on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Nodes {
-    /// Each node: a core of this machine.
+    /// Each node: a core of the service's host, or of a worker's.
     pub nodes: Vec<Node>,
-    /// Bytes of memory that the tasks of a node may hold together.
+    /// Bytes of memory that the tasks of a node may hold together, on the service's host.
     pub memory_per_node_bytes: u64,
+    /// What is enforced there, and what can escape: a sentence each.
+    pub enforced: Vec<String>,
+    /// Workers on other hosts that there ever were.
+    pub workers: Vec<Worker>,
+}
+
+/// A process on another host that offers its nodes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Worker {
+    /// What it is called; several may have the same name.
+    pub name: String,
+    /// `here`, `away` (not connected, and waited for), or `gone`.
+    pub state: String,
+    /// Which of its lives: it has a new one after each time that it was given up.
+    pub epoch: u32,
+    /// The first of its nodes.
+    pub first_node: u32,
+    /// How many it has.
+    pub nodes: u32,
+    /// Bytes of memory that the tasks of a node may hold together, where it has said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_per_node_bytes: Option<u64>,
     /// What is enforced there, and what can escape: a sentence each.
     pub enforced: Vec<String>,
 }
@@ -419,6 +470,9 @@ pub struct Node {
     pub state: String,
     /// Tasks that it has.
     pub tasks: u32,
+    /// The worker whose it is; none if it is one of the service's host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker: Option<String>,
 }
 
 /// What was booked.

@@ -1,7 +1,5 @@
 //! Where workers come in: the connection is theirs from then on.
 
-use std::sync::Arc;
-
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -14,7 +12,6 @@ use super::reply::Refused;
 use super::routes::Service;
 use crate::access::{Peer, Way};
 use crate::fleet::route::PROTOCOL;
-use crate::net::keyring::Proof;
 
 /// Makes a worker's connection of the request. Who offers to run everybody's jobs learns what is in
 /// them: only an operator does.
@@ -58,9 +55,5 @@ fn still_stands(service: &Service, peer: &Peer) -> bool {
     let Way::Network(print) = peer.way else {
         return true;
     };
-    let now = (service.clock)();
-    let keyring = Arc::as_ref(&service.keyring);
-    [Proof::Token, Proof::Certificate]
-        .into_iter()
-        .any(|proof| keyring.find(proof, &print, now).is_some())
+    service.keyring.stands(&print, (service.clock)())
 }

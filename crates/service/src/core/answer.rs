@@ -115,6 +115,9 @@ impl Core {
         if submission.procs == 0 || spec.estimate <= Span::ZERO {
             return Standing::Rejected(vec![Refusal::Malformed]);
         }
+        if spec.sla.deadline.is_some_and(|left| left <= Span::ZERO) {
+            return Standing::Rejected(vec![Refusal::Policy(Reason::DeadlinePassed)]);
+        }
         if submission.hold.is_some() && self.jobs.holds_of(submission.user) >= super::MOST_HOLDS {
             return Standing::Rejected(vec![Refusal::Holds]);
         }

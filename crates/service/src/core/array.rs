@@ -485,8 +485,7 @@ impl Live {
     }
 
     fn waited(&self) -> Span {
-        let started = self.started.unwrap_or(self.spec.submit);
-        started.since(self.spec.submit)
+        self.started.unwrap_or(self.since).since(self.since)
     }
 }
 

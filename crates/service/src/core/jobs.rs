@@ -18,7 +18,9 @@ pub struct Live {
     pub slot: JobId,
     /// Whose it is.
     pub user: u32,
-    /// What was decided on, in the user's credits.
+    /// When it was handed in.
+    pub since: Instant,
+    /// What was decided on, and when, in the user's credits.
     pub spec: JobSpec,
     /// What was forecast of it at its submission.
     pub forecast: Forecast,
@@ -51,6 +53,7 @@ impl Live {
         Self {
             slot: JobId(u32::MAX),
             user: submission.user,
+            since: submission.plan.since.unwrap_or(spec.submit),
             spec,
             forecast,
             class: asked.class,

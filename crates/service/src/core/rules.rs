@@ -29,6 +29,8 @@ pub struct Rules {
     pub confidence: u32,
     /// How many tasks may share a node. At least 1.
     pub max_resident: u32,
+    /// The policy that is asked too, on paper.
+    pub shadow: Option<Choice>,
 }
 
 /// Rules on their way to a file and back. Two that are equal decide alike.
@@ -41,6 +43,8 @@ pub struct Written {
     level: f64,
     confidence: u32,
     max_resident: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    shadow: Option<String>,
 }
 
 impl Rules {
@@ -54,20 +58,28 @@ impl Rules {
             level: self.level.as_f64(),
             confidence: self.confidence,
             max_resident: self.max_resident,
+            shadow: self.shadow.as_ref().map(ToString::to_string),
         }
     }
 
     /// The rules that were stored; none if this version does not know them.
     pub fn read(written: &Written) -> Option<Self> {
-        let mut policies = Choice::parse_list(&written.policy).ok()?;
+        let one = |words: &String| {
+            let mut policies = Choice::parse_list(words).ok()?;
+            policies.pop().filter(|_| policies.is_empty())
+        };
         Some(Self {
-            policy: policies.pop().filter(|_| policies.is_empty())?,
+            policy: one(&written.policy)?,
             market: written.market.parse().ok()?,
             price: written.price,
             default_estimate: written.default_estimate,
             level: Probability::new(written.level)?,
             confidence: written.confidence,
             max_resident: written.max_resident,
+            shadow: match &written.shadow {
+                Some(words) => Some(one(words)?),
+                None => None,
+            },
         })
     }
 
@@ -135,8 +147,8 @@ pub(super) fn asked(class: ClassId, submission: &Submission) -> tollgate_forecas
     }
 }
 
-/// The job with the estimate that is decided on, if it is handed in at `now` and was not before. A
-/// node has its part of the machine's memory, and what a job asks for is spread over its nodes: one
+/// The job with the estimate that is decided on, as one that is handed in at `now`: of a deadline that
+/// counts from before that is left what is left, which may be nothing. A node has its part of the machine's memory, and what a job asks for is spread over its nodes: one
 /// that asks for more than its processors come with holds as many nodes as that much memory comes
 /// with.
 pub(super) fn spec(
@@ -149,13 +161,14 @@ pub(super) fn spec(
     let filled = memory_per_node.map_or(0, |memory| wanted.div_ceil(memory.max(1)));
     let procs = u32::try_from(filled).unwrap_or(u32::MAX);
     let procs = submission.procs.max(procs);
+    let since = submission.plan.since.unwrap_or(now);
     JobSpec {
-        submit: submission.plan.since.unwrap_or(now),
+        submit: now,
         estimate,
         procs,
         memory: wanted.div_ceil(u64::from(procs.max(1))),
         sla: Sla {
-            deadline: submission.deadline,
+            deadline: submission.deadline.map(|span| (since + span).since(now)),
             budget: submission.budget,
             penalty: submission.penalty,
         },

@@ -1,5 +1,6 @@
 //! Whose life begins and whose ends: what the gate has to be told, and what follows once it was.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tollgate_engine::{AttemptKey, Engine};
@@ -40,7 +41,7 @@ impl<E: Engine> Fleet<E> {
     }
 
     /// Takes over from the gate who lives. Whoever has to be brought up to date, and what he runs.
-    pub(crate) fn settle(&mut self, gate: &Gate) -> Vec<(WorkerId, Vec<AttemptKey>)> {
+    pub(crate) fn settle(&mut self, gate: &Gate) -> Vec<(WorkerId, BTreeSet<AttemptKey>)> {
         let now = (self.ticks)();
         for (worker, life) in gate.workers() {
             let life = life.up.then_some(Life {
@@ -64,7 +65,7 @@ impl<E: Engine> Fleet<E> {
     }
 
     /// Notes what a worker runs, and what it does not.
-    pub(crate) fn seat_all(&mut self, worker: WorkerId, running: &[AttemptKey]) {
+    pub(crate) fn seat_all(&mut self, worker: WorkerId, running: &BTreeSet<AttemptKey>) {
         for (attempt, seat) in &mut self.seats {
             seat.is_doubtful |= seat.worker == worker && !running.contains(attempt);
         }
@@ -108,7 +109,7 @@ impl<E: Engine> Fleet<E> {
         post.is_known = offer.is_some();
         if offer.is_some() {
             post.offer = None;
-            post.running = Some(Vec::new());
+            post.running = Some(BTreeSet::new());
         }
         before.into_iter().for_each(|line| self.hang_up(line));
         if offer.is_some() {

@@ -1,6 +1,6 @@
 //! This host's engine and all workers, as the keeper sees them: something like one engine.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -13,15 +13,12 @@ use tollgate_model::{Instant, NodeId, NodeRange};
 use super::post::{Connection, Post};
 use super::roster::Roster;
 use super::terms::Terms;
-use super::words::{Charge, ToWorker};
+use super::words::ToWorker;
 use crate::accounts::NameOf;
 use crate::engine_words;
 
 /// This host's own engine, as the gate knows it.
 pub(crate) const LOCAL: WorkerId = WorkerId(0);
-
-/// The most attempts of one word: each may bring a script.
-const MOST_AT_ONCE: usize = 16;
 
 /// Tells how much time has passed since some moment; never goes back, whatever is done to the clock on
 /// the wall.
@@ -66,7 +63,7 @@ pub struct Fleet<E> {
     /// Where attempts were sent whose ends are not yet safe.
     pub(super) seats: BTreeMap<AttemptKey, Seat>,
     /// Attempts whose predecessor may still run.
-    held: Vec<Duty>,
+    pub(super) held: Vec<Duty>,
     /// What was reported and not yet taken.
     pub(super) inbox: Vec<Report>,
     pub(super) ticks: Ticks,
@@ -130,7 +127,7 @@ impl<E: Engine> Fleet<E> {
     }
 
     /// What this host runs.
-    pub(crate) fn running_here(&mut self) -> Result<Vec<AttemptKey>, EngineError> {
+    pub(crate) fn running_here(&mut self) -> Result<BTreeSet<AttemptKey>, EngineError> {
         let running = self.local.running()?;
         Ok(running.into_iter().map(|running| running.attempt).collect())
     }
@@ -158,48 +155,6 @@ impl<E: Engine> Fleet<E> {
             over: false,
             is_doubtful: false,
         });
-    }
-
-    /// Hands in attempts. Those for a worker that is not there reach it when it comes again, those
-    /// that another attempt of the same task runs beside when that has ended.
-    pub(crate) fn start(&mut self, duties: Vec<Duty>, now: Instant) -> Result<(), EngineError> {
-        let mut here = Vec::new();
-        let mut away: BTreeMap<WorkerId, Vec<Charge>> = BTreeMap::new();
-        for duty in duties {
-            if self.runs_already(duty.launch.attempt) {
-                self.hold(duty);
-                continue;
-            }
-            let (worker, nodes) = self.home_of(&duty.launch.nodes);
-            if nodes.is_empty() {
-                // They have gone since, and the attempt with them.
-                continue;
-            }
-            self.seat(duty.launch.attempt, worker);
-            if let Some(seat) = self.seats.get_mut(&duty.launch.attempt) {
-                seat.is_doubtful = false;
-            }
-            let launch = Launch {
-                nodes,
-                ..duty.launch
-            };
-            match worker {
-                LOCAL => here.push(launch),
-                _ => match self.charge(duty.owner, launch) {
-                    Ok(charge) => away.entry(worker).or_default().push(charge),
-                    Err(unfit) => self.inbox.push(unfit.ended(now)),
-                },
-            }
-        }
-        for (worker, charges) in away {
-            for charges in charges.chunks(MOST_AT_ONCE) {
-                self.tell(worker, ToWorker::Start(charges.to_vec()));
-            }
-        }
-        match here.is_empty() {
-            true => Ok(()),
-            false => self.local.start(&here),
-        }
     }
 
     pub(crate) fn set_shares(&mut self, shares: &[(AttemptKey, f64)]) -> Result<(), EngineError> {
@@ -261,88 +216,6 @@ impl<E: Engine> Fleet<E> {
         (reports, failed)
     }
 
-    /// Starts what waited for an attempt that has ended.
-    fn release(&mut self, now: Instant) -> Result<(), EngineError> {
-        let held = std::mem::take(&mut self.held);
-        let ready = |duty: &Duty| !self.runs_already(duty.launch.attempt);
-        let (ready, held): (Vec<_>, Vec<_>) = held.into_iter().partition(ready);
-        self.held = held;
-        if ready.is_empty() {
-            return Ok(());
-        }
-        let started = self.start(ready.clone(), now);
-        if started.is_err() {
-            // Engines take an attempt twice.
-            self.held.extend(ready);
-        }
-        started
-    }
-
-    /// What waits to be started ends without that.
-    fn kill_held(&mut self, attempts: &[AttemptKey], now: Instant) {
-        let is_meant = |duty: &mut Duty| attempts.contains(&duty.launch.attempt);
-        let killed: Vec<Duty> = self.held.extract_if(.., is_meant).collect();
-        let ended = killed.into_iter().map(|duty| Unfit {
-            attempt: duty.launch.attempt,
-            step: "start",
-            reason: "it was killed before it started".to_owned(),
-        });
-        self.inbox.extend(ended.map(|unfit| unfit.ended(now)));
-    }
-
-    fn hold(&mut self, duty: Duty) {
-        let attempt = duty.launch.attempt;
-        let is_known = |other: &Duty| other.launch.attempt == attempt;
-        if !self.held.iter().any(is_known) {
-            self.held.push(duty);
-        }
-    }
-
-    /// Whether an earlier attempt of the same task may still be under way.
-    fn runs_already(&self, attempt: AttemptKey) -> bool {
-        let mut lives = self.posts.values().filter(|post| post.life.is_some());
-        if attempt.attempt > 1 && lives.any(|post| !post.is_known) {
-            return true;
-        }
-        let first = AttemptKey {
-            attempt: 0,
-            ..attempt
-        };
-        let earlier = self.seats.range(first..attempt);
-        earlier.into_iter().any(|(_, seat)| !seat.over)
-    }
-
-    fn charge(&self, owner: u32, launch: Launch) -> Result<Charge, Unfit> {
-        let attempt = launch.attempt;
-        let unfit = |step, reason| Unfit {
-            attempt,
-            step,
-            reason,
-        };
-        let house = self.house.as_ref();
-        let Some(house) = house else {
-            return Err(unfit(
-                "node",
-                "the service takes no workers any more".to_owned(),
-            ));
-        };
-        let owner = (house.name_of)(owner).map_err(|error| unfit("user", error.to_string()))?;
-        let program = launch.argv.first().map(PathBuf::from).unwrap_or_default();
-        let script = match program.starts_with(&house.scripts) {
-            true => Some(std::fs::read_to_string(&program)),
-            false => None,
-        };
-        let script = script.transpose();
-        Ok(Charge {
-            launch: Launch {
-                user: None,
-                ..launch
-            },
-            owner,
-            script: script.map_err(|error| unfit("program", error.to_string()))?,
-        })
-    }
-
     /// Says something to a worker, if it is there; if not, it is brought up to date when it comes.
     pub(super) fn tell(&mut self, worker: WorkerId, word: ToWorker) {
         let Some(post) = self.posts.get(&worker) else {
@@ -378,17 +251,4 @@ impl<E: Engine> Fleet<E> {
 fn place(range: NodeRange, node: NodeId) -> Option<NodeId> {
     let number = node.0.checked_sub(range.first)?;
     (number < range.len).then_some(NodeId(number))
-}
-
-/// An attempt that cannot be sent.
-struct Unfit {
-    attempt: AttemptKey,
-    step: &'static str,
-    reason: String,
-}
-
-impl Unfit {
-    fn ended(self, at: Instant) -> Report {
-        engine_words::unfit(self.attempt, self.step, self.reason, at)
-    }
 }

@@ -1,5 +1,6 @@
 //! One worker, as the service knows it, and one connection.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
@@ -60,7 +61,7 @@ pub(super) struct Post {
     /// run what the service does not remember.
     pub(super) is_known: bool,
     /// What it runs, where that was said and nobody has looked at it yet.
-    pub(super) running: Option<Vec<AttemptKey>>,
+    pub(super) running: Option<BTreeSet<AttemptKey>>,
 }
 
 /// A life of a worker that goes on.

@@ -1,5 +1,7 @@
 //! What the service answers to a worker.
 
+use std::collections::BTreeSet;
+
 use tollgate_engine::{AttemptKey, Capacity, Engine, Event, KillReason, Report};
 use tollgate_gate::WorkerId;
 
@@ -8,6 +10,8 @@ use super::post::{Connection, Heard, Post, Stage, What};
 use super::words::{Count, Frame, Hello, Order, ToService, ToWorker, VERSION};
 use crate::engine_words;
 
+/// The longest name of a worker, in bytes.
+const LONGEST_NAME: usize = 64;
 /// What the user is called whose jobs are run only where that was asked for.
 const ROOT: &str = "root";
 /// The most nodes of one worker: who offers more is mistaken, or means harm.
@@ -154,6 +158,14 @@ impl<E: Engine> Fleet<E> {
                 "the worker speaks version {theirs} of the protocol, and the service {VERSION}"
             ));
         }
+        let is_plain = |text: &str| {
+            (1..=LONGEST_NAME).contains(&text.len()) && !text.contains(char::is_control)
+        };
+        if !is_plain(&hello.name) || !is_plain(&hello.identity) {
+            return Err(format!(
+                "expected a name of 1 to {LONGEST_NAME} bytes without control characters"
+            ));
+        }
         let other = |service: &String| *service != house.service;
         if hello.service.as_ref().is_some_and(other) {
             return Err("the worker's folder belongs to another service".to_owned());
@@ -199,6 +211,7 @@ impl<E: Engine> Fleet<E> {
         }
         post.capacity = Some(capacity);
         if goes_on {
+            let running: BTreeSet<AttemptKey> = running.into_iter().collect();
             post.line = Some(line);
             post.running = Some(running.clone());
             // Before anything else is sent there: that is not among them yet.

@@ -85,10 +85,12 @@ pub fn work(
     note: impl FnMut(&str),
 ) -> Result<(), WorkerError> {
     let me = rustix::process::geteuid();
-    if me.is_root() {
-        // Other users run their scripts from here.
-        folder.share()?;
-    }
+    let all_users = match me.is_root().then(|| folder.share()) {
+        // Other users run their scripts from here; root could do without.
+        Some(Err(error)) if !settings.root_jobs => return Err(error.into()),
+        Some(shared) => shared.is_ok(),
+        None => false,
+    };
     let path = folder.path().join("worker.json");
     let failed = |error| WorkerError::Memory {
         path: path.clone(),
@@ -100,9 +102,9 @@ pub fn work(
     let kit = Kit {
         name: settings.name,
         user: accounts::name(me.as_raw())?,
-        all_users: me.is_root(),
+        all_users,
         root_jobs: settings.root_jobs,
-        open: open(settings.engine, me.is_root(), Arc::clone(&calls)),
+        open: open(settings.engine, all_users, Arc::clone(&calls)),
         run_as: Box::new(move |owner| run_as(owner, settings.root_jobs)),
         keep_script: keep_scripts(folder),
         remember: Box::new(move |memory| keep(&path, &identity, memory)),

@@ -4,7 +4,7 @@ use tokio::sync::oneshot;
 use tollgate_engine::Capacity;
 use tollgate_model::Instant;
 
-use crate::core::{Answer, Command, Ignored, Prospect, Submission, TaskKey};
+use crate::core::{Answer, Command, Comparison, Ignored, Prospect, Submission, TaskKey};
 use crate::fleet::{self, Heard};
 use crate::store::{Program, StoreError};
 
@@ -159,10 +159,16 @@ pub struct Census {
     pub held: u32,
     /// Tasks that run.
     pub running: u32,
+    /// Workers that are connected.
+    pub workers: u32,
+    /// Workers that are not, and are waited for.
+    pub workers_away: u32,
     /// Batches that were committed since the store was made.
     pub commits: u64,
     /// How often the engine could not be told what to do, since the service was started.
     pub engine_failures: u64,
+    /// What the policy on paper would have done beside what was done, if there is one.
+    pub shadow: Option<Comparison>,
 }
 
 /// What there is to run on.

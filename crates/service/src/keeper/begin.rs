@@ -85,7 +85,7 @@ impl<E: Engine> Keeper<E> {
     pub(super) fn bring_up_to_date(
         &mut self,
         worker: WorkerId,
-        running: &[tollgate_engine::AttemptKey],
+        running: &BTreeSet<tollgate_engine::AttemptKey>,
     ) {
         let is_there = |nodes: &[NodeId]| self.fleet.home_of(nodes).0 == worker;
         let runs = |attempt: &AttemptKey| running.contains(&engine_words::key(*attempt));

@@ -34,8 +34,7 @@ impl<E: Engine> Keeper<E> {
                 self.moment(Moment::Answered);
                 self.tell_waiting();
                 self.orders.extend(step.orders);
-                self.acknowledge();
-                self.moment(Moment::Acknowledged);
+                self.reports_are_kept();
             }
             Err(error) => {
                 self.complain(&error);
@@ -83,7 +82,7 @@ impl<E: Engine> Keeper<E> {
             Ok(step) => {
                 self.tell_waiting();
                 self.orders.extend(step.orders);
-                self.acknowledge();
+                self.reports_are_kept();
             }
             Err(error) => self.complain(&error),
         }

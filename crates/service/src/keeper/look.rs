@@ -7,6 +7,7 @@ use tollgate_policy::Phase;
 use super::ask::{Ask, Census, Failed, Site, Story};
 use super::owner::Keeper;
 use crate::core::TaskKey;
+use crate::fleet::Standing;
 
 impl<E: Engine> Keeper<E> {
     pub(super) fn look(&mut self, ask: Ask) {
@@ -45,6 +46,7 @@ impl<E: Engine> Keeper<E> {
 
     fn census(&mut self) -> Census {
         let now = self.now();
+        let shadow = self.core.comparison(now);
         let view = self.core.gate().view(now);
         let count = |phase| view.jobs().filter(|(_, job)| job.phase == phase).count() as u64;
         let nodes = (0..view.n_nodes()).filter(|&node| view.is_up(NodeId(node)));
@@ -56,6 +58,8 @@ impl<E: Engine> Keeper<E> {
             held += back;
         }
         let (waiting, by_user) = self.core.n_waiting();
+        let sites = self.fleet.sites(self.core.gate());
+        let standing = |at| sites.iter().filter(|site| site.standing == at).count() as u32;
         Census {
             now,
             nodes: nodes.count() as u32,
@@ -63,8 +67,11 @@ impl<E: Engine> Keeper<E> {
             queued: (queued + (waiting - by_user) as u64) as u32,
             held: (held + by_user as u64) as u32,
             running: count(Phase::Running) as u32,
+            workers: standing(Standing::Here),
+            workers_away: standing(Standing::Away),
             commits: self.store.batch().unsigned_abs(),
             engine_failures: self.engine_failures,
+            shadow,
         }
     }
 

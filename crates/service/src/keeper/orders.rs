@@ -1,17 +1,37 @@
 //! What the engine is told, and what it says.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use tollgate_engine::{Engine, EngineError, KillReason, Launch, Limits};
-use tollgate_model::NodeId;
+use tollgate_model::{NodeId, Span};
 
 use super::owner::Keeper;
 use crate::core::{AttemptKey, Order};
 use crate::engine_words;
 use crate::fleet::muster::Duty;
-use crate::store::StoreError;
+use crate::store::{Program, StoreError};
+
+/// Of so many arrays at most is kept what they run.
+const MOST_PROGRAMS: usize = 100;
+/// So many ends at most are left unacknowledged while more come in.
+const MOST_UNACKNOWLEDGED: usize = 64;
+/// For how long they are at most.
+const TIDY: Span = Span::from_micros(20_000);
+
+/// When to look again whether a user's account is known.
+const LOOK_AGAIN: Span = Span::from_micros(5_000);
+
+/// What becomes of an attempt that is to be started.
+enum Launched {
+    /// It can be.
+    Ready(Box<Duty>),
+    /// Its user is being looked up.
+    Later,
+    /// It is over.
+    Never,
+}
 
 impl<E: Engine> Keeper<E> {
     pub(super) fn poll(&mut self) {
@@ -25,17 +45,27 @@ impl<E: Engine> Keeper<E> {
         self.reports.append(&mut self.unstartable);
     }
 
-    /// The ends of attempts are on disk: the engine may forget them.
-    pub(super) fn acknowledge(&mut self) {
-        let ended: Vec<_> = std::mem::take(&mut self.reports)
-            .into_iter()
-            .filter(engine_words::is_end)
-            .map(|report| report.attempt)
-            .collect();
-        if !ended.is_empty()
-            && let Err(error) = self.fleet.acknowledge(&ended)
-        {
-            self.complain(&error);
+    /// What the engine said is on disk.
+    pub(super) fn reports_are_kept(&mut self) {
+        let reports = std::mem::take(&mut self.reports).into_iter();
+        let ended = reports.filter(engine_words::is_end);
+        self.ended.extend(ended.map(|report| report.attempt));
+    }
+
+    /// The engine may forget what ended. That can wait while more ends come in: who waits for nodes
+    /// cannot.
+    pub(super) fn acknowledge(&mut self, more_may_come: bool) {
+        if self.ended.is_empty() || self.engine_off.is_some() {
+            return;
+        }
+        if more_may_come && self.ended.len() < MOST_UNACKNOWLEDGED {
+            self.tidy = Some(self.now() + TIDY);
+            return;
+        }
+        self.tidy = None;
+        match self.fleet.acknowledge(&self.ended) {
+            Ok(()) => self.ended.clear(),
+            Err(error) => self.complain(&error),
         }
     }
 
@@ -49,10 +79,14 @@ impl<E: Engine> Keeper<E> {
         let mut duties: Vec<Duty> = Vec::new();
         let mut shares = BTreeMap::new();
         let mut kills = Vec::new();
+        // Attempts that cannot be started yet, and all that is to be done with them.
+        let mut later = BTreeSet::new();
         for order in &orders {
             match order {
                 Order::Start { attempt, nodes, .. } => match self.launch(*attempt, nodes) {
-                    Ok(duty) => duties.extend(duty),
+                    Ok(Launched::Ready(duty)) => duties.push(*duty),
+                    Ok(Launched::Never) => {}
+                    Ok(Launched::Later) => drop(later.insert(*attempt)),
                     Err(error) => {
                         // None of these orders is lost, and engines take one twice.
                         self.complain(&error);
@@ -66,6 +100,12 @@ impl<E: Engine> Keeper<E> {
                 Order::Kill { attempt } => kills.push(engine_words::key(*attempt)),
             }
         }
+        let waits = |order: &Order| {
+            let (Order::Start { attempt, .. }
+            | Order::SetShare { attempt, .. }
+            | Order::Kill { attempt }) = order;
+            later.contains(attempt)
+        };
         for launch in duties.iter_mut().map(|duty| &mut duty.launch) {
             if let Some(share) = shares.remove(&launch.attempt) {
                 launch.share = share;
@@ -85,32 +125,50 @@ impl<E: Engine> Keeper<E> {
             self.engine_off = self.retry;
             self.engine_failures += 1;
             self.orders = orders;
+        } else if !later.is_empty() {
+            self.retry = Some(self.now() + LOOK_AGAIN);
+            self.orders = orders.into_iter().filter(waits).collect();
         }
     }
 
-    /// None if that attempt is over meanwhile: an order that the engine could not be told at once may
+    /// What a job runs. The tasks of an array run the same, and it is read once.
+    fn program(&mut self, job: u64) -> Result<Option<Program>, StoreError> {
+        if self.core.array(job).is_none() {
+            return self.store.program(job);
+        }
+        if let Some(program) = self.programs.get(&job) {
+            return Ok(Some(program.clone()));
+        }
+        let core = &self.core;
+        self.programs.retain(|&job, _| core.array(job).is_some());
+        let program = self.store.program(job)?;
+        if self.programs.len() < MOST_PROGRAMS {
+            self.programs
+                .extend(program.clone().map(|program| (job, program)));
+        }
+        Ok(program)
+    }
+
+    /// Never if that attempt is over meanwhile: an order that the engine could not be told at once may
     /// have been carried out all the same.
-    fn launch(
-        &mut self,
-        attempt: AttemptKey,
-        nodes: &[NodeId],
-    ) -> Result<Option<Duty>, StoreError> {
-        let program = self.store.program(attempt.job)?;
+    fn launch(&mut self, attempt: AttemptKey, nodes: &[NodeId]) -> Result<Launched, StoreError> {
+        let program = self.program(attempt.job)?;
         let live = self.core.job(attempt.of());
         let live = live.filter(|live| live.runs() && live.attempt == attempt.attempt);
         let (Some(program), Some(live)) = (program, live) else {
-            return Ok(None);
+            return Ok(Launched::Never);
         };
         let owner = live.user;
         let user = match (self.run_as)(owner) {
-            Ok(user) => user,
-            Err(error) => {
+            None => return Ok(Launched::Later),
+            Some(Ok(user)) => user,
+            Some(Err(error)) => {
                 let why = error.to_string();
                 let now = self.now();
                 let ended = engine_words::not_started(attempt, why, now);
                 self.unstartable.push(ended);
                 self.retry = Some(now);
-                return Ok(None);
+                return Ok(Launched::Never);
             }
         };
         let launch = Launch {
@@ -128,7 +186,7 @@ impl<E: Engine> Keeper<E> {
             },
             share: 1.0,
         };
-        Ok(Some(Duty { owner, launch }))
+        Ok(Launched::Ready(Box::new(Duty { owner, launch })))
     }
 }
 

@@ -12,7 +12,7 @@ use crate::core::{Core, Order, Rules};
 use crate::events::Log;
 use crate::fault::{self, Moment, Saboteur};
 use crate::fleet::{Fleet, House, Ticks};
-use crate::store::{Store, StoreError};
+use crate::store::{Program, Store, StoreError};
 
 /// How long to wait before something is tried again that failed.
 const BACK_OFF: Span = Span::from_secs(1);
@@ -30,6 +30,12 @@ pub struct Keeper<E> {
     pub(super) waiting: BTreeMap<u64, Vec<Waiter>>,
     /// What the engine said and the store does not know yet.
     pub(super) reports: Vec<Report>,
+    /// Attempts whose ends the store knows, and the engine may forget.
+    pub(super) ended: Vec<tollgate_engine::AttemptKey>,
+    /// When to tell it so at the latest.
+    pub(super) tidy: Option<Instant>,
+    /// What arrays run.
+    pub(super) programs: BTreeMap<u64, Program>,
     /// Attempts that cannot run as their user, and end without the engine.
     pub(super) unstartable: Vec<Report>,
     pub(super) run_as: RunAs,
@@ -69,8 +75,11 @@ impl<E: Engine> Keeper<E> {
             clock,
             waiting: BTreeMap::new(),
             reports: Vec::new(),
+            ended: Vec::new(),
+            tidy: None,
+            programs: BTreeMap::new(),
             unstartable: Vec::new(),
-            run_as: accounts::own,
+            run_as: Box::new(|user| Some(accounts::own(user))),
             most_jobs: u32::MAX,
             orders: Vec::new(),
             retry: None,
@@ -124,7 +133,8 @@ impl<E: Engine> Keeper<E> {
 
     /// When to turn at the latest although nobody asks.
     pub fn next_wake(&self) -> Option<Instant> {
-        self.core.next_wake().into_iter().chain(self.retry).min()
+        let own = self.retry.into_iter().chain(self.tidy);
+        self.core.next_wake().into_iter().chain(own).min()
     }
 
     /// How long nothing need be done for the workers' sake.

@@ -34,6 +34,7 @@ impl<E: Engine> Keeper<E> {
         let asks = self.hear_workers(asks);
         self.poll();
         self.full = self.full && !self.store.keep_reserve();
+        let reported = !self.reports.is_empty();
         let mut intake = Intake {
             commands: self.reports.iter().map(engine_words::command).collect(),
             askers: self.reports.iter().map(|_| Asker::Nobody).collect(),
@@ -60,6 +61,8 @@ impl<E: Engine> Keeper<E> {
             self.carry_out();
             self.moment(Moment::Ordered);
         }
+        self.acknowledge(reported);
+        self.moment(Moment::Acknowledged);
         for ask in intake.later {
             self.look(ask);
         }

@@ -93,6 +93,14 @@ impl Keyring {
         self.set.iter().chain(&*made).find(shown).cloned()
     }
 
+    /// Whether a key that was shown before still stands for somebody: it may have been taken back
+    /// meanwhile, or have expired.
+    pub fn stands(&self, fingerprint: &Fingerprint, now: Instant) -> bool {
+        [Proof::Token, Proof::Certificate]
+            .into_iter()
+            .any(|proof| self.find(proof, fingerprint, now).is_some())
+    }
+
     /// Every key: those of the settings first.
     pub fn keys(&self) -> Vec<Key> {
         let made = self.made.read().unwrap_or_else(PoisonError::into_inner);

@@ -1,12 +1,12 @@
 //! How well promises were kept, and the objectives, of the jobs that are over.
+//!
+//! The store adds them up itself as jobs end, in the transaction that says so: there may be millions.
 
-use rusqlite::params;
-use tollgate_model::outcome::DELAY_TOLERANCE;
 use tollgate_model::{Credits, Span};
 
 use super::{Reader, StoreError};
 
-/// Sums over the jobs that are over. One that its user took back is neither kept nor broken, and is
+/// Sums over the jobs that are over; of an array each task counts that is, also while others are not. One that its user took back is neither kept nor broken, and is
 /// left out, and so are quotes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
@@ -37,27 +37,52 @@ pub struct Bin {
     pub kept: u64,
 }
 
+/// How good the estimates were that were made of forecasts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Coverage {
+    /// Jobs that finished, without arrays, whose estimate was a quantile of the forecast.
+    pub jobs: u64,
+    /// Those of them that ran no longer than that.
+    pub covered: u64,
+}
+
 impl Reader {
+    /// How many jobs are in each state; an array is one.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn states(&self) -> Result<Vec<(String, u64)>, StoreError> {
+        let sql = "SELECT state, count(*) FROM job GROUP BY state ORDER BY state";
+        self.rows(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))
+    }
+
+    /// How good the estimates were that were made of forecasts.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn coverage(&self) -> Result<Coverage, StoreError> {
+        let sql = "SELECT count(*), coalesce(sum(finish - start <= estimate), 0)
+             FROM job WHERE state = 'finished' AND source = 'class' AND start IS NOT NULL
+                 AND NOT EXISTS (SELECT 1 FROM array WHERE job = id)";
+        let rows = self.rows(sql, [], |row| {
+            Ok(Coverage {
+                jobs: row.get(0)?,
+                covered: row.get(1)?,
+            })
+        })?;
+        Ok(rows.into_iter().next().unwrap_or_default())
+    }
+
     /// The sums, of everybody or of one user.
     ///
     /// # Errors
     /// If the store cannot be read.
     pub fn figures(&self, user: Option<u32>) -> Result<Figures, StoreError> {
-        // Of an array each task counts; those of it that are over, also while others are not.
         let sql = "SELECT coalesce(sum(submitted), 0), coalesce(sum(accepted), 0),
-                 coalesce(sum(kept), 0), coalesce(sum(wait), 0), coalesce(sum(budget), 0),
-                 coalesce(sum((SELECT sum(amount) FROM ledger WHERE job = id)), 0)
-             FROM (SELECT id, user, 1 AS submitted, state <> 'rejected' AS accepted, kept,
-                     CASE WHEN kept THEN start - submit END AS wait, budget
-                 FROM (SELECT *, state = 'finished' AND (due IS NULL OR finish <= due + ?2) AS kept
-                     FROM job WHERE state IN ('finished', 'lost', 'rejected')
-                         AND NOT EXISTS (SELECT 1 FROM array WHERE job = id))
-                 UNION ALL
-                 SELECT id, user, finished + lost + rejected, finished + lost, fulfilled,
-                     wait, budget * (finished + lost + rejected)
-                 FROM array JOIN job ON id = job)
-             WHERE ?1 IS NULL OR user = ?1";
-        let rows = self.rows(sql, params![user, DELAY_TOLERANCE.as_micros()], |row| {
+                 coalesce(sum(fulfilled), 0), coalesce(sum(wait), 0), coalesce(sum(budgets), 0),
+                 coalesce(sum(utility), 0)
+             FROM total WHERE ?1 IS NULL OR user = ?1";
+        let rows = self.rows(sql, [user], |row| {
             Ok(Figures {
                 submitted: row.get(0)?,
                 accepted: row.get(1)?,
@@ -76,19 +101,9 @@ impl Reader {
     /// # Errors
     /// If the store cannot be read.
     pub fn calibration(&self, user: Option<u32>) -> Result<Vec<Bin>, StoreError> {
-        let sql = "SELECT min(CAST(probability * 10 AS INTEGER), 9) AS tenth, sum(promises),
-                 sum(probability * promises), sum(kept)
-             FROM (SELECT user, probability, 1 AS promises,
-                     state = 'finished' AND finish <= due + ?2 AS kept
-                 FROM job WHERE state IN ('finished', 'lost') AND due IS NOT NULL
-                     AND probability IS NOT NULL
-                     AND NOT EXISTS (SELECT 1 FROM array WHERE job = id)
-                 UNION ALL
-                 SELECT user, probability, finished + lost, fulfilled
-                 FROM array JOIN job ON id = job
-                 WHERE due IS NOT NULL AND probability IS NOT NULL AND finished + lost > 0)
-             WHERE ?1 IS NULL OR user = ?1 GROUP BY tenth ORDER BY tenth";
-        self.rows(sql, params![user, DELAY_TOLERANCE.as_micros()], |row| {
+        let sql = "SELECT tenth, sum(promises), sum(expected), sum(kept)
+             FROM promise WHERE ?1 IS NULL OR user = ?1 GROUP BY tenth ORDER BY tenth";
+        self.rows(sql, [user], |row| {
             Ok(Bin {
                 tenth: row.get(0)?,
                 promises: row.get(1)?,
@@ -96,5 +111,15 @@ impl Reader {
                 kept: row.get(3)?,
             })
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    /// The tables are what they are: what is in them cannot be asked of the program.
+    #[test]
+    fn the_tables_tolerate_as_much_delay_as_the_objectives() {
+        let tolerance = tollgate_model::outcome::DELAY_TOLERANCE.as_micros();
+        assert_eq!(tolerance, 1_000);
     }
 }

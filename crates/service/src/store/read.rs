@@ -1,5 +1,6 @@
 //! What those who ask are told of what is stored.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use rusqlite::{Connection, Row, params};
@@ -172,6 +173,17 @@ impl Reader {
         self.rows(&sql, values, job_row)
     }
 
+    /// The first words of what jobs run that are not over: their programs.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn programs_in_use(&self) -> Result<BTreeSet<PathBuf>, StoreError> {
+        let sql = "SELECT DISTINCT json_extract(program, '$.argv[0]') FROM job
+             WHERE state IN ('queued', 'held', 'running', 'quoted', 'waiting')";
+        let rows = self.rows(sql, [], |row| row.get::<_, Option<String>>(0))?;
+        Ok(rows.into_iter().flatten().map(PathBuf::from).collect())
+    }
+
     /// The attempts at a job, in order.
     ///
     /// # Errors
@@ -197,10 +209,8 @@ impl Reader {
     /// # Errors
     /// If the store cannot be read.
     pub fn ledger(&self, user: Option<u32>) -> Result<Vec<Account>, StoreError> {
-        let sql = "SELECT user, at / 86400000000 AS day,
-                 sum(CASE kind WHEN 'charge' THEN amount ELSE 0 END),
-                 sum(CASE kind WHEN 'penalty' THEN amount ELSE 0 END)
-             FROM ledger WHERE (?1 IS NULL OR user = ?1) GROUP BY user, day ORDER BY user, day";
+        let sql = "SELECT user, day, charges, penalties FROM account
+             WHERE ?1 IS NULL OR user = ?1 ORDER BY user, day";
         self.rows(sql, [user], |row| {
             Ok(Account {
                 user: row.get(0)?,

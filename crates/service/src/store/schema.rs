@@ -120,6 +120,107 @@ DELETE FROM snapshot;
 UPDATE job SET state = 'lost', finish = submit
     WHERE state IN ('queued', 'held', 'running', 'quoted');
 ",
+    "
+CREATE TABLE total (
+    user INTEGER PRIMARY KEY,
+    submitted INTEGER NOT NULL,
+    accepted INTEGER NOT NULL,
+    fulfilled INTEGER NOT NULL,
+    wait INTEGER NOT NULL,
+    budgets INTEGER NOT NULL,
+    utility INTEGER NOT NULL
+) STRICT;
+CREATE TABLE promise (
+    user INTEGER NOT NULL,
+    tenth INTEGER NOT NULL,
+    promises INTEGER NOT NULL,
+    expected REAL NOT NULL,
+    kept INTEGER NOT NULL,
+    PRIMARY KEY (user, tenth)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE account (
+    user INTEGER NOT NULL,
+    day INTEGER NOT NULL,
+    charges INTEGER NOT NULL,
+    penalties INTEGER NOT NULL,
+    PRIMARY KEY (user, day)
+) STRICT, WITHOUT ROWID;
+
+CREATE VIEW ended AS
+SELECT id, user, 1 AS submitted, state <> 'rejected' AS accepted, kept,
+    CASE WHEN kept THEN start - submit ELSE 0 END AS wait, coalesce(budget, 0) AS budget,
+    due, probability, state
+FROM (SELECT *, state = 'finished' AND (due IS NULL OR finish <= due + 1000) AS kept
+    FROM job WHERE state IN ('finished', 'lost', 'rejected'));
+
+CREATE TRIGGER job_is_over AFTER UPDATE OF state ON job
+WHEN NEW.state IN ('finished', 'lost', 'rejected')
+    AND OLD.state NOT IN ('finished', 'lost', 'rejected')
+    AND NOT EXISTS (SELECT 1 FROM array WHERE job = NEW.id)
+BEGIN
+    INSERT INTO total SELECT user, submitted, accepted, kept, wait, budget,
+            coalesce((SELECT sum(amount) FROM ledger WHERE job = id), 0)
+        FROM ended WHERE id = NEW.id
+        ON CONFLICT DO UPDATE SET submitted = submitted + excluded.submitted,
+            accepted = accepted + excluded.accepted, fulfilled = fulfilled + excluded.fulfilled,
+            wait = wait + excluded.wait, budgets = budgets + excluded.budgets,
+            utility = utility + excluded.utility;
+    INSERT INTO promise SELECT user, min(CAST(probability * 10 AS INTEGER), 9), 1, probability, kept
+        FROM ended WHERE id = NEW.id AND accepted AND due IS NOT NULL AND probability IS NOT NULL
+        ON CONFLICT DO UPDATE SET promises = promises + 1, expected = expected + excluded.expected,
+            kept = kept + excluded.kept;
+END;
+CREATE TRIGGER job_was_rejected AFTER INSERT ON job
+WHEN NEW.state = 'rejected' AND NOT EXISTS (SELECT 1 FROM array WHERE job = NEW.id)
+BEGIN
+    INSERT INTO total VALUES (NEW.user, 1, 0, 0, 0, coalesce(NEW.budget, 0), 0)
+        ON CONFLICT DO UPDATE SET submitted = submitted + 1, budgets = budgets + excluded.budgets;
+END;
+CREATE TRIGGER tasks_are_over AFTER UPDATE ON array
+WHEN NEW.finished + NEW.lost + NEW.rejected > OLD.finished + OLD.lost + OLD.rejected
+BEGIN
+    INSERT INTO total SELECT user,
+            NEW.finished + NEW.lost + NEW.rejected - OLD.finished - OLD.lost - OLD.rejected,
+            NEW.finished + NEW.lost - OLD.finished - OLD.lost, NEW.fulfilled - OLD.fulfilled,
+            NEW.wait - OLD.wait, coalesce(budget, 0)
+                * (NEW.finished + NEW.lost + NEW.rejected - OLD.finished - OLD.lost - OLD.rejected),
+            0
+        FROM job WHERE id = NEW.job
+        ON CONFLICT DO UPDATE SET submitted = submitted + excluded.submitted,
+            accepted = accepted + excluded.accepted, fulfilled = fulfilled + excluded.fulfilled,
+            wait = wait + excluded.wait, budgets = budgets + excluded.budgets;
+    INSERT INTO promise SELECT user, min(CAST(probability * 10 AS INTEGER), 9),
+            NEW.finished + NEW.lost - OLD.finished - OLD.lost,
+            probability * (NEW.finished + NEW.lost - OLD.finished - OLD.lost),
+            NEW.fulfilled - OLD.fulfilled
+        FROM job WHERE id = NEW.job AND due IS NOT NULL AND probability IS NOT NULL
+            AND NEW.finished + NEW.lost > OLD.finished + OLD.lost
+        ON CONFLICT DO UPDATE SET promises = promises + excluded.promises,
+            expected = expected + excluded.expected, kept = kept + excluded.kept;
+END;
+CREATE TRIGGER ledger_is_added_up AFTER INSERT ON ledger
+BEGIN
+    INSERT INTO account VALUES (NEW.user, NEW.at / 86400000000,
+            CASE NEW.kind WHEN 'charge' THEN NEW.amount ELSE 0 END,
+            CASE NEW.kind WHEN 'penalty' THEN NEW.amount ELSE 0 END)
+        ON CONFLICT DO UPDATE SET charges = charges + excluded.charges,
+            penalties = penalties + excluded.penalties;
+    INSERT INTO total SELECT NEW.user, 0, 0, 0, 0, 0, NEW.amount
+        WHERE EXISTS (SELECT 1 FROM array WHERE job = NEW.job)
+        ON CONFLICT DO UPDATE SET utility = utility + excluded.utility;
+END;
+
+INSERT INTO total SELECT user, sum(submitted), sum(accepted), sum(kept), sum(wait), sum(budget),
+        coalesce(sum((SELECT sum(amount) FROM ledger WHERE job = id)), 0)
+    FROM ended GROUP BY user;
+INSERT INTO promise SELECT user, min(CAST(probability * 10 AS INTEGER), 9) AS tenth, count(*),
+        sum(probability), sum(kept)
+    FROM ended WHERE accepted AND due IS NOT NULL AND probability IS NOT NULL GROUP BY user, tenth;
+INSERT INTO account SELECT user, at / 86400000000 AS day,
+        sum(CASE kind WHEN 'charge' THEN amount ELSE 0 END),
+        sum(CASE kind WHEN 'penalty' THEN amount ELSE 0 END)
+    FROM ledger GROUP BY user, day;
+",
 ];
 
 /// The version of the tables.

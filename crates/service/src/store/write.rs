@@ -126,11 +126,11 @@ fn write(
             submission,
             answer,
         } => {
-            insert_job(to, *job, at, submission, answer, batch.programs.get(job))?;
-            match &submission.plan.array {
-                Some(plan) => arrays::insert(to, *job, plan),
-                None => Ok(()),
+            // The array first: by it the store knows that its tasks count, and not the job.
+            if let Some(plan) = &submission.plan.array {
+                arrays::insert(to, *job, plan)?;
             }
+            insert_job(to, *job, at, submission, answer, batch.programs.get(job))
         }
         Change::Decided { job, answer } => decide(to, *job, at, answer),
         Change::Waits { job, held } => set_state(to, *job, waiting_state(*held)),

@@ -141,6 +141,7 @@ pub(crate) fn rules(policy: &str, market: Market) -> Rules {
         level: Probability::new(0.9).unwrap(),
         confidence: 0,
         max_resident: 8,
+        shadow: None,
     }
 }
 

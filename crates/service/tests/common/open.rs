@@ -49,11 +49,20 @@ impl Open {
 
     /// One whose settings name these keys.
     pub(crate) fn with_keys(limits: Limits, keys: Vec<Key>) -> Self {
+        Self::start("fcfs", limits, keys)
+    }
+
+    /// One that decides by this policy.
+    pub(crate) fn deciding(policy: &str) -> Self {
+        Self::start(policy, Limits::default(), Vec::new())
+    }
+
+    fn start(policy: &str, limits: Limits, keys: Vec<Key>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(&folder.path().join("tollgate.db")).unwrap();
         let reader = store.reader().unwrap();
         let world = MemoryWorld::new(2, 1 << 30, Deed::of_command);
-        let rules = rules("fcfs", Market::None);
+        let rules = rules(policy, Market::None);
         let mut keeper =
             Keeper::new(store, MemoryEngine::open(&world), &rules, Box::new(|| NOW)).unwrap();
         keeper.limit_jobs(limits.jobs);
@@ -77,6 +86,7 @@ impl Open {
             keyring: Arc::clone(&keyring),
             log: log.clone(),
             streams: Seats::new(limits.streams),
+            metrics: Arc::default(),
             clock: || NOW,
             scripts: Arc::new(Scripts::new(folder.path().join("scripts"))),
             porch: tollgate_service::fleet::Porch::new(door.clone()),

@@ -31,6 +31,7 @@ pub(super) fn invariants(run: &Run) {
     let stored: BTreeSet<u64> = stored.map(|row| row.id).collect();
     assert_eq!(live, stored, "what is live, and what is said to be");
     arrays(run, &rows);
+    totals(run);
     ledger(run, &rows);
 }
 
@@ -75,6 +76,58 @@ fn arrays(run: &Run, rows: &BTreeMap<u64, JobRow>) {
             );
         }
     }
+}
+
+/// What the store has added up as jobs ended is what there is.
+fn totals(run: &Run) {
+    let connection = Connection::open(run.store()).unwrap();
+    let sum = |sql: &str| -> Vec<i64> {
+        let mut statement = connection.prepare(sql).unwrap();
+        let columns = statement.column_count();
+        let row = statement.query_row([], |row| (0..columns).map(|n| row.get(n)).collect());
+        row.unwrap()
+    };
+    let single = "job WHERE state IN ('finished', 'lost', 'rejected')
+        AND NOT EXISTS (SELECT 1 FROM array WHERE array.job = job.id)";
+    let kept = "state = 'finished' AND (due IS NULL OR finish <= due + 1000)";
+    let jobs = sum(&format!(
+        "SELECT count(*), coalesce(sum(state <> 'rejected'), 0), coalesce(sum({kept}), 0),
+             coalesce(sum(CASE WHEN {kept} THEN start - submit END), 0), coalesce(sum(budget), 0),
+             coalesce(sum((SELECT sum(amount) FROM ledger WHERE job = id)), 0) FROM {single}"
+    ));
+    let tasks = sum("SELECT coalesce(sum(finished + lost + rejected), 0),
+             coalesce(sum(finished + lost), 0), coalesce(sum(fulfilled), 0),
+             coalesce(sum(wait), 0), coalesce(sum(budget * (finished + lost + rejected)), 0),
+             coalesce(sum((SELECT sum(amount) FROM ledger WHERE ledger.job = id)), 0)
+         FROM array JOIN job ON id = array.job");
+    let all: Vec<i64> = jobs.iter().zip(&tasks).map(|(a, b)| a + b).collect();
+    let reader = Store::open(&run.store()).unwrap().reader().unwrap();
+    let figures = reader.figures(None).unwrap();
+    let counted = [
+        figures.submitted as i64,
+        figures.accepted as i64,
+        figures.fulfilled as i64,
+        figures.wait.as_micros(),
+        figures.budgets.as_micros(),
+        figures.utility.as_micros(),
+    ];
+    assert_eq!(all, counted);
+    let promised = "due IS NOT NULL AND probability IS NOT NULL AND state <> 'rejected'";
+    let jobs = sum(&format!(
+        "SELECT count(*), coalesce(sum({kept}), 0) FROM {single} AND {promised}"
+    ));
+    let tasks = sum(
+        "SELECT coalesce(sum(finished + lost), 0), coalesce(sum(fulfilled), 0)
+         FROM array JOIN job ON id = array.job
+         WHERE due IS NOT NULL AND probability IS NOT NULL",
+    );
+    let bins = reader.calibration(None).unwrap();
+    let promises: u64 = bins.iter().map(|bin| bin.promises).sum();
+    let kept: u64 = bins.iter().map(|bin| bin.kept).sum();
+    assert_eq!(
+        [promises, kept].map(|n| n as i64),
+        [jobs[0] + tasks[0], jobs[1] + tasks[1]]
+    );
 }
 
 /// Totals are the sum of the entries, and each task was charged at most once and no more than it was

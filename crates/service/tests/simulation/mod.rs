@@ -15,6 +15,7 @@ use tollgate_engine::memory::{Deed, Faults};
 use tollgate_engine::{AttemptKey, Engine, MemoryWorld};
 use tollgate_gate::Retry;
 use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
+use tollgate_policy::Choice;
 use tollgate_policy::registry::REGISTRY;
 use tollgate_service::core::{
     After, ArrayPlan, Command, Need, Order, Plan, Ranges, Rules, Standing, Submission,
@@ -71,6 +72,13 @@ impl Run {
         let mut random = Random::new(seed);
         let named = &REGISTRY[random.below(REGISTRY.len() as u64) as usize];
         let market = named.markets[random.below(named.markets.len() as u64) as usize];
+        let others: Vec<&str> = REGISTRY
+            .iter()
+            .filter(|other| other.markets.contains(&market))
+            .map(|other| other.name)
+            .collect();
+        let shadow = random.pick(&others).filter(|_| random.one_in(2));
+        let shadow = shadow.map(|name| Choice::named(name).unwrap());
         let memory = Path::new("/dev/shm");
         let folder = if memory.is_dir() {
             tempfile::tempdir_in(memory)
@@ -81,7 +89,10 @@ impl Run {
             random,
             folder: folder.expect("a folder"),
             world: MemoryWorld::new(3, 1 << 30, Deed::of_command),
-            rules: rules(named.name, market),
+            rules: Rules {
+                shadow,
+                ..rules(named.name, market)
+            },
             keeper: None,
             acknowledged: Acknowledged::default(),
             clock_is_off: Arc::default(),

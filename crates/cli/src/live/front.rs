@@ -1,0 +1,104 @@
+//! Front ends: `qsub`, `qstat` and `qdel` as the tools and scripts call them that were written for PBS
+//! and Torque or for Grid Engine.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`options`] | options of either, on a command line or in a script |
+//! | [`resources`] | what is asked for with `-l` |
+//! | [`wishes`] | a job as those options describe it |
+//! | [`text`] | its script, with what only its start can tell |
+//! | [`qsub`], [`qstat`], [`qdel`] | the three |
+//! | [`named`] | numbers of jobs as either writes them |
+//! | [`error`] | what can be wrong |
+//!
+//! Options that mean the same to both are one. What cannot be honoured is refused where a job would not
+//! be what it is taken for, and noted on standard error where it would; nothing is dropped in silence.
+//! Notes come before the answer, so that who reads both as one finds the number last.
+
+mod error;
+mod named;
+mod options;
+mod qdel;
+mod qstat;
+mod qsub;
+mod resources;
+mod text;
+mod wishes;
+
+use std::env;
+use std::ffi::OsStr;
+use std::path::Path;
+
+use super::address::Address;
+use crate::exit::Failure;
+
+/// The words as they are typed: they are not those of other commands.
+#[derive(Debug, clap::Args)]
+#[command(disable_help_flag = true)]
+pub(crate) struct Args {
+    /// Options and operands as PBS and Grid Engine know them
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) words: Vec<String>,
+}
+
+/// Which one is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tool {
+    /// Hand a job in.
+    Qsub,
+    /// Say how jobs stand.
+    Qstat,
+    /// Take jobs back.
+    Qdel,
+}
+
+/// Whose words are spoken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Style {
+    /// PBS and Torque.
+    Pbs,
+    /// Grid Engine.
+    GridEngine,
+}
+
+impl Tool {
+    /// All of them.
+    pub(crate) const ALL: [Self; 3] = [Self::Qsub, Self::Qstat, Self::Qdel];
+
+    /// What it is called.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Qsub => "qsub",
+            Self::Qstat => "qstat",
+            Self::Qdel => "qdel",
+        }
+    }
+
+    /// The one that the program was called by the name of.
+    pub(crate) fn called(program: &OsStr) -> Option<Self> {
+        let name = Path::new(program).file_name()?;
+        Self::ALL.into_iter().find(|tool| name == tool.name())
+    }
+}
+
+/// Does what the tool does.
+pub(crate) fn run(tool: Tool, words: &[String]) -> Result<(), Failure> {
+    let address = Address::default();
+    match tool {
+        Tool::Qsub => qsub::run(words, &address),
+        Tool::Qstat => qstat::run(words, &address),
+        Tool::Qdel => qdel::run(words, &address),
+    }
+}
+
+impl Style {
+    /// What the environment says: `TOLLGATE_STYLE`, else Grid Engine where its tools are set up.
+    fn of_environment() -> Option<Self> {
+        let said = env::var("TOLLGATE_STYLE").unwrap_or_default();
+        match said.as_str() {
+            "pbs" => Some(Self::Pbs),
+            "sge" => Some(Self::GridEngine),
+            _ => env::var_os("SGE_ROOT").map(|_| Self::GridEngine),
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! What can be wrong with a call of a front end.
+
+use std::borrow::Cow;
+
+use crate::exit::{Complaint, Exit};
+
+/// What PBS's tools end with where a job is not known.
+const UNKNOWN_JOB: u8 = 153;
+
+/// Why a front end did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum FrontError {
+    /// An option that nobody knows.
+    #[error("{place}: there is no option `{option}`")]
+    Unknown { place: String, option: String },
+    /// An option without its value.
+    #[error("{place}: {option}: expected a value")]
+    NoValue { place: String, option: String },
+    /// A value that means nothing.
+    #[error("{place}: {option}: {message}")]
+    Value {
+        place: String,
+        option: String,
+        message: String,
+    },
+    /// What would not be honoured.
+    #[error("{place}: {option}: {message}, and the job would not be what it is taken for")]
+    Refused {
+        place: String,
+        option: String,
+        message: &'static str,
+    },
+    /// Jobs that are not there.
+    #[error("{tool}: {words}")]
+    UnknownJobs {
+        tool: &'static str,
+        words: String,
+        of_pbs: bool,
+    },
+}
+
+impl Complaint for FrontError {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Unknown { .. }
+            | Self::NoValue { .. }
+            | Self::Value { .. }
+            | Self::Refused { .. } => Exit::Usage,
+            Self::UnknownJobs { of_pbs: true, .. } => Exit::Told(UNKNOWN_JOB),
+            Self::UnknownJobs { of_pbs: false, .. } => Exit::Failed,
+        }
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Unknown { .. } | Self::Refused { .. } => {
+                Some("`tollgate submit` may have another way to say it".into())
+            }
+            Self::NoValue { .. } | Self::Value { .. } | Self::UnknownJobs { .. } => None,
+        }
+    }
+}

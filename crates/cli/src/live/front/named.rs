@@ -1,0 +1,68 @@
+//! Numbers of jobs as PBS and Grid Engine write them.
+
+use tollgate_service::api::types::Job;
+
+use super::Style;
+
+/// What PBS calls the host that a number is from.
+pub(super) const SERVER: &str = "tollgate";
+
+/// A job as the service names it: `7.tollgate` is 7, `7[3]` and `7.3` of Grid Engine are the task `7_3`.
+pub(super) fn read(word: &str, style: Style) -> Option<String> {
+    let number = |text: &str| text.parse::<u64>().ok();
+    let (job, rest) = match word.find(['.', '[', '_']) {
+        Some(end) => word.split_at(end),
+        None => (word, ""),
+    };
+    let job = number(job)?;
+    let task = |text: &str| Some(format!("{job}_{}", text.parse::<u32>().ok()?));
+    let rest = match style {
+        Style::Pbs => rest.split('.').next().unwrap_or_default(),
+        Style::GridEngine => rest,
+    };
+    match rest {
+        "" | "[]" => Some(job.to_string()),
+        rest => {
+            let inside = rest
+                .strip_prefix('[')
+                .and_then(|rest| rest.strip_suffix(']'));
+            let behind = rest.strip_prefix(['.', '_']);
+            task(inside.or(behind)?)
+        }
+    }
+}
+
+/// A job as the style writes it.
+pub(super) fn write(job: &Job, style: Style) -> String {
+    let id = job.id;
+    match (style, &job.array, job.task) {
+        (Style::Pbs, Some(_), None) => format!("{id}[].{SERVER}"),
+        (Style::Pbs, _, Some(task)) => format!("{id}[{task}].{SERVER}"),
+        (Style::Pbs, None, None) => format!("{id}.{SERVER}"),
+        (Style::GridEngine, _, _) => id.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_as_either_writes_them() {
+        for (word, style, expected) in [
+            ("7", Style::Pbs, Some("7")),
+            ("7.tollgate", Style::Pbs, Some("7")),
+            ("7[].tollgate", Style::Pbs, Some("7")),
+            ("7[3].tollgate", Style::Pbs, Some("7_3")),
+            ("7_3", Style::Pbs, Some("7_3")),
+            ("7", Style::GridEngine, Some("7")),
+            ("7.3", Style::GridEngine, Some("7_3")),
+            ("seven", Style::Pbs, None),
+            ("7[x]", Style::Pbs, None),
+            ("", Style::GridEngine, None),
+            ("../7", Style::GridEngine, None),
+        ] {
+            assert_eq!(read(word, style).as_deref(), expected, "{word}");
+        }
+    }
+}

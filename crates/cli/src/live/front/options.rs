@@ -1,0 +1,186 @@
+//! Options as PBS and Grid Engine write them: one dash, a letter or a word, and perhaps values behind.
+
+use super::error::FrontError;
+
+/// Options of `qsub` without a value.
+const BARE: &[&str] = &[
+    "V", "h", "I", "X", "z", "x", "f", "clear", "cwd", "hard", "soft", "notify", "terse", "verbose",
+];
+/// Those with one.
+const VALUED: &[&str] = &[
+    "a",
+    "A",
+    "ac",
+    "b",
+    "binding",
+    "c",
+    "C",
+    "ckpt",
+    "d",
+    "D",
+    "dc",
+    "display",
+    "dl",
+    "e",
+    "F",
+    "hold_jid",
+    "hold_jid_ad",
+    "i",
+    "j",
+    "J",
+    "js",
+    "k",
+    "l",
+    "m",
+    "M",
+    "masterq",
+    "N",
+    "now",
+    "o",
+    "p",
+    "P",
+    "q",
+    "r",
+    "R",
+    "S",
+    "shell",
+    "sync",
+    "t",
+    "tc",
+    "u",
+    "v",
+    "w",
+    "W",
+    "wd",
+];
+/// The one with two.
+const PARALLEL: &str = "pe";
+
+/// An option and what stands behind it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Given {
+    /// Where it stands: `qsub`, or a file and its line.
+    pub(super) place: String,
+    /// Its name, without the dash.
+    pub(super) name: String,
+    /// Its values with blanks between them.
+    pub(super) value: String,
+}
+
+impl Given {
+    /// As it was written.
+    pub(super) fn option(&self) -> String {
+        format!("-{}", self.name)
+    }
+
+    /// That its value means nothing.
+    pub(super) fn wrong(&self, message: impl Into<String>) -> FrontError {
+        FrontError::Value {
+            place: self.place.clone(),
+            option: self.option(),
+            message: message.into(),
+        }
+    }
+
+    /// That it cannot be honoured.
+    pub(super) fn refused(&self, message: &'static str) -> FrontError {
+        FrontError::Refused {
+            place: self.place.clone(),
+            option: self.option(),
+            message,
+        }
+    }
+}
+
+/// The options that words begin with, and the words behind them.
+///
+/// # Errors
+/// The first one that nobody knows, or that lacks its value.
+pub(super) fn read<'a>(
+    place: &str,
+    words: &'a [String],
+) -> Result<(Vec<Given>, &'a [String]), FrontError> {
+    let mut given = Vec::new();
+    let mut rest = words;
+    while let [word, behind @ ..] = rest {
+        let Some(name) = word.strip_prefix('-').filter(|name| !name.is_empty()) else {
+            break;
+        };
+        if name == "-" {
+            return Ok((given, behind));
+        }
+        let (option, values, behind) = one(place, name, behind)?;
+        given.push(Given {
+            place: place.to_owned(),
+            name: option.to_owned(),
+            value: values.join(" "),
+        });
+        rest = behind;
+    }
+    Ok((given, rest))
+}
+
+/// An option, its values and what is left. A letter's value may stand right behind it, as in `-j oe`
+/// and `-joe`.
+fn one<'a>(
+    place: &str,
+    name: &'a str,
+    behind: &'a [String],
+) -> Result<(&'a str, Vec<&'a str>, &'a [String]), FrontError> {
+    let count = match name {
+        name if BARE.contains(&name) => 0,
+        name if VALUED.contains(&name) => 1,
+        PARALLEL => 2,
+        _ => {
+            let (letter, value) = name.split_at(name.chars().next().map_or(0, char::len_utf8));
+            if VALUED.contains(&letter) {
+                return Ok((letter, vec![value], behind));
+            }
+            return Err(FrontError::Unknown {
+                place: place.to_owned(),
+                option: format!("-{name}"),
+            });
+        }
+    };
+    let Some((values, behind)) = behind.split_at_checked(count) else {
+        return Err(FrontError::NoValue {
+            place: place.to_owned(),
+            option: format!("-{name}"),
+        });
+    };
+    Ok((name, values.iter().map(String::as_str).collect(), behind))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn split(words: &str) -> Result<(String, String), String> {
+        let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+        let (given, rest) = read("qsub", &words).map_err(|error| error.to_string())?;
+        let given = given
+            .iter()
+            .map(|one| format!("{}={}", one.name, one.value));
+        Ok((given.collect::<Vec<_>>().join(";"), rest.join(" ")))
+    }
+
+    #[test]
+    fn options_end_where_the_script_begins() {
+        let read = |words| split(words).unwrap();
+        let said = |options: &str, rest: &str| (options.to_owned(), rest.to_owned());
+        assert_eq!(read("-terse job.sh -N x"), said("terse=", "job.sh -N x"));
+        assert_eq!(read("-N a -joe -- -x"), said("N=a;j=oe", "-x"));
+        assert_eq!(read("-pe smp 4 job.sh"), said("pe=smp 4", "job.sh"));
+        assert_eq!(read("-"), said("", "-"));
+    }
+
+    #[test]
+    fn what_nobody_knows_is_named() {
+        assert_eq!(
+            split("-zork").unwrap_err(),
+            "qsub: there is no option `-zork`"
+        );
+        assert_eq!(split("-pe smp").unwrap_err(), "qsub: -pe: expected a value");
+        assert_eq!(split("-l").unwrap_err(), "qsub: -l: expected a value");
+    }
+}

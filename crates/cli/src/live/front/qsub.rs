@@ -1,0 +1,392 @@
+//! `qsub`.
+
+use std::env;
+use std::fs;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use tollgate_service::api::types::{Answer, Decision, Job, JobRequest};
+
+use super::error::FrontError;
+use super::options::{self, Given};
+use super::text::Prelude;
+use super::wishes::Wishes;
+use super::{Style, named};
+use crate::exit::Failure;
+use crate::live::address::Address;
+use crate::live::error::LiveError;
+use crate::live::job::JobArgs;
+use crate::live::{print, script};
+use crate::voice::{self, Voice};
+
+/// Options that only Grid Engine has.
+const OF_GRID_ENGINE: &[&str] = &[
+    "terse", "cwd", "wd", "pe", "b", "hold_jid", "sync", "tc", "notify", "now", "shell",
+];
+
+/// What is to be run.
+enum Body {
+    Script { name: String, text: String },
+    Program,
+}
+
+/// Hands a job in, and prints its number alone, or in the sentence of Grid Engine.
+pub(super) fn run(words: &[String], address: &Address) -> Result<(), Failure> {
+    let (typed, operands) = options::read("qsub", words)?;
+    let mut wishes = Wishes::default();
+    // What is typed goes over what the script says; for that it is read twice.
+    wishes.add(&typed, style(&typed, ""))?;
+    let (body, arguments) = body(operands, wishes.program)?;
+    let text = match &body {
+        Body::Script { text, .. } => text.as_str(),
+        Body::Program => "",
+    };
+    let style = style(&typed, text);
+    let mut wishes = Wishes::default();
+    if let Body::Script { name, text } = &body {
+        wishes.add(&directives(name, text, style)?, style)?;
+    }
+    wishes.add(&typed, style)?;
+    let mut arguments = arguments.to_vec();
+    if let Some(more) = &wishes.arguments {
+        let more = script::words(more).unwrap_or_else(|| vec![more.clone()]);
+        arguments.extend(more);
+    }
+    let request = request(&wishes, &body, &arguments, style)?;
+    let mut client = address.connect()?;
+    let answer: Answer = client.post("/v1/jobs", &request)?;
+    let (Some(id), Decision::Accepted | Decision::Queued) = (answer.id, answer.decision) else {
+        return Err(rejected(&answer));
+    };
+    let name = request.name.as_deref().unwrap_or_default();
+    let tasks = request.array.as_deref();
+    writeln!(
+        io::stdout().lock(),
+        "{}",
+        said(id, name, tasks, &wishes, style)
+    )?;
+    if wishes.wait {
+        let job: Job = client.get(&format!("/v1/jobs/{id}/wait"))?;
+        let code = match job.state.as_str() {
+            "finished" => job.exit_code.unwrap_or(0),
+            _ => 1,
+        };
+        if code != 0 {
+            return Err(LiveError::JobStatus(code).into());
+        }
+    }
+    Ok(())
+}
+
+/// Whose words these are: as the environment says, else as the options and the script do.
+fn style(typed: &[Given], text: &str) -> Style {
+    let marked = |mark| text.lines().any(|line: &str| line.starts_with(mark));
+    let has = typed.iter().any(|one| OF_GRID_ENGINE.contains(&&*one.name));
+    let guess = match has || (marked("#$") && !marked("#PBS")) {
+        true => Style::GridEngine,
+        false => Style::Pbs,
+    };
+    Style::of_environment().unwrap_or(guess)
+}
+
+/// The script that is named first, or standard input; and the words behind it.
+fn body(operands: &[String], program: bool) -> Result<(Body, &[String]), Failure> {
+    if program {
+        return match operands {
+            [] => Err(Failure::flag("b", "expected a program behind the options")),
+            words => Ok((Body::Program, words)),
+        };
+    }
+    let (name, text, arguments) = match operands {
+        [] => ("STDIN", read_all()?, operands),
+        [name, rest @ ..] if name == "-" => ("STDIN", read_all()?, rest),
+        [name, rest @ ..] => {
+            let text = fs::read(name).map_err(|error| Failure::read(name.clone(), error))?;
+            (name.as_str(), text, rest)
+        }
+    };
+    let file = name.to_owned();
+    let text = String::from_utf8(text).ok();
+    let text = text.filter(|text| text.len() as u64 <= script::LONGEST);
+    let text = text.ok_or(LiveError::NotCopied { file })?;
+    let name = name.to_owned();
+    Ok((Body::Script { name, text }, arguments))
+}
+
+fn read_all() -> Result<Vec<u8>, Failure> {
+    let mut text = Vec::new();
+    let read = io::stdin()
+        .lock()
+        .take(script::LONGEST + 1)
+        .read_to_end(&mut text);
+    read.map_err(|error| Failure::read("standard input", error))?;
+    Ok(text)
+}
+
+/// What a script says of itself: `#PBS` up to its first command, `#$` anywhere.
+fn directives(name: &str, text: &str, style: Style) -> Result<Vec<Given>, FrontError> {
+    let mut all = Vec::new();
+    for (line, number) in text.lines().zip(1_usize..) {
+        let mark = match style {
+            Style::Pbs if !line.trim().is_empty() && !line.starts_with(['#', ':']) => break,
+            Style::Pbs => "#PBS",
+            Style::GridEngine => "#$",
+        };
+        let Some(rest) = line.strip_prefix(mark) else {
+            continue;
+        };
+        // `#$variable` in a remark is none.
+        if !rest.starts_with(char::is_whitespace) {
+            continue;
+        }
+        let place = format!("{name}:{number}");
+        let words = script::words(rest).ok_or_else(|| FrontError::Value {
+            place: place.clone(),
+            option: mark.to_owned(),
+            message: "a quote is not closed".to_owned(),
+        })?;
+        let (given, rest) = options::read(&place, &words)?;
+        if let Some(word) = rest.first() {
+            return Err(FrontError::Value {
+                place,
+                option: mark.to_owned(),
+                message: format!("expected options, got `{word}`"),
+            });
+        }
+        all.extend(given);
+    }
+    Ok(all)
+}
+
+fn request(
+    wishes: &Wishes,
+    body: &Body,
+    arguments: &[String],
+    style: Style,
+) -> Result<JobRequest, Failure> {
+    let here = env::current_dir().map_err(|error| Failure::read(".", error))?;
+    let home = env::var_os("HOME").map_or_else(|| here.clone(), PathBuf::from);
+    let name = name(wishes, body, arguments);
+    // Where jobs start, and where relative names of files are.
+    let dir = match &wishes.dir {
+        Some(dir) => here.join(dir),
+        None if wishes.here => here.clone(),
+        None => home,
+    };
+    let base = match style {
+        Style::Pbs => &here,
+        Style::GridEngine => &dir,
+    };
+    let is_array = wishes.array.is_some();
+    let place =
+        |wish: &Option<String>, letter| file(wish.as_deref(), letter, &name, base, is_array, style);
+    let output = place(&wishes.output, 'o');
+    let errors = place(&wishes.errors, 'e').unwrap_or_else(|| "/dev/null".to_owned());
+    let prelude = Prelude {
+        style,
+        is_array,
+        errors: (!wishes.joined).then_some(errors.as_str()),
+    };
+    let (command, script) = program(wishes, body, arguments, &prelude);
+    let idle = wishes.idle.iter().chain(&wishes.resources.idle);
+    for option in idle {
+        Voice::Notes.note(format_args!("{option} changes nothing here"));
+    }
+    let procs = wishes.resources.procs.unwrap_or(1);
+    let mut given = wishes.env.clone();
+    if wishes.all_env {
+        given.insert(0, "all".to_owned());
+    }
+    given.extend(told(&name, &here, style));
+    let job = JobArgs {
+        procs: Some(procs),
+        mem: wishes.resources.memory_for(procs),
+        estimate: wishes.resources.estimate,
+        deadline: wishes
+            .resources
+            .deadline
+            .clone()
+            .or_else(|| env::var("TOLLGATE_DEADLINE").ok()),
+        budget: wishes
+            .resources
+            .budget
+            .or(from_environment("TOLLGATE_BUDGET")?),
+        penalty: wishes.resources.penalty,
+        confidence: wishes.resources.confidence,
+        name: Some(name),
+        env: given,
+        dir: Some(dir),
+        output: Some(output.unwrap_or_else(|| "none".to_owned())),
+        requeue: wishes.requeue,
+        array: tasks(wishes),
+        after: wishes.after.clone(),
+        command,
+    };
+    Ok(JobRequest {
+        held: wishes.held,
+        ..job.build(script, &print::now())?
+    })
+}
+
+fn name(wishes: &Wishes, body: &Body, arguments: &[String]) -> String {
+    let of = |path: &str| {
+        let name = Path::new(path).file_name();
+        name.map_or_else(
+            || path.to_owned(),
+            |name| name.to_string_lossy().into_owned(),
+        )
+    };
+    wishes.name.clone().unwrap_or_else(|| match body {
+        Body::Script { name, .. } => of(name),
+        Body::Program => arguments.first().map_or_else(String::new, |word| of(word)),
+    })
+}
+
+/// What is run, and its script if it is one.
+fn program(
+    wishes: &Wishes,
+    body: &Body,
+    arguments: &[String],
+    prelude: &Prelude<'_>,
+) -> (Vec<String>, Option<String>) {
+    match body {
+        Body::Program => {
+            let line = format!("{}; exec \"$@\"", prelude.line());
+            let shell = ["/bin/sh", "-c", &line, "sh"].map(str::to_owned);
+            (
+                shell.into_iter().chain(arguments.iter().cloned()).collect(),
+                None,
+            )
+        }
+        Body::Script { name, text } => {
+            let over = prelude.over(text, wishes.shell.as_deref());
+            if over.is_none() {
+                Voice::Notes.note(
+                    "the script is for no shell: errors go where its output does, and its number is \
+                     in TOLLGATE_JOB alone",
+                );
+            }
+            let text = over.unwrap_or_else(|| text.clone());
+            // It is known by this name; what is run is the service's copy.
+            let name = format!("./{}", name.rsplit('/').next().unwrap_or(name));
+            let command = [name].into_iter().chain(arguments.iter().cloned());
+            (command.collect(), Some(text))
+        }
+    }
+}
+
+/// A file for output or errors: none throws them away.
+fn file(
+    wish: Option<&str>,
+    letter: char,
+    name: &str,
+    base: &Path,
+    is_array: bool,
+    style: Style,
+) -> Option<String> {
+    let usual = match (is_array, style) {
+        (false, _) => format!("{name}.{letter}%j"),
+        (true, Style::Pbs) => format!("{name}.{letter}%j-%a"),
+        (true, Style::GridEngine) => format!("{name}.{letter}%j.%a"),
+    };
+    let Some(wish) = wish else {
+        return Some(base.join(usual).display().to_string());
+    };
+    if wish == "/dev/null" {
+        return None;
+    }
+    let mut path = wish.to_owned();
+    for (variable, value) in [
+        ("$PBS_JOBID", "%j"),
+        ("$PBS_ARRAYID", "%a"),
+        ("$PBS_ARRAY_INDEX", "%a"),
+        ("^array_index^", "%a"),
+        ("$JOB_ID", "%j"),
+        ("$TASK_ID", "%a"),
+        ("$JOB_NAME", name),
+        ("$PBS_JOBNAME", name),
+    ] {
+        path = path.replace(variable, value);
+    }
+    let path = base.join(path);
+    let path = if wish.ends_with('/') || path.is_dir() {
+        path.join(usual)
+    } else {
+        path
+    };
+    Some(path.display().to_string())
+}
+
+/// `1-10:2%5`.
+fn tasks(wishes: &Wishes) -> Option<String> {
+    let tasks = wishes.array.clone()?;
+    Some(match &wishes.at_most {
+        Some(most) => format!("{tasks}%{most}"),
+        None => tasks,
+    })
+}
+
+/// Variables of a job that are known already.
+fn told(name: &str, here: &Path, style: Style) -> Vec<String> {
+    let here = here.display();
+    let of = |variable: &str| env::var(variable).unwrap_or_default();
+    let (home, user) = (of("HOME"), of("LOGNAME"));
+    match style {
+        Style::Pbs => vec![
+            "PBS_ENVIRONMENT=PBS_BATCH".to_owned(),
+            format!("PBS_JOBNAME={name}"),
+            format!("PBS_O_WORKDIR={here}"),
+            format!("PBS_O_HOME={home}"),
+            format!("PBS_O_LOGNAME={user}"),
+            format!("PBS_O_PATH={}", of("PATH")),
+        ],
+        Style::GridEngine => vec![
+            "ENVIRONMENT=BATCH".to_owned(),
+            format!("JOB_NAME={name}"),
+            format!("SGE_O_WORKDIR={here}"),
+            format!("SGE_O_HOME={home}"),
+            format!("SGE_O_LOGNAME={user}"),
+        ],
+    }
+}
+
+fn from_environment(variable: &'static str) -> Result<Option<f64>, Failure> {
+    let Ok(text) = env::var(variable) else {
+        return Ok(None);
+    };
+    let read = text.parse::<f64>().ok();
+    let wrong = || {
+        Failure::flag(
+            "budget",
+            format!("{variable}: expected credits, got `{text}`"),
+        )
+    };
+    read.map(Some).ok_or_else(wrong)
+}
+
+/// What is printed of a job that was taken in.
+fn said(id: u64, name: &str, tasks: Option<&str>, wishes: &Wishes, style: Style) -> String {
+    let server = named::SERVER;
+    let of_array = tasks.map(|tasks| {
+        let (tasks, _) = tasks.split_once('%').unwrap_or((tasks, ""));
+        let step = if tasks.contains(':') { "" } else { ":1" };
+        format!("{id}.{tasks}{step}")
+    });
+    match (style, of_array) {
+        (Style::Pbs, None) => format!("{id}.{server}"),
+        (Style::Pbs, Some(_)) => format!("{id}[].{server}"),
+        (Style::GridEngine, array) if wishes.terse => array.unwrap_or_else(|| id.to_string()),
+        (Style::GridEngine, None) => format!("Your job {id} (\"{name}\") has been submitted"),
+        (Style::GridEngine, Some(array)) => {
+            format!("Your job-array {array} (\"{name}\") has been submitted")
+        }
+    }
+}
+
+/// Says why, as there is no answer that would.
+fn rejected(answer: &Answer) -> Failure {
+    let reasons = answer.reasons.iter().map(|reason| reason.text.as_str());
+    let reasons: Vec<&str> = reasons.collect();
+    voice::error(format_args!("rejected: {}", reasons.join("; ")), None);
+    LiveError::Rejected.into()
+}

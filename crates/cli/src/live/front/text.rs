@@ -1,0 +1,95 @@
+//! The script of a job, with the variables that only its start can tell.
+
+use super::Style;
+
+/// Shells that understand what is written before a script.
+const SHELLS: &[&str] = &["sh", "bash", "dash", "ksh", "zsh"];
+/// The shell of a script that names none.
+const USUAL_SHELL: &str = "/bin/sh";
+
+/// What a job sets up before its script's first line.
+#[derive(Clone, Debug)]
+pub(super) struct Prelude<'a> {
+    pub(super) style: Style,
+    pub(super) is_array: bool,
+    /// Where errors go, with `%j` and `%a`, if not where the output does.
+    pub(super) errors: Option<&'a str>,
+}
+
+impl Prelude<'_> {
+    /// One line of a shell.
+    pub(super) fn line(&self) -> String {
+        let id = match (self.style, self.is_array) {
+            (Style::Pbs, false) => "export PBS_JOBID=$TOLLGATE_JOB.tollgate",
+            (Style::Pbs, true) => {
+                "export PBS_JOBID=\"$TOLLGATE_JOB[$TOLLGATE_TASK].tollgate\" \
+                 PBS_ARRAYID=$TOLLGATE_TASK PBS_ARRAY_INDEX=$TOLLGATE_TASK"
+            }
+            (Style::GridEngine, false) => "export JOB_ID=$TOLLGATE_JOB SGE_TASK_ID=undefined",
+            (Style::GridEngine, true) => "export JOB_ID=$TOLLGATE_JOB SGE_TASK_ID=$TOLLGATE_TASK",
+        };
+        let procs = match self.style {
+            Style::Pbs => "PBS_NP=$TOLLGATE_PROCS NCPUS=$TOLLGATE_PROCS",
+            Style::GridEngine => "NSLOTS=$TOLLGATE_PROCS",
+        };
+        let errors = self.errors.map_or_else(String::new, |file| {
+            let file = file.replace('\'', "'\\''");
+            let file = file.replace("%j", "'$TOLLGATE_JOB'");
+            format!("; exec 2>'{}'", file.replace("%a", "'$TOLLGATE_TASK'"))
+        });
+        format!("{id} {procs}{errors}")
+    }
+
+    /// The script with that line before it; none if its interpreter is no such shell. The line stands
+    /// behind the first one, where a script says what runs it.
+    pub(super) fn over(&self, text: &str, shell: Option<&str>) -> Option<String> {
+        let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
+        let (said, body) = match first.strip_prefix("#!") {
+            Some(said) => (Some(said.trim()), rest),
+            None => (None, text),
+        };
+        let shell = shell.or(said).unwrap_or(USUAL_SHELL);
+        understands(shell).then(|| format!("#!{shell}\n{}\n{body}", self.line()))
+    }
+}
+
+fn understands(shell: &str) -> bool {
+    let mut words = shell.split_whitespace();
+    let program = words.next().unwrap_or_default();
+    let program = match program.rsplit('/').next() {
+        Some("env") => words.next().unwrap_or_default(),
+        Some(name) => name,
+        None => program,
+    };
+    SHELLS.contains(&program)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PBS: Prelude<'_> = Prelude {
+        style: Style::Pbs,
+        is_array: false,
+        errors: Some("it's.e%j"),
+    };
+
+    #[test]
+    fn a_script_is_told_what_only_its_start_can_tell() {
+        assert_eq!(
+            PBS.over("#!/bin/bash\necho\n", None).unwrap(),
+            "#!/bin/bash\nexport PBS_JOBID=$TOLLGATE_JOB.tollgate PBS_NP=$TOLLGATE_PROCS \
+             NCPUS=$TOLLGATE_PROCS; exec 2>'it'\\''s.e'$TOLLGATE_JOB''\necho\n"
+        );
+        let bare = PBS.over("echo\n", None).unwrap();
+        assert!(bare.starts_with("#!/bin/sh\nexport ") && bare.ends_with("\necho\n"));
+        let named = PBS.over("#!/bin/csh\necho\n", Some("/bin/bash")).unwrap();
+        assert!(named.starts_with("#!/bin/bash\n"));
+    }
+
+    #[test]
+    fn another_interpreter_is_left_alone() {
+        assert_eq!(PBS.over("#!/usr/bin/env python3\nprint()\n", None), None);
+        assert!(PBS.over("#!/usr/bin/env bash\n", None).is_some());
+    }
+}

@@ -1,0 +1,231 @@
+//! A job as the options of PBS and Grid Engine describe it.
+
+use super::Style;
+use super::error::FrontError;
+use super::named;
+use super::options::Given;
+use super::resources::Resources;
+
+/// What was asked for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Wishes {
+    pub(super) name: Option<String>,
+    pub(super) output: Option<String>,
+    pub(super) errors: Option<String>,
+    pub(super) joined: bool,
+    pub(super) dir: Option<String>,
+    /// Start where `qsub` was called.
+    pub(super) here: bool,
+    pub(super) shell: Option<String>,
+    /// `NAME` or `NAME=VALUE`.
+    pub(super) env: Vec<String>,
+    pub(super) all_env: bool,
+    pub(super) array: Option<String>,
+    pub(super) at_most: Option<String>,
+    /// `ID` or `any:ID`.
+    pub(super) after: Vec<String>,
+    pub(super) held: bool,
+    pub(super) requeue: bool,
+    pub(super) terse: bool,
+    pub(super) wait: bool,
+    /// What is run is a program and no script.
+    pub(super) program: bool,
+    pub(super) arguments: Option<String>,
+    pub(super) resources: Resources,
+    /// What is known and changes nothing here, as it was written.
+    pub(super) idle: Vec<String>,
+}
+
+impl Wishes {
+    /// Takes options in; of two that say the same, the later one counts.
+    ///
+    /// # Errors
+    /// The first that means nothing, or cannot be honoured.
+    pub(super) fn add(&mut self, options: &[Given], style: Style) -> Result<(), FrontError> {
+        options
+            .iter()
+            .try_for_each(|given| self.add_one(given, style))
+    }
+
+    fn add_one(&mut self, given: &Given, style: Style) -> Result<(), FrontError> {
+        let value = || Some(given.value.clone());
+        match given.name.as_str() {
+            "N" => self.name = value(),
+            "o" => self.output = Some(path(&given.value)),
+            "e" => self.errors = Some(path(&given.value)),
+            "j" => self.joined = matches!(given.value.as_str(), "oe" | "eo" | "y" | "yes"),
+            "d" | "wd" => self.dir = value(),
+            "cwd" => self.here = true,
+            "S" => self.shell = Some(path(&given.value)),
+            "v" => self.env.extend(list(&given.value)),
+            "V" => self.all_env = true,
+            "t" | "J" => self.array = value(),
+            "tc" => self.at_most = value(),
+            "hold_jid" => self.wait_for(given, "any:", given.value.split(','), style)?,
+            "h" => self.held = true,
+            "r" => self.requeue = yes(given)?,
+            "terse" => self.terse = true,
+            "sync" => self.wait = yes(given)?,
+            "b" => self.program = yes(given)?,
+            "F" => self.arguments = value(),
+            "l" => self.resources.add(given)?,
+            "pe" => self.parallel(given)?,
+            "W" => self.attributes(given, style)?,
+            "a" | "dl" => return Err(given.refused("jobs cannot be handed in for later")),
+            "I" | "X" => return Err(given.refused("jobs have no terminal")),
+            "D" => return Err(given.refused("the root of a job cannot be changed")),
+            "hold_jid_ad" => {
+                return Err(given.refused("tasks cannot wait for those of another array"));
+            }
+            "u" => return Err(given.refused("jobs run as who hands them in")),
+            "i" => return Err(given.refused("jobs have no input")),
+            // These ask for what is so anyway.
+            "m" if given.value == "n" => {}
+            "c" if given.value == "n" => {}
+            "p" | "js" if given.value == "0" => {}
+            "now" | "R" | "shell" if given.value.starts_with('n') => {}
+            "shell" | "hard" | "clear" | "z" | "verbose" | "w" | "f" => {}
+            _ => self.idle.push(
+                format!("{} {}", given.option(), given.value)
+                    .trim_end()
+                    .to_owned(),
+            ),
+        }
+        Ok(())
+    }
+
+    /// `smp 4`, `smp 4-8`: the least will do.
+    fn parallel(&mut self, given: &Given) -> Result<(), FrontError> {
+        let slots = given.value.rsplit(' ').next().unwrap_or_default();
+        let least = slots.split('-').next().unwrap_or_default();
+        let procs = least.parse().ok().filter(|&procs| procs > 0);
+        let wrong = || given.wrong(format!("expected a number of slots, got `{slots}`"));
+        self.resources.procs = Some(procs.ok_or_else(wrong)?);
+        Ok(())
+    }
+
+    /// `depend=afterok:7:8,block=true`.
+    fn attributes(&mut self, given: &Given, style: Style) -> Result<(), FrontError> {
+        for attribute in given.value.split(',') {
+            let (name, value) = attribute.split_once('=').unwrap_or((attribute, "true"));
+            let depends = name == "depend" || name.starts_with("after");
+            match (name, value) {
+                ("block", "true") => self.wait = true,
+                ("block", "false") => {}
+                // The second of `depend=afterok:7,afterany:8` stands alone.
+                _ if depends => {
+                    let words = if name == "depend" { value } else { name };
+                    let (kind, jobs) = words.split_once(':').unwrap_or((words, ""));
+                    let prefix = match kind {
+                        "afterok" => "",
+                        "afterany" => "any:",
+                        _ => return Err(given.wrong(format!("jobs cannot wait with `{kind}`"))),
+                    };
+                    self.wait_for(given, prefix, jobs.split(':'), style)?;
+                }
+                _ => return Err(given.wrong(format!("there is no `{name}` here"))),
+            }
+        }
+        Ok(())
+    }
+
+    fn wait_for<'a>(
+        &mut self,
+        given: &Given,
+        prefix: &str,
+        jobs: impl Iterator<Item = &'a str>,
+        style: Style,
+    ) -> Result<(), FrontError> {
+        for word in jobs {
+            let job = named::read(word, style).filter(|job| !job.contains('_'));
+            let job = job.ok_or_else(|| {
+                given.wrong(format!("expected the number of a job, got `{word}`"))
+            })?;
+            self.after.push(format!("{prefix}{job}"));
+        }
+        Ok(())
+    }
+}
+
+fn yes(given: &Given) -> Result<bool, FrontError> {
+    match given.value.as_str() {
+        "y" | "yes" => Ok(true),
+        "n" | "no" => Ok(false),
+        other => Err(given.wrong(format!("expected y or n, got `{other}`"))),
+    }
+}
+
+/// The path in `host:path`, of PBS, or `:path`, of Grid Engine.
+fn path(value: &str) -> String {
+    match value.split_once(':') {
+        Some((host, path)) if !host.contains('/') => path.to_owned(),
+        _ => value.to_owned(),
+    }
+}
+
+/// `A=1,B,C='x,y'` at its commas.
+fn list(value: &str) -> Vec<String> {
+    let (mut items, mut item, mut quote) = (Vec::new(), String::new(), None);
+    for letter in value.chars() {
+        match (letter, quote) {
+            (',', None) => items.push(std::mem::take(&mut item)),
+            ('"' | '\'', None) => quote = Some(letter),
+            (_, Some(open)) if letter == open => quote = None,
+            _ => item.push(letter),
+        }
+    }
+    items.push(item);
+    items.retain(|item| !item.is_empty());
+    items
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::live::front::options;
+
+    fn wishes(words: &str, style: Style) -> Result<Wishes, String> {
+        let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+        let (given, _) = options::read("qsub", &words).map_err(|error| error.to_string())?;
+        let mut wishes = Wishes::default();
+        wishes
+            .add(&given, style)
+            .map_err(|error| error.to_string())?;
+        Ok(wishes)
+    }
+
+    #[test]
+    fn jobs_wait_for_others_in_both_dialects() {
+        let after = |words, style| wishes(words, style).unwrap().after;
+        assert_eq!(
+            after("-W depend=afterok:7.tollgate:8,afterany:9", Style::Pbs),
+            ["7", "8", "any:9"]
+        );
+        assert_eq!(
+            after("-hold_jid 7,8", Style::GridEngine),
+            ["any:7", "any:8"]
+        );
+        for words in [
+            "-W depend=afternotok:7",
+            "-hold_jid name",
+            "-W depend=afterok:7[3]",
+        ] {
+            assert!(wishes(words, Style::Pbs).is_err(), "{words}");
+        }
+    }
+
+    #[test]
+    fn variables_are_split_at_commas_but_not_within_quotes() {
+        assert_eq!(list("A=1,B,C='x,y',"), ["A=1", "B", "C=x,y"]);
+    }
+
+    #[test]
+    fn what_changes_nothing_is_kept_to_be_said_and_what_would_is_refused() {
+        let kept = wishes("-q long -m n -M me@here -j oe -notify", Style::Pbs).unwrap();
+        assert_eq!(kept.idle, ["-q long", "-M me@here", "-notify"]);
+        assert!(kept.joined);
+        let refused = wishes("-a 1200", Style::Pbs).unwrap_err();
+        let expected = "qsub: -a: jobs cannot be handed in for later, and the job would not be what it is taken for";
+        assert_eq!(refused, expected);
+    }
+}

@@ -1,0 +1,84 @@
+//! `tollgate worker`.
+
+use std::env;
+use std::path::PathBuf;
+
+use tollgate_engine::LocalSettings;
+use tollgate_service::Folder;
+use tollgate_service::fleet::Route;
+use tollgate_service::fleet::worker::{Settings, work};
+
+use super::address::Way;
+use super::error::LiveError;
+use super::serve::RUNNER;
+use crate::args::count;
+use crate::exit::Failure;
+use crate::voice::Voice;
+
+/// What a route by a socket begins with.
+const SOCKET: &str = "unix:";
+
+/// Offer this host's cores to a service elsewhere, and run what it gives: until it is stopped.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The service: https://HOST:PORT, or unix:SOCKET for one whose socket can be reached
+    #[arg(long, value_name = "URL")]
+    connect: String,
+    #[command(flatten)]
+    way: Way,
+    /// Where it keeps what it has to remember [default: tollgate-worker in the user's state folder]
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// What it is called [default: the name of this host]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Cores to offer [default: all that it may run on]
+    #[arg(long, value_name = "N", value_parser = count::<u32>)]
+    nodes: Option<u32>,
+    /// As root: run jobs of root too
+    #[arg(long)]
+    root_jobs: bool,
+}
+
+/// `tollgate worker`.
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let route = match args.connect.strip_prefix(SOCKET) {
+        Some(socket) => Route::Socket(socket.into()),
+        None => Route::Remote(Box::new(args.way.to(args.connect.clone())?)),
+    };
+    let folder = Folder::lock(&args.folder()?)?;
+    let program = env::current_exe()
+        .map_err(|error| Failure::read("the program itself".to_owned(), error))?;
+    let runner = [program.into_os_string(), RUNNER.into()];
+    let settings = Settings {
+        route,
+        name: args.name.clone().unwrap_or_else(host),
+        root_jobs: args.root_jobs,
+        engine: LocalSettings {
+            nodes: args.nodes,
+            ..LocalSettings::new(folder.engine(), runner)
+        },
+    };
+    work(&folder, settings, |words| {
+        Voice::Notes.note(format_args!("{words}"));
+    })?;
+    Ok(())
+}
+
+impl Args {
+    /// Not the folder of a service: both may be on one host.
+    fn folder(&self) -> Result<PathBuf, Failure> {
+        let set = |name| env::var_os(name).filter(|value| !value.is_empty());
+        let state = set("XDG_STATE_HOME").map(PathBuf::from);
+        let home = || set("HOME").map(|home| PathBuf::from(home).join(".local/state"));
+        let usual = || Some(state.or_else(home)?.join("tollgate-worker"));
+        let folder = self.data.clone().or_else(usual);
+        folder.ok_or(LiveError::NoData.into())
+    }
+}
+
+/// The name of this host.
+fn host() -> String {
+    let name = rustix::system::uname();
+    name.nodename().to_string_lossy().into_owned()
+}

@@ -1,0 +1,107 @@
+//! A service and a worker that comes over TCP with TLS and a token: the worker runs what it is given,
+//! its token opens nothing else, and what it ran when it was killed is requeued or lost.
+
+mod site;
+
+use std::fs;
+use std::path::Path;
+
+use site::{Site, lines};
+
+/// A task that notes its process, and every other that has not ended; it ends when it may.
+const WITNESS: &str = "\
+for pid in $(cat pids 2> /dev/null); do kill -0 $pid 2> /dev/null && echo $pid >> beside; done
+echo $$ >> pids
+while [ ! -e go ]; do sleep 0.05; done
+";
+
+#[test]
+fn a_worker_runs_what_it_is_given_and_is_missed_when_it_is_gone() {
+    let site = Site::start("policy = \"fcfs\"\n[workers]\ngrace_s = 12.0\n");
+    let mut worker = site.worker();
+    site.until("the worker is there", || site.state_of_worker() == "here");
+    let status = site.json(&["status", "--format", "json"]);
+    assert_eq!(status["workers"], 1);
+
+    // Nodes of this host come first: once they are full, the worker's are next.
+    let here = status["nodes"].as_u64().unwrap() - 1;
+    let procs = here.to_string();
+    site.says(&[
+        "submit", "--procs", &procs, "--output", "none", "--", "sleep", "600",
+    ]);
+
+    let script = site.folder().join("job.sh");
+    fs::write(&script, "#!/bin/sh\necho \"$0\" > where\nexit 7\n").unwrap();
+    site.says(&["submit", "--output", "none", "--", script.to_str().unwrap()]);
+    assert_eq!(site.run(&["wait", "2"]).status.code(), Some(7));
+    let place = fs::read_to_string(site.folder().join("where")).unwrap();
+    assert!(
+        Path::new(place.trim()).starts_with(site.worker_data()),
+        "a copy that the worker keeps: {place}"
+    );
+
+    let (may, may_not) = (site.place("may"), site.place("may-not"));
+    site.submit_at(&may, &["--requeue"], WITNESS);
+    site.until("it runs", || lines(&may.join("pids")) == 1);
+    worker.kill();
+    assert_eq!(site.state(3), "running", "it may come back");
+    site.says(&["cancel", "1"]);
+    site.until("it runs here", || lines(&may.join("pids")) == 2);
+    assert!(!may.join("beside").exists(), "one at a time");
+    assert_eq!(site.state_of_worker(), "gone");
+    fs::write(may.join("go"), "").unwrap();
+    assert_eq!(site.run(&["wait", "3"]).status.code(), Some(0));
+
+    // It comes back, with a new life; what may not run again is lost with it.
+    let mut worker = site.worker();
+    site.until("the worker is back", || site.state_of_worker() == "here");
+    let nodes = site.json(&["nodes", "--format", "json"]);
+    assert_eq!(nodes["workers"][0]["epoch"], 2);
+    site.says(&[
+        "submit", "--procs", &procs, "--output", "none", "--", "sleep", "600",
+    ]);
+    site.submit_at(&may_not, &[], WITNESS);
+    site.until("it runs", || lines(&may_not.join("pids")) == 1);
+    worker.kill();
+    site.until("it is lost", || site.state(5) == "lost");
+    site.says(&["cancel", "4"]);
+}
+
+#[test]
+fn a_worker_s_token_only_takes_work() {
+    let site = Site::start("");
+    let (worker, user) = (site.token("worker", &["--worker"]), site.token("user", &[]));
+    for words in [
+        &["jobs"][..],
+        &["status"],
+        &["ledger"],
+        &["submit", "--", "true"],
+        &["token", "list"],
+    ] {
+        let ran = site.run(&site.over_tcp(words, &worker));
+        assert_eq!(ran.status.code(), Some(1), "{words:?}");
+        let said = String::from_utf8(ran.stderr).unwrap();
+        assert!(said.contains("this token can only take work"), "{said}");
+    }
+    assert!(site.run(&site.over_tcp(&["jobs"], &user)).status.success());
+
+    // And nobody else's takes any.
+    let mut offer = site.worker_words(&user);
+    let refused = site.run(&offer);
+    assert_eq!(refused.status.code(), Some(1));
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(said.contains("this token cannot take work"), "{said}");
+
+    // A token that was taken back ends the worker that came with it.
+    offer = site.worker_words(&worker);
+    let mut running = site.spawn(&offer);
+    site.until("the worker is there", || site.state_of_worker() == "here");
+    let listed = site.json(&["token", "list", "--format", "json"]);
+    let tokens = listed["tokens"].as_array().unwrap();
+    let its = tokens
+        .iter()
+        .find(|token| token["kind"] == "worker")
+        .unwrap();
+    site.says(&["token", "revoke", its["id"].as_str().unwrap()]);
+    site.until("the worker has ended", || running.has_ended());
+}

@@ -1,0 +1,208 @@
+//! A service that listens on TCP, and workers of it.
+
+use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+/// How long is waited for what must happen; it takes far less if all is well.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// A service that ends with the test.
+pub(crate) struct Site {
+    folder: tempfile::TempDir,
+    _service: Process,
+    url: String,
+    fingerprint: String,
+}
+
+/// A process that ends with this.
+pub(crate) struct Process(Child);
+
+impl Process {
+    pub(crate) fn kill(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.0.try_wait().unwrap().is_some()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if let Some(pid) = Pid::from_raw(self.0.id() as i32) {
+            let _ = kill_process(pid, Signal::TERM);
+        }
+        let _ = self.0.wait();
+    }
+}
+
+impl Site {
+    pub(crate) fn start(config: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().join("data");
+        fs::create_dir(&data).unwrap();
+        fs::set_permissions(&data, fs::Permissions::from_mode(0o700)).unwrap();
+        fs::write(data.join("config.toml"), config).unwrap();
+        let log = folder.path().join("log");
+        let service = tollgate(folder.path())
+            .args(["serve", "--listen", "127.0.0.1:0"])
+            .stderr(File::create(&log).unwrap())
+            .spawn()
+            .unwrap();
+        let _service = Process(service);
+        let (mut url, mut fingerprint) = (String::new(), String::new());
+        until("it listens", || {
+            let said = fs::read_to_string(&log).unwrap();
+            let words: Vec<&str> = said.split([' ', ',', '\n']).collect();
+            let find = |start| words.iter().find(|word| word.starts_with(start));
+            url = find("https://").copied().unwrap_or_default().to_owned();
+            fingerprint = find("sha256:").copied().unwrap_or_default().to_owned();
+            !fingerprint.is_empty() && said.ends_with('\n')
+        });
+        Self {
+            folder,
+            _service,
+            url,
+            fingerprint,
+        }
+    }
+
+    /// Where users work.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn worker_data(&self) -> PathBuf {
+        self.folder().join("worker")
+    }
+
+    /// A folder for a job.
+    pub(crate) fn place(&self, name: &str) -> PathBuf {
+        let place = self.folder().join(name);
+        fs::create_dir(&place).unwrap();
+        place
+    }
+
+    pub(crate) fn run(&self, words: &[impl AsRef<str>]) -> Output {
+        let words = words.iter().map(AsRef::as_ref);
+        tollgate(self.folder()).args(words).output().unwrap()
+    }
+
+    #[track_caller]
+    pub(crate) fn says(&self, words: &[impl AsRef<str>]) -> String {
+        let ran = self.run(words);
+        assert!(ran.status.success(), "{ran:?}");
+        String::from_utf8(ran.stdout).unwrap()
+    }
+
+    #[track_caller]
+    pub(crate) fn json(&self, words: &[&str]) -> Value {
+        serde_json::from_str(&self.says(words)).unwrap()
+    }
+
+    /// Hands in a script to be run in a folder.
+    #[track_caller]
+    pub(crate) fn submit_at(&self, place: &Path, flags: &[&str], script: &str) {
+        let place = place.to_str().unwrap();
+        let head = ["submit", "--output", "none", "--dir", place];
+        self.says(&[&head, flags, &["--", "sh", "-c", script]].concat());
+    }
+
+    pub(crate) fn state(&self, job: u64) -> String {
+        let jobs = self.json(&["jobs", "--all", "--format", "json"]);
+        let jobs = jobs["jobs"].as_array().unwrap();
+        let this = jobs.iter().find(|other| other["id"] == job).unwrap();
+        this["state"].as_str().unwrap().to_owned()
+    }
+
+    pub(crate) fn state_of_worker(&self) -> String {
+        let nodes = self.json(&["nodes", "--format", "json"]);
+        let state = nodes["workers"][0]["state"].as_str();
+        state.unwrap_or("never there").to_owned()
+    }
+
+    /// Makes a token, and says in which file it is.
+    pub(crate) fn token(&self, name: &str, flags: &[&str]) -> String {
+        let token = self.says(&[&["token", "new"], flags].concat());
+        let file = self.folder().join(name);
+        fs::write(&file, token).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+        file.to_str().unwrap().to_owned()
+    }
+
+    /// These words, to be said over TCP.
+    pub(crate) fn over_tcp(&self, words: &[&str], token: &str) -> Vec<String> {
+        let (first, rest) = words.split_at(if words[0] == "token" { 2 } else { 1 });
+        let way = ["--url", &self.url, "--token-file", token];
+        let key = ["--fingerprint", &self.fingerprint];
+        let all = [first, &way, &key, rest].concat();
+        all.into_iter().map(str::to_owned).collect()
+    }
+
+    /// How a worker with one node is started.
+    pub(crate) fn worker_words(&self, token: &str) -> Vec<String> {
+        let data = self.worker_data();
+        let words = [
+            "worker",
+            "--connect",
+            &self.url,
+            "--token-file",
+            token,
+            "--fingerprint",
+            &self.fingerprint,
+            "--data",
+            data.to_str().unwrap(),
+            "--nodes",
+            "1",
+            "--root-jobs",
+        ];
+        words.into_iter().map(str::to_owned).collect()
+    }
+
+    pub(crate) fn worker(&self) -> Process {
+        let token = self.token("token", &["--worker"]);
+        self.spawn(&self.worker_words(&token))
+    }
+
+    pub(crate) fn spawn(&self, words: &[String]) -> Process {
+        let log = File::create(self.folder().join("worker-log")).unwrap();
+        let mut command = tollgate(self.folder());
+        Process(command.args(words).stderr(log).spawn().unwrap())
+    }
+
+    #[track_caller]
+    pub(crate) fn until(&self, what: &str, is_so: impl FnMut() -> bool) {
+        until(what, is_so);
+    }
+}
+
+fn tollgate(folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tollgate"));
+    command
+        .current_dir(folder)
+        .env("TOLLGATE_DATA", folder.join("data"))
+        .stdin(Stdio::null());
+    command
+}
+
+#[track_caller]
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < PATIENCE, "{what}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// How many lines a file has; none if it is not there.
+pub(crate) fn lines(file: &Path) -> usize {
+    fs::read_to_string(file).map_or(0, |text| text.lines().count())
+}

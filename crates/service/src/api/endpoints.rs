@@ -1,0 +1,280 @@
+//! Every path with what it takes and answers: the router and the description of it are both made
+//! from this list, so that none of them knows more than the other.
+
+use axum::handler::Handler;
+use axum::routing::{MethodFilter, MethodRouter, on};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+
+use super::routes::{self, Few, Service, Until, Wanted};
+use super::types::{
+    Answer, Calibration, Done, Explanation, Job, JobRequest, Jobs, Ledger, NewToken, Nodes,
+    Objectives, Status, TokenRequest, Tokens,
+};
+use super::{metrics, openapi, streams, tokens, work};
+use crate::fleet;
+
+/// A path.
+pub(super) struct Endpoint {
+    pub(super) path: &'static str,
+    pub(super) router: MethodRouter<Service>,
+    pub(super) operations: Vec<Operation>,
+}
+
+/// What can be done with a path.
+pub(super) struct Operation {
+    /// In small letters.
+    pub(super) method: &'static str,
+    pub(super) summary: &'static str,
+    pub(super) query: Option<Describe>,
+    pub(super) takes: Option<Describe>,
+    /// By status.
+    pub(super) answers: Vec<(u16, Content)>,
+    /// Statuses of what goes wrong beside what may go wrong everywhere.
+    pub(super) problems: &'static [u16],
+}
+
+/// The schema of a type.
+pub(super) type Describe = fn(&mut SchemaGenerator) -> Schema;
+
+/// What an answer holds.
+pub(super) enum Content {
+    /// JSON.
+    Json(Describe),
+    /// Something else, of this media type.
+    Other(&'static str),
+    Nothing,
+}
+
+/// Every path.
+pub(super) fn all() -> Vec<Endpoint> {
+    let text = Content::Other;
+    let job_events = does("How a job stands, and then what happens to it, until it is over")
+        .answers(200, text("text/event-stream"))
+        .answers(204, Content::Nothing)
+        .problems(&[400, 404, 429]);
+    vec![
+        at("/healthz").get(
+            routes::healthz,
+            does("Whether anybody is there").answers(200, text("text/plain; charset=utf-8")),
+        ),
+        at("/metrics").get(
+            metrics::metrics,
+            does("Figures of the whole service, for OpenMetrics")
+                .answers(200, text(metrics::MEDIA_TYPE)),
+        ),
+        at("/v1/openapi.json").get(
+            openapi::openapi,
+            does("This description").answers(200, text("application/json")),
+        ),
+        at("/v1/status").get(
+            routes::status,
+            does("How the service stands").gives::<Status>(200),
+        ),
+        at("/v1/jobs")
+            .get(
+                routes::jobs,
+                does("Jobs, the latest first")
+                    .query::<Wanted>()
+                    .gives::<Jobs>(200),
+            )
+            .post(
+                routes::submit,
+                does("Hand in a job")
+                    .takes::<JobRequest>()
+                    .gives::<Answer>(201)
+                    .gives::<Answer>(200)
+                    .problems(&[403, 429, 507]),
+            ),
+        at("/v1/jobs/{id}")
+            .get(
+                routes::job,
+                does("A job, or one task of an array")
+                    .gives::<Job>(200)
+                    .problems(&[404]),
+            )
+            .delete(
+                routes::cancel,
+                does("Take a job back")
+                    .gives::<Done>(200)
+                    .problems(&[404, 409]),
+            ),
+        at("/v1/jobs/{id}/tasks").get(
+            routes::tasks,
+            does("The tasks of an array")
+                .query::<Few>()
+                .gives::<Jobs>(200)
+                .problems(&[404]),
+        ),
+        at("/v1/jobs/{id}/explain").get(
+            routes::explain,
+            does("Why a job is where it is")
+                .gives::<Explanation>(200)
+                .problems(&[404]),
+        ),
+        at("/v1/jobs/{id}/wait").get(
+            routes::wait,
+            does("Answers when the job is over, or decided about")
+                .query::<Until>()
+                .gives::<Job>(200)
+                .problems(&[404]),
+        ),
+        at("/v1/jobs/{id}/events").get(streams::of_job, job_events),
+        at("/v1/jobs/{id}/cancel").post(
+            routes::cancel,
+            does("Take a job back")
+                .gives::<Done>(200)
+                .problems(&[404, 409]),
+        ),
+        at("/v1/jobs/{id}/hold").post(
+            routes::hold,
+            does("Hold a job back")
+                .gives::<Done>(200)
+                .problems(&[404, 409]),
+        ),
+        at("/v1/jobs/{id}/release").post(
+            routes::release,
+            does("Let a job queue again")
+                .gives::<Done>(200)
+                .problems(&[404, 409]),
+        ),
+        at("/v1/events").get(
+            streams::all,
+            does("What happens to jobs, from now on or from where it was left")
+                .answers(200, text("text/event-stream"))
+                .problems(&[400, 429]),
+        ),
+        at("/v1/quotes").post(
+            routes::quote,
+            does("What a job would be told")
+                .takes::<JobRequest>()
+                .gives::<Answer>(200)
+                .problems(&[403, 429, 507]),
+        ),
+        at("/v1/quotes/{id}/claim").post(
+            routes::claim,
+            does("Take a quote up that is held")
+                .takes::<JobRequest>()
+                .gives::<Done>(200)
+                .problems(&[403, 404, 507]),
+        ),
+        at("/v1/ledger").get(
+            routes::ledger,
+            does("What was booked, by user and day").gives::<Ledger>(200),
+        ),
+        at("/v1/objectives").get(
+            routes::objectives,
+            does("How well the service has done").gives::<Objectives>(200),
+        ),
+        at("/v1/calibration").get(
+            routes::calibration,
+            does("What was promised against what was kept").gives::<Calibration>(200),
+        ),
+        at("/v1/nodes").get(
+            routes::nodes,
+            does("What there is to run on").gives::<Nodes>(200),
+        ),
+        at(fleet::route::PATH).get(
+            work::take,
+            does("Take work: the connection is a worker's from then on")
+                .answers(101, Content::Nothing)
+                .problems(&[426]),
+        ),
+        at("/v1/tokens")
+            .get(
+                tokens::list,
+                does("Tokens and certificates")
+                    .gives::<Tokens>(200)
+                    .problems(&[403]),
+            )
+            .post(
+                tokens::make,
+                does("Make a token")
+                    .takes::<TokenRequest>()
+                    .gives::<NewToken>(201)
+                    .problems(&[403, 429]),
+            ),
+        at("/v1/tokens/{id}/revoke").post(
+            tokens::revoke,
+            does("Take a token back")
+                .gives::<Tokens>(200)
+                .problems(&[403, 404, 409]),
+        ),
+    ]
+}
+
+fn at(path: &'static str) -> Endpoint {
+    Endpoint {
+        path,
+        router: MethodRouter::new(),
+        operations: Vec::new(),
+    }
+}
+
+fn does(summary: &'static str) -> Operation {
+    Operation {
+        method: "",
+        summary,
+        query: None,
+        takes: None,
+        answers: Vec::new(),
+        problems: &[],
+    }
+}
+
+fn describe<T: JsonSchema>(types: &mut SchemaGenerator) -> Schema {
+    types.subschema_for::<T>()
+}
+
+impl Endpoint {
+    fn get<T: 'static>(self, handler: impl Handler<T, Service>, operation: Operation) -> Self {
+        self.on("get", MethodFilter::GET, handler, operation)
+    }
+
+    fn post<T: 'static>(self, handler: impl Handler<T, Service>, operation: Operation) -> Self {
+        self.on("post", MethodFilter::POST, handler, operation)
+    }
+
+    fn delete<T: 'static>(self, handler: impl Handler<T, Service>, operation: Operation) -> Self {
+        self.on("delete", MethodFilter::DELETE, handler, operation)
+    }
+
+    fn on<T: 'static>(
+        mut self,
+        method: &'static str,
+        filter: MethodFilter,
+        handler: impl Handler<T, Service>,
+        operation: Operation,
+    ) -> Self {
+        self.router = self.router.merge(on(filter, handler));
+        self.operations.push(Operation {
+            method,
+            ..operation
+        });
+        self
+    }
+}
+
+impl Operation {
+    fn query<T: JsonSchema>(self) -> Self {
+        let query = Some::<Describe>(|types| T::json_schema(types));
+        Self { query, ..self }
+    }
+
+    fn takes<T: JsonSchema>(self) -> Self {
+        let takes = Some::<Describe>(describe::<T>);
+        Self { takes, ..self }
+    }
+
+    fn gives<T: JsonSchema>(self, status: u16) -> Self {
+        self.answers(status, Content::Json(describe::<T>))
+    }
+
+    fn answers(mut self, status: u16, content: Content) -> Self {
+        self.answers.push((status, content));
+        self
+    }
+
+    fn problems(self, problems: &'static [u16]) -> Self {
+        Self { problems, ..self }
+    }
+}

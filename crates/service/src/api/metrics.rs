@@ -1,0 +1,228 @@
+//! Figures of the whole service as OpenMetrics: how many, never whose.
+
+mod text;
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::IntoResponse;
+
+use super::reply::Refused;
+use super::routes::{Service, ask, read};
+use super::types::Decision;
+use crate::keeper::{Ask, Census};
+use crate::store::{Coverage, StoreError};
+use text::Text;
+
+/// The media type of the answer.
+pub(super) const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Bounds of the histogram of quotes, in seconds.
+const BOUNDS: [f64; 10] = [
+    0.0001, 0.000_25, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.25, 1.0,
+];
+/// For how long sums over all jobs are good enough: whoever asks every second is not to keep the disk
+/// busy.
+const FRESH: Duration = Duration::from_secs(30);
+
+/// What is counted from the start of the service.
+#[derive(Debug, Default)]
+pub struct Metrics {
+    accepted: AtomicU64,
+    queued: AtomicU64,
+    waits: AtomicU64,
+    rejected: AtomicU64,
+    /// Quotes by how long they took: up to each bound, and longer.
+    quotes: [AtomicU64; BOUNDS.len() + 1],
+    quotes_micros: AtomicU64,
+    sums: Mutex<Option<(Instant, Arc<Sums>)>>,
+}
+
+/// Sums over all jobs that there ever were.
+#[derive(Debug)]
+struct Sums {
+    states: Vec<(String, u64)>,
+    promises: u64,
+    expected: f64,
+    kept: u64,
+    coverage: Coverage,
+}
+
+impl Metrics {
+    /// A job was handed in.
+    pub(super) fn decided(&self, decision: Decision) {
+        let count = match decision {
+            Decision::Accepted => &self.accepted,
+            Decision::Queued => &self.queued,
+            Decision::Waits => &self.waits,
+            Decision::Rejected => &self.rejected,
+        };
+        count.fetch_add(1, Relaxed);
+    }
+
+    /// A quote was answered after this span.
+    pub(super) fn quoted(&self, took: Duration) {
+        let place = BOUNDS.partition_point(|&bound| bound < took.as_secs_f64());
+        self.quotes[place].fetch_add(1, Relaxed);
+        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        self.quotes_micros.fetch_add(micros, Relaxed);
+    }
+
+    fn write(&self, census: &Census, sums: &Sums, up_since_s: f64) -> String {
+        let mut text = Text::new();
+        let gauge = |text: &mut Text, name, help, value: u32| {
+            text.family(name, "gauge", help)
+                .sample(name, &[], f64::from(value));
+        };
+        gauge(
+            &mut text,
+            "tollgate_nodes",
+            "Nodes that are there.",
+            census.nodes,
+        );
+        gauge(
+            &mut text,
+            "tollgate_nodes_idle",
+            "Nodes that nothing runs on.",
+            census.idle,
+        );
+        gauge(
+            &mut text,
+            "tollgate_queue_jobs",
+            "Tasks that wait.",
+            census.queued,
+        );
+        gauge(
+            &mut text,
+            "tollgate_held_jobs",
+            "Tasks that are held back.",
+            census.held,
+        );
+        gauge(
+            &mut text,
+            "tollgate_running_jobs",
+            "Tasks that run.",
+            census.running,
+        );
+        let name = "tollgate_jobs";
+        text.family(
+            name,
+            "gauge",
+            "Jobs in the store by their state; an array is one.",
+        );
+        for (state, jobs) in &sums.states {
+            text.sample(name, &[("state", state)], *jobs as f64);
+        }
+        let name = "tollgate_admissions";
+        text.family(
+            name,
+            "counter",
+            "Jobs that were handed in, by what they were told at once.",
+        );
+        for (verdict, count) in [
+            ("accepted", &self.accepted),
+            ("queued", &self.queued),
+            ("waits", &self.waits),
+            ("rejected", &self.rejected),
+        ] {
+            let count = count.load(Relaxed) as f64;
+            text.sample("tollgate_admissions_total", &[("verdict", verdict)], count);
+        }
+        self.write_quotes(&mut text);
+        let counter = |text: &mut Text, name: &str, help, value: f64| {
+            let total = format!("{name}_total");
+            text.family(name, "counter", help)
+                .sample(&total, &[], value);
+        };
+        let help = "Batches that were committed since the store was made.";
+        counter(&mut text, "tollgate_commits", help, census.commits as f64);
+        let help = "How often the engine could not be told what to do.";
+        counter(
+            &mut text,
+            "tollgate_engine_failures",
+            help,
+            census.engine_failures as f64,
+        );
+        let help = "Promises of a deadline that are over.";
+        counter(&mut text, "tollgate_promises", help, sums.promises as f64);
+        let help = "Promises that should have been kept, by the probabilities that were told.";
+        counter(&mut text, "tollgate_promises_expected", help, sums.expected);
+        let help = "Promises that were kept.";
+        counter(&mut text, "tollgate_promises_kept", help, sums.kept as f64);
+        let help = "Jobs that finished, whose estimate was a quantile of the forecast.";
+        counter(
+            &mut text,
+            "tollgate_forecasts",
+            help,
+            sums.coverage.jobs as f64,
+        );
+        let help = "Those of them that ran no longer than that quantile.";
+        counter(
+            &mut text,
+            "tollgate_forecasts_covered",
+            help,
+            sums.coverage.covered as f64,
+        );
+        let name = "tollgate_start_time_seconds";
+        let help = "Since when the service has been up, in seconds since 1970.";
+        text.family(name, "gauge", help)
+            .sample(name, &[], up_since_s);
+        text.end()
+    }
+
+    fn write_quotes(&self, text: &mut Text) {
+        let name = "tollgate_quote_seconds";
+        text.family(
+            name,
+            "histogram",
+            "How long quotes took, from the request to the answer.",
+        );
+        let bucket = format!("{name}_bucket");
+        let mut count = 0;
+        for (quotes, bound) in self
+            .quotes
+            .iter()
+            .zip(BOUNDS.into_iter().chain([f64::INFINITY]))
+        {
+            count += quotes.load(Relaxed);
+            text.sample(&bucket, &[("le", &text::number(bound))], count as f64);
+        }
+        let micros = self.quotes_micros.load(Relaxed);
+        text.sample(&format!("{name}_sum"), &[], micros as f64 / 1e6);
+        text.sample(&format!("{name}_count"), &[], count as f64);
+    }
+}
+
+pub(super) async fn metrics(State(service): State<Service>) -> Result<impl IntoResponse, Refused> {
+    let census = ask(&service, |reply| Ask::Census { reply }).await?;
+    let sums = sums(&service).await?;
+    let since_s = service.about.since.as_micros() as f64 / 1e6;
+    let text = service.metrics.write(&census, &sums, since_s);
+    Ok(([(CONTENT_TYPE, MEDIA_TYPE)], text))
+}
+
+async fn sums(service: &Service) -> Result<Arc<Sums>, Refused> {
+    let kept = &service.metrics.sums;
+    if let Some((at, sums)) = &*kept.lock().unwrap_or_else(PoisonError::into_inner)
+        && at.elapsed() < FRESH
+    {
+        return Ok(Arc::clone(sums));
+    }
+    let sums = read(service, |reader| -> Result<Sums, StoreError> {
+        let bins = reader.calibration(None)?;
+        Ok(Sums {
+            states: reader.states()?,
+            promises: bins.iter().map(|bin| bin.promises).sum(),
+            expected: bins.iter().map(|bin| bin.expected).sum(),
+            kept: bins.iter().map(|bin| bin.kept).sum(),
+            coverage: reader.coverage()?,
+        })
+    });
+    let sums = Arc::new(sums.await?);
+    let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+    *kept = Some((Instant::now(), Arc::clone(&sums)));
+    Ok(sums)
+}

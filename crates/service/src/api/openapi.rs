@@ -1,0 +1,151 @@
+//! The description of every path, as OpenAPI 3.1; its schemas are those of the types that are really
+//! read and written.
+
+use std::sync::OnceLock;
+
+use axum::http::header::CONTENT_TYPE;
+use axum::response::IntoResponse;
+use schemars::generate::SchemaSettings;
+use schemars::{Schema, SchemaGenerator};
+use serde_json::{Map, Value, json};
+
+use super::endpoints::{self, Content, Describe, Operation};
+use super::types::Problem;
+
+/// Where types are described.
+const TYPES: &str = "/components/schemas";
+/// What may go wrong with every path below `/v1`.
+const COMMON_PROBLEMS: &[u16] = &[401, 403, 408, 413, 421, 422, 500, 503];
+
+/// The description.
+pub fn document() -> Value {
+    let mut read = generator(SchemaSettings::for_deserialize);
+    let mut written = generator(SchemaSettings::for_serialize);
+    let mut paths = Map::new();
+    for endpoint in endpoints::all() {
+        let mut item = Map::new();
+        for operation in &endpoint.operations {
+            let described = describe(endpoint.path, operation, &mut read, &mut written);
+            item.insert(operation.method.to_owned(), described);
+        }
+        paths.insert(endpoint.path.to_owned(), Value::Object(item));
+    }
+    let problem = written.subschema_for::<Problem>();
+    let mut types = read.take_definitions(true);
+    types.extend(written.take_definitions(true));
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "tollgate",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "Instants are ISO 8601 in UTC (`_at`), spans are seconds (`_s`), memory \
+                is bytes, money is credits.",
+        },
+        "security": [{}, {"token": []}],
+        "paths": paths,
+        "components": {
+            "schemas": types,
+            "responses": {
+                "Problem": {
+                    "description": "Why it was not done",
+                    "content": {"application/json": {"schema": problem}},
+                },
+            },
+            "securitySchemes": {
+                "token": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "Over TCP; by the socket, the system says who is there",
+                },
+            },
+        },
+    })
+}
+
+pub(super) async fn openapi() -> impl IntoResponse {
+    static TEXT: OnceLock<String> = OnceLock::new();
+    let text = TEXT.get_or_init(|| document().to_string());
+    ([(CONTENT_TYPE, "application/json")], text.as_str())
+}
+
+fn generator(contract: fn(SchemaSettings) -> SchemaSettings) -> SchemaGenerator {
+    let mut settings = contract(SchemaSettings::draft2020_12());
+    settings.definitions_path = TYPES.into();
+    settings.meta_schema = None;
+    settings.into_generator()
+}
+
+fn describe(
+    path: &str,
+    operation: &Operation,
+    read: &mut SchemaGenerator,
+    written: &mut SchemaGenerator,
+) -> Value {
+    let mut words = Map::new();
+    words.insert("summary".to_owned(), operation.summary.into());
+    let mut parameters: Vec<Value> = named_in(path).map(in_path).collect();
+    parameters.extend(
+        operation
+            .query
+            .map(|query| in_query(query, read))
+            .unwrap_or_default(),
+    );
+    if path.ends_with("/events") {
+        parameters.push(json!({
+            "name": "last-event-id", "in": "header", "required": false,
+            "schema": {"type": "string"},
+            "description": "The last event that was seen: go on behind it",
+        }));
+    }
+    if !parameters.is_empty() {
+        words.insert("parameters".to_owned(), parameters.into());
+    }
+    if let Some(takes) = operation.takes {
+        let schema = takes(read);
+        let body = json!({"required": true, "content": {"application/json": {"schema": schema}}});
+        words.insert("requestBody".to_owned(), body);
+    }
+    let mut responses = Map::new();
+    for (status, content) in &operation.answers {
+        let answer = match content {
+            Content::Json(describe) => {
+                let schema = describe(written);
+                json!({"description": "Done", "content": {"application/json": {"schema": schema}}})
+            }
+            Content::Other(media) => json!({"description": "Done", "content": {*media: {}}}),
+            Content::Nothing => json!({"description": "Without a body"}),
+        };
+        responses.insert(status.to_string(), answer);
+    }
+    let common = COMMON_PROBLEMS.iter().filter(|_| path.starts_with("/v1"));
+    let mut problems: Vec<u16> = common.chain(operation.problems).copied().collect();
+    problems.sort_unstable();
+    for status in problems {
+        let problem = json!({"$ref": "#/components/responses/Problem"});
+        responses.insert(status.to_string(), problem);
+    }
+    words.insert("responses".to_owned(), Value::Object(responses));
+    Value::Object(words)
+}
+
+/// The names in braces.
+fn named_in(path: &str) -> impl Iterator<Item = &str> {
+    let pieces = path.split('/');
+    pieces.filter_map(|piece| piece.strip_prefix('{')?.strip_suffix('}'))
+}
+
+fn in_path(name: &str) -> Value {
+    json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}})
+}
+
+/// Each field of a query is a parameter.
+fn in_query(query: Describe, read: &mut SchemaGenerator) -> Vec<Value> {
+    let schema: Schema = query(read);
+    let fields = schema.get("properties").and_then(Value::as_object);
+    let fields = fields.into_iter().flatten();
+    fields
+        .map(|(name, schema)| {
+            json!({"name": name, "in": "query", "required": false, "schema": schema})
+        })
+        .collect()
+}

@@ -1,0 +1,312 @@
+//! A second policy on paper: what it would have done with the same jobs.
+//!
+//! It has a gate with the same nodes, and is told of the same jobs. What it starts does not run: it
+//! ends when it would have. How long that takes is known once the job has run for real; until then
+//! it is forecast, given how long the job has run for real already. A job that the policy that
+//! decides keeps out is never known, and ends by forecast.
+//!
+//! A shadow sees what a [`Core`] has decided and never the other way round: it follows each step
+//! after it. Its state depends on the steps alone, not on when somebody looks at it, so it is
+//! recovered with the core.
+
+mod arrive;
+mod effects;
+mod pair;
+mod sums;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use tollgate_gate::{Effect, Gate, Input, Scratch, next_end};
+use tollgate_model::{Instant, JobId, NodeId, Span};
+use tollgate_policy::{Choice, Discipline, Phase};
+
+use pair::{Pair, Truth};
+pub use sums::{Comparison, Sums};
+
+use super::Core;
+use super::command::{Command, Fate, Submission, TaskKey};
+use super::outcome::{Change, Reply, Step};
+use super::rules::Rules;
+
+/// So much happens on paper in one go at most: the keeper has more to do.
+const MOST_AT_ONCE: usize = 100_000;
+
+/// The policy on paper, with all that it would have done.
+#[derive(Debug)]
+pub(super) struct Shadow {
+    rules: Rules,
+    gate: Gate,
+    now: Instant,
+    since: Instant,
+    pairs: BTreeMap<TaskKey, Pair>,
+    slots: BTreeMap<JobId, TaskKey>,
+    /// Jobs that were handed in and that nobody has decided about, for they wait for others.
+    waiting: BTreeMap<u64, Submission>,
+    real: Sums,
+    paper: Sums,
+    by_forecast: u64,
+    effects: Vec<Effect>,
+    scratch: Scratch,
+}
+
+/// A [`Shadow`] on its way to a file and back.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Saved {
+    policy: String,
+    gate: tollgate_gate::Saved,
+    now: Instant,
+    since: Instant,
+    pairs: Vec<(TaskKey, Pair)>,
+    waiting: Vec<(u64, Submission)>,
+    real: Sums,
+    paper: Sums,
+    by_forecast: u64,
+}
+
+impl Shadow {
+    /// A shadow that begins now. What runs and waits already is there on paper too, so that the
+    /// machine is no emptier; it has no deadline there and is not counted.
+    pub(super) fn begin(policy: &Choice, core: &Core) -> Self {
+        let rules = Rules {
+            policy: policy.clone(),
+            shadow: None,
+            ..core.rules.clone()
+        };
+        let mut gate = Gate::new(rules.policy.build(rules.market), rules.market);
+        gate.limit_tasks(Some(rules.max_resident));
+        let mut shadow = Self {
+            gate,
+            rules,
+            now: core.now,
+            since: core.now,
+            pairs: BTreeMap::new(),
+            slots: BTreeMap::new(),
+            waiting: core
+                .jobs
+                .waiting
+                .iter()
+                .map(|(&job, waiting)| (job, waiting.submission.clone()))
+                .collect(),
+            real: Sums::default(),
+            paper: Sums::default(),
+            by_forecast: 0,
+            effects: Vec::new(),
+            scratch: Scratch::default(),
+        };
+        for (worker, life) in core.gate.workers().filter(|(_, life)| life.up) {
+            shadow.input(Input::WorkerUp {
+                worker,
+                epoch: life.epoch,
+                nodes: life.nodes.len,
+                memory: core
+                    .gate
+                    .view(core.now)
+                    .node(NodeId(life.nodes.first))
+                    .memory(),
+            });
+        }
+        let (running, waiting): (Vec<_>, Vec<_>) = core
+            .jobs
+            .iter()
+            .filter(|(_, live)| live.held.is_none())
+            .partition(|(_, live)| live.runs());
+        for (task, live) in running.into_iter().chain(waiting) {
+            shadow.take_over(task, live, core);
+        }
+        shadow.settle();
+        shadow
+    }
+
+    /// The shadow that was saved, if it was one of this policy.
+    pub(super) fn restore(saved: Saved, policy: &Choice, rules: &Rules) -> Option<Self> {
+        if saved.policy != policy.to_string() {
+            return None;
+        }
+        let rules = Rules {
+            policy: policy.clone(),
+            shadow: None,
+            ..rules.clone()
+        };
+        let built = rules.policy.build(rules.market);
+        let mut gate = Gate::restore(saved.gate, built, rules.market, saved.now);
+        gate.limit_tasks(Some(rules.max_resident));
+        let slots = saved.pairs.iter();
+        Some(Self {
+            gate,
+            rules,
+            now: saved.now,
+            since: saved.since,
+            slots: slots
+                .filter_map(|(key, pair)| Some((pair.slot?, *key)))
+                .collect(),
+            pairs: saved.pairs.into_iter().collect(),
+            waiting: saved.waiting.into_iter().collect(),
+            real: saved.real,
+            paper: saved.paper,
+            by_forecast: saved.by_forecast,
+            effects: Vec::new(),
+            scratch: Scratch::default(),
+        })
+    }
+
+    /// All that it knows, to be stored.
+    pub(super) fn save(&mut self) -> Saved {
+        Saved {
+            policy: self.rules.policy.to_string(),
+            gate: self.gate.save(self.now),
+            now: self.now,
+            since: self.since,
+            pairs: self.pairs.clone().into_iter().collect(),
+            waiting: self.waiting.clone().into_iter().collect(),
+            real: self.real,
+            paper: self.paper,
+            by_forecast: self.by_forecast,
+        }
+    }
+
+    /// Does on paper what follows from a step of the core.
+    pub(super) fn follow(&mut self, core: &Core, commands: &[Command], step: &Step) {
+        self.advance(core.now);
+        self.now = self.now.max(core.now);
+        // A service that has seen nothing yet has not seen a clock either.
+        if self.since == Instant::ZERO {
+            self.since = core.now;
+        }
+        // What has ended makes room for who arrives at the same instant.
+        for change in &step.changes {
+            self.learn(change);
+        }
+        self.advance(self.now);
+        for (command, reply) in commands.iter().zip(&step.replies) {
+            if *reply == Reply::Done {
+                self.offer_nodes(command);
+            }
+        }
+        for change in &step.changes {
+            if let Change::Tally { job, .. } = change {
+                self.tasks_of(*job, core);
+            }
+        }
+        for change in &step.changes {
+            self.note(core, change);
+            if self.gate.discipline() == Discipline::Event {
+                self.settle();
+            }
+        }
+        self.settle();
+    }
+
+    /// How both have done by `at`.
+    pub(super) fn compare(&mut self, at: Instant) -> Comparison {
+        self.advance(at);
+        let view = self.gate.view(self.now);
+        let count = |phase| view.jobs().filter(|(_, job)| job.phase == phase).count() as u32;
+        let undecided = self.pairs.values().filter(|pair| pair.counts);
+        Comparison {
+            policy: self.rules.policy.to_string(),
+            since: self.since,
+            running: count(Phase::Running),
+            queued: count(Phase::Queued),
+            real: self.real,
+            paper: self.paper,
+            by_forecast: self.by_forecast,
+            undecided: undecided.count() as u64,
+        }
+    }
+
+    /// Whether everything is as it must be.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, in words.
+    pub(super) fn check(&self) -> Result<(), tollgate_gate::Violation> {
+        self.gate.check(self.now)?;
+        let (there, known) = (self.gate.view(self.now).jobs().count(), self.slots.len());
+        if there == known {
+            return Ok(());
+        }
+        Err(tollgate_gate::Violation(format!(
+            "the gate on paper has {there} jobs, the shadow {known}"
+        )))
+    }
+
+    /// Lets everything happen on paper that is due by `until`. Only the instants of what happens
+    /// count, not how often somebody asks.
+    fn advance(&mut self, until: Instant) {
+        for _ in 0..MOST_AT_ONCE {
+            let end = self.next_end();
+            let wake = self.gate.next_wake();
+            let next = end.map(|(at, _)| at).into_iter().chain(wake).min();
+            let Some(at) = next.filter(|&at| at <= until && at < Instant::MAX) else {
+                return;
+            };
+            self.now = self.now.max(at);
+            // By now a job may be known to take longer.
+            match self.next_end().filter(|&(due, _)| due <= self.now) {
+                Some((_, ended)) => self.end(ended),
+                None if wake.is_some_and(|wake| wake <= self.now) => self.input(Input::Tick),
+                None => continue,
+            }
+            self.settle();
+        }
+    }
+
+    fn next_end(&self) -> Option<(Instant, Input)> {
+        next_end(&self.gate, self.now, |slot| {
+            self.pair(slot)
+                .map_or(Span::ZERO, |pair| pair.work(self.now))
+        })
+    }
+
+    fn pair(&self, slot: JobId) -> Option<&Pair> {
+        self.pairs.get(self.slots.get(&slot)?)
+    }
+
+    fn end(&mut self, ended: Input) {
+        if let Input::Ended { job, .. } | Input::TaskEnded { job, .. } = ended
+            && let Some(pair) = self.slots.get(&job).and_then(|key| self.pairs.get_mut(key))
+        {
+            pair.guessed |= !matches!(pair.truth, Truth::Ran(_));
+        }
+        self.input(ended);
+    }
+
+    fn offer_nodes(&mut self, command: &Command) {
+        match *command {
+            Command::WorkerUp {
+                worker,
+                epoch,
+                nodes,
+                memory,
+            } => self.input(Input::WorkerUp {
+                worker,
+                epoch,
+                nodes,
+                memory,
+            }),
+            Command::WorkerGone { worker, epoch } => {
+                self.input(Input::WorkerGone { worker, epoch });
+            }
+            Command::Submit(_)
+            | Command::Report { .. }
+            | Command::Claim { .. }
+            | Command::Cancel { .. }
+            | Command::Hold { .. }
+            | Command::Release { .. }
+            | Command::Tick => {}
+        }
+    }
+
+    /// How long a job has run for real.
+    fn learn(&mut self, change: &Change) {
+        if let Change::Fate { attempt, fate } = change
+            && let Some(pair) = self.pairs.get_mut(&attempt.of())
+        {
+            match fate {
+                Fate::Started { .. } => {}
+                Fate::Ended { wall, .. } => pair.truth = Truth::Ran(*wall),
+                Fate::Lost { .. } => pair.truth = Truth::Unknown,
+            }
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! Jobs as they come to the policy on paper, and what becomes of them for real.
+
+use tollgate_gate::{Answer, Horizon, Input, LookAhead, Retry, Verdict, Whom};
+use tollgate_model::{Distribution, JobSpec, Probability, Sla, Span};
+use tollgate_policy::{Ending, Phase};
+
+use super::Shadow;
+use super::pair::{Pair, Truth};
+use super::sums::{Course, End, Terms};
+use crate::core::command::{Submission, TaskKey};
+use crate::core::outcome::{Answer as CoreAnswer, Change, Standing};
+use crate::core::ranges::Ranges;
+use crate::core::{Core, Live, expected, rules};
+
+/// A look into the future gives up after so many looks at a job or a node.
+const MOST_LOOKS: u64 = 1_000_000;
+/// Of an array that the policy that decides does not want, so many tasks are handed in on paper at most;
+/// the others are not counted.
+const MOST_TASKS: usize = 1_000;
+
+impl Shadow {
+    /// Tasks of an array that have come into being since.
+    pub(super) fn tasks_of(&mut self, job: u64, core: &Core) {
+        let Some(array) = core.array(job) else {
+            return;
+        };
+        for (task, live) in core.tasks_of(job) {
+            if !self.pairs.contains_key(&task) {
+                self.hand_in(task, core, &array.submission, &live.spec);
+            }
+        }
+    }
+
+    /// What has changed under the policy that decides.
+    pub(super) fn note(&mut self, core: &Core, change: &Change) {
+        match change {
+            Change::Submitted {
+                job,
+                submission,
+                answer,
+            } => match answer.standing {
+                Standing::Waits => {
+                    self.waiting.insert(*job, submission.as_ref().clone());
+                }
+                // A quote is handed in on paper once it is taken up.
+                _ if submission.hold.is_some() => {}
+                Standing::Accepted { .. } | Standing::Queued | Standing::Rejected(_) => {
+                    self.decided(*job, core, submission, answer);
+                }
+            },
+            Change::Decided { job, answer } => {
+                if let Some(submission) = self.waiting.remove(job) {
+                    self.decided(*job, core, &submission, answer);
+                }
+            }
+            Change::Claimed { job } => {
+                if let Some(live) = core.job(*job) {
+                    self.claimed((*job).into(), live);
+                }
+            }
+            Change::Dropped {
+                job,
+                tasks,
+                refusals,
+            } => self.dropped(*job, core, tasks, !refusals.is_empty()),
+            Change::HeldTasks { job, tasks } => {
+                for task in self.known_of(*job) {
+                    self.with_slot(task, |job| match tasks.contains(task.task) {
+                        true => Input::Hold { job },
+                        false => Input::Release { job },
+                    });
+                }
+            }
+            Change::Rejected { job, .. } => self.real_end((*job).into(), End::KeptOut),
+            Change::Queued { job } => {
+                self.with_slot((*job).into(), |job| Input::Release { job });
+            }
+            Change::Held { job } => self.with_slot((*job).into(), |job| Input::Hold { job }),
+            Change::Started { attempt, .. } => {
+                let now = self.now;
+                if let Some(pair) = self.pairs.get_mut(&attempt.of()) {
+                    pair.truth = Truth::RunsSince(now);
+                    pair.real.start = pair.real.start.or(Some(now));
+                }
+            }
+            Change::Booked {
+                attempt, amount, ..
+            } => {
+                if let Some(pair) = self.pairs.get_mut(&attempt.of()) {
+                    pair.real.earned += *amount;
+                }
+            }
+            Change::TaskOver { attempt, ending } => self.over(attempt.of(), *ending),
+            Change::Over { job, ending } => {
+                self.waiting.remove(job);
+                // The tasks of an array are over already.
+                self.over((*job).into(), *ending);
+            }
+            Change::Waits { .. }
+            | Change::Forsaken { .. }
+            | Change::Tally { .. }
+            | Change::Lapsed { .. }
+            | Change::Accepted { .. }
+            | Change::Fate { .. } => {}
+        }
+    }
+
+    /// A job was let in or kept out.
+    fn decided(&mut self, job: u64, core: &Core, submission: &Submission, answer: &CoreAnswer) {
+        let kept_out = matches!(answer.standing, Standing::Rejected(_));
+        match &submission.plan.array {
+            None => {
+                self.hand_in(job.into(), core, submission, &answer.spec);
+                if kept_out {
+                    self.real_end(job.into(), End::KeptOut);
+                }
+            }
+            Some(plan) if kept_out => {
+                self.kept_out(job, core, submission, &answer.spec, &plan.tasks);
+            }
+            // Its tasks come one by one.
+            Some(_) => {}
+        }
+    }
+
+    /// Tasks of an array that the policy that decides does not want.
+    fn kept_out(
+        &mut self,
+        job: u64,
+        core: &Core,
+        submission: &Submission,
+        spec: &JobSpec,
+        tasks: &Ranges,
+    ) {
+        for task in tasks.numbers().take(MOST_TASKS) {
+            let task = TaskKey { job, task };
+            if !self.pairs.contains_key(&task) {
+                self.hand_in(task, core, submission, spec);
+            }
+            self.real_end(task, End::KeptOut);
+        }
+    }
+
+    /// Tasks of an array will never run: they are not wanted, or their user took them back.
+    fn dropped(&mut self, job: u64, core: &Core, tasks: &Ranges, kept_out: bool) {
+        if !kept_out {
+            for task in self.known_of(job) {
+                if tasks.contains(task.task) {
+                    self.take_back(task);
+                }
+            }
+            return;
+        }
+        let array = core.array(job);
+        if let Some(submission) = array.map(|array| &array.submission) {
+            let forecast = core.forecast(submission);
+            let (estimate, _) = self.rules.estimate(submission, &forecast);
+            let spec = rules::spec(submission, estimate, self.now, core.memory_per_node());
+            self.kept_out(job, core, submission, &spec, tasks);
+        }
+        for task in self.known_of(job) {
+            if tasks.contains(task.task) {
+                self.real_end(task, End::KeptOut);
+            }
+        }
+    }
+
+    fn known_of(&self, job: u64) -> Vec<TaskKey> {
+        let first = TaskKey { job, task: 0 };
+        let last = TaskKey {
+            job,
+            task: u32::MAX,
+        };
+        self.pairs
+            .range(first..=last)
+            .map(|(&task, _)| task)
+            .collect()
+    }
+
+    fn over(&mut self, task: TaskKey, ending: Ending) {
+        match ending {
+            Ending::Finished => self.real_end(task, End::Finished(self.now)),
+            Ending::Lost => self.real_end(task, End::Lost),
+            Ending::Cancelled => self.take_back(task),
+        }
+    }
+
+    /// A job as it was handed in, and decided on.
+    fn hand_in(&mut self, key: TaskKey, core: &Core, submission: &Submission, spec: &JobSpec) {
+        let forecast = core.forecast(submission);
+        let (forecast, _) = expected::distribution(&forecast, spec.estimate);
+        let floor = submission.confidence.unwrap_or(0);
+        self.ask(key, *spec, forecast, submission.retry, floor);
+    }
+
+    /// A quote that was held has become a job: it is handed in on paper now, with what is left of
+    /// its time.
+    fn claimed(&mut self, key: TaskKey, live: &Live) {
+        let deadline = live.spec.due().map(|due| due.since(self.now));
+        let spec = JobSpec {
+            submit: self.now,
+            sla: Sla {
+                deadline: deadline.map(|left| left.max(Span::TICK)),
+                ..live.spec.sla
+            },
+            ..live.spec
+        };
+        let (forecast, _) = expected::distribution(&live.forecast, spec.estimate);
+        self.ask(key, spec, forecast, Retry::Never, 0);
+    }
+
+    /// A job that was there before the shadow.
+    pub(super) fn take_over(&mut self, key: TaskKey, live: &Live, core: &Core) {
+        let before = match live.started {
+            Some(started) => self.now.since(started),
+            None => Span::ZERO,
+        };
+        let spec = JobSpec {
+            submit: self.now,
+            estimate: (live.spec.estimate - before).max(Span::from_secs(1)),
+            procs: live.spec.procs,
+            memory: live.spec.memory,
+            sla: Sla::default(),
+        };
+        let (forecast, _) = expected::distribution(&live.forecast, live.spec.estimate);
+        self.ask(key, spec, forecast, Retry::Requeue, 0);
+        if let Some(pair) = self.pairs.get_mut(&key) {
+            pair.counts = false;
+            pair.before = before;
+            pair.truth = live.started.map_or(Truth::Unknown, Truth::RunsSince);
+        }
+        if core.gate.view(core.now).job(live.slot).phase == Phase::Held {
+            self.with_slot(key, |job| Input::Hold { job });
+        }
+        // Each starts before the next one is handed in, as it did.
+        self.settle();
+    }
+
+    /// Asks the policy on paper, and hands the job to its gate if it lets it in.
+    fn ask(
+        &mut self,
+        key: TaskKey,
+        spec: JobSpec,
+        forecast: Distribution,
+        retry: Retry,
+        floor: u32,
+    ) {
+        let mut pair = Pair {
+            slot: None,
+            terms: Terms {
+                submit: spec.submit,
+                procs: spec.procs,
+                due: spec.due(),
+                budget: spec.sla.budget,
+            },
+            forecast,
+            truth: Truth::Unknown,
+            before: Span::ZERO,
+            counts: true,
+            guessed: false,
+            real: Course::default(),
+            paper: Course::default(),
+        };
+        let input = Input::Submitted {
+            spec: self.rules.for_policy(&spec),
+            retry,
+            forecast: Some(forecast),
+        };
+        if self.lets_in(&spec, &forecast, floor)
+            && let Ok(Answer::Job(slot)) = self.gate.handle(self.now, input, &mut self.effects)
+        {
+            pair.slot = Some(slot);
+            self.slots.insert(slot, key);
+        } else {
+            pair.paper.end = Some(End::KeptOut);
+        }
+        self.pairs.insert(key, pair);
+        self.carry_out();
+    }
+
+    /// What the service asks of a job, it asks on paper: that the policy lets it in, and that it is
+    /// sure enough to keep its deadline.
+    fn lets_in(&mut self, spec: &JobSpec, forecast: &Distribution, floor: u32) -> bool {
+        if spec.procs == 0 || spec.estimate <= Span::ZERO {
+            return false;
+        }
+        let asked = self.rules.for_policy(spec);
+        let verdict = self
+            .gate
+            .quote(self.now, &asked, Some(forecast), &mut self.scratch);
+        let floor = match verdict {
+            Verdict::Reject(_) => return false,
+            Verdict::Queue => floor,
+            Verdict::Promise { .. } | Verdict::Run { .. } => floor.max(self.rules.confidence),
+        };
+        let level = Probability::new(f64::from(floor) / 1e6);
+        let (Some(due), Some(level)) = (spec.due(), level.filter(|_| floor > 0)) else {
+            return true;
+        };
+        let runtime = forecast.quantile(level);
+        let horizon = Horizon {
+            runtime: Span::ZERO,
+            due: Some((due, runtime)),
+        };
+        let work = |slot| {
+            self.pair(slot)
+                .map_or(Span::ZERO, |pair| pair.work(self.now))
+        };
+        let mut ahead = LookAhead::new(&self.gate, self.now, &work, MOST_LOOKS);
+        let course = ahead.course(Whom::New(&asked, Some(forecast)), &horizon);
+        let finish = course.and_then(|course| course.finish(runtime));
+        finish.is_some_and(|finish| finish <= due + Span::TICK)
+    }
+
+    /// Its user took a job back: under both, and so it counts under neither.
+    fn take_back(&mut self, key: TaskKey) {
+        self.with_slot(key, |job| Input::Cancel { job });
+        if let Some(pair) = self.pairs.get_mut(&key) {
+            pair.counts = false;
+        }
+        self.real_end(key, End::Lost);
+    }
+}

@@ -1,0 +1,114 @@
+//! What the gate on paper wants done, done on paper; and jobs that are over.
+
+use tollgate_gate::{Effect, Ending, Input, Said};
+use tollgate_model::JobId;
+
+use super::Shadow;
+use super::sums::{Course, End};
+use crate::core::command::TaskKey;
+
+impl Shadow {
+    pub(super) fn real_end(&mut self, key: TaskKey, end: End) {
+        let pair = self.pairs.get_mut(&key);
+        if let Some(pair) = pair.filter(|pair| pair.real.end.is_none()) {
+            pair.real.end = Some(end);
+            self.count(key);
+        }
+    }
+
+    fn paper_end(&mut self, slot: JobId, end: End) {
+        let Some(key) = self.slots.remove(&slot) else {
+            return;
+        };
+        if let Some(pair) = self.pairs.get_mut(&key) {
+            pair.slot = None;
+            pair.paper.end = Some(end);
+            self.count(key);
+        }
+    }
+
+    /// Counts a job once it is over under both, and forgets it.
+    fn count(&mut self, key: TaskKey) {
+        let Some((pair, (real, paper))) = self
+            .pairs
+            .get(&key)
+            .and_then(|pair| Some((pair, pair.ends()?)))
+        else {
+            return;
+        };
+        if pair.counts {
+            self.real.add(&pair.terms, &pair.real, real);
+            self.paper.add(&pair.terms, &pair.paper, paper);
+            self.by_forecast += u64::from(pair.guessed);
+        }
+        self.pairs.remove(&key);
+    }
+
+    pub(super) fn with_slot(&mut self, key: TaskKey, input: impl Fn(JobId) -> Input) {
+        let slot = self.pairs.get(&key).and_then(|pair| pair.slot);
+        if let Some(slot) = slot {
+            self.input(input(slot));
+        }
+    }
+
+    /// What cannot be done on paper, as to hold a job that runs there already, is not done there.
+    pub(super) fn input(&mut self, input: Input) {
+        let _ = self.gate.handle(self.now, input, &mut self.effects);
+        self.carry_out();
+    }
+
+    pub(super) fn settle(&mut self) {
+        self.gate.settle(self.now, &mut self.effects);
+        self.carry_out();
+    }
+
+    pub(super) fn carry_out(&mut self) {
+        while !self.effects.is_empty() {
+            for effect in std::mem::take(&mut self.effects) {
+                self.carry_out_one(effect);
+            }
+        }
+    }
+
+    fn carry_out_one(&mut self, effect: Effect) {
+        match effect {
+            Effect::Start { job, .. } => {
+                let now = self.now;
+                self.on_paper(job, |course| course.start = course.start.or(Some(now)));
+            }
+            Effect::Book { job, amount, .. } => {
+                let procs = self.pair(job).map_or(1, |pair| pair.terms.procs);
+                let amount = self.rules.for_user(procs, amount);
+                self.on_paper(job, |course| course.earned += amount);
+            }
+            // What runs on paper ends at once.
+            Effect::Kill { job, attempt, .. } => {
+                let ended = Input::Ended { job, attempt };
+                let _ = self.gate.handle(self.now, ended, &mut self.effects);
+            }
+            Effect::Verdict {
+                job,
+                said: Said::Rejected(_),
+            } => self.paper_end(job, End::KeptOut),
+            Effect::Over { job, ending } => self.paper_end(
+                job,
+                match ending {
+                    Ending::Finished => End::Finished(self.now),
+                    Ending::Lost | Ending::Cancelled => End::Lost,
+                },
+            ),
+            Effect::Verdict {
+                said: Said::Accepted { .. } | Said::Queued,
+                ..
+            }
+            | Effect::SharesChanged { .. } => {}
+        }
+    }
+
+    fn on_paper(&mut self, slot: JobId, change: impl FnOnce(&mut Course)) {
+        let key = self.slots.get(&slot);
+        if let Some(pair) = key.and_then(|key| self.pairs.get_mut(key)) {
+            change(&mut pair.paper);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! The objectives of two policies over the same jobs.
+
+use serde::{Deserialize, Serialize};
+use tollgate_model::outcome::DELAY_TOLERANCE;
+use tollgate_model::{Credits, Instant, Span};
+
+/// Sums over jobs that are over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sums {
+    /// Jobs that were let in or kept out.
+    pub submitted: u64,
+    /// Those of them that were let in.
+    pub accepted: u64,
+    /// Those of them that finished within their deadline, or had none and finished.
+    pub fulfilled: u64,
+    /// From submission to start of those, all together.
+    pub wait: Span,
+    /// What they all would have paid at most.
+    pub budgets: Credits,
+    /// What was earned with them.
+    pub utility: Credits,
+}
+
+/// Two policies side by side, over the jobs that are over under both.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Comparison {
+    /// The policy on paper.
+    pub policy: String,
+    /// Since when it has been asked too.
+    pub since: Instant,
+    /// Jobs that run on paper.
+    pub running: u32,
+    /// Jobs that wait on paper.
+    pub queued: u32,
+    /// What the policy that decides did with the jobs.
+    pub real: Sums,
+    /// What the policy on paper would have done with them.
+    pub paper: Sums,
+    /// Jobs of these that ended on paper when the forecast said, for nobody knows how long they
+    /// take: kept out by the policy that decides, or started earlier on paper.
+    pub by_forecast: u64,
+    /// Jobs that are not over yet under one of the two, and are in no sum.
+    pub undecided: u64,
+}
+
+/// What of a job is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Terms {
+    pub(super) submit: Instant,
+    pub(super) procs: u32,
+    pub(super) due: Option<Instant>,
+    pub(super) budget: Option<Credits>,
+}
+
+/// How a job fared under one policy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Course {
+    pub(super) start: Option<Instant>,
+    pub(super) earned: Credits,
+    pub(super) end: Option<End>,
+}
+
+/// How a job ended.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) enum End {
+    /// It was never let in.
+    KeptOut,
+    /// It ran to its end.
+    Finished(Instant),
+    /// What it ran on vanished.
+    Lost,
+}
+
+impl Sums {
+    /// Counts a job that is over.
+    pub(super) fn add(&mut self, terms: &Terms, course: &Course, end: End) {
+        self.submitted += 1;
+        self.budgets += terms.budget.unwrap_or(Credits::ZERO);
+        self.utility += course.earned;
+        match end {
+            End::KeptOut => {}
+            End::Lost => self.accepted += 1,
+            End::Finished(at) => {
+                self.accepted += 1;
+                if terms.due.is_none_or(|due| at <= due + DELAY_TOLERANCE) {
+                    self.fulfilled += 1;
+                    let start = course.start.unwrap_or(at);
+                    self.wait += start.since(terms.submit);
+                }
+            }
+        }
+    }
+}

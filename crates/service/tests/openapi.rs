@@ -1,0 +1,262 @@
+//! The description of the service says what it really answers.
+
+mod common;
+
+use std::io::Write;
+
+use common::open::{Open, rest};
+use serde_json::{Value, json};
+use tollgate_service::access::Limits;
+use tollgate_service::api::openapi::document;
+
+impl Open {
+    /// The status, the head and the body of an answer.
+    fn answer(&self, method: &str, path: &str, body: &Value) -> (u16, String, String) {
+        let body = if body.is_null() {
+            String::new()
+        } else {
+            body.to_string()
+        };
+        let mut stream = self.connect();
+        write!(
+            stream,
+            "{method} {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+             content-length: {}\r\nconnection: close\r\n\r\n{body}",
+            body.len()
+        )
+        .unwrap();
+        let answer = rest(stream);
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, head.to_owned(), body.to_owned())
+    }
+}
+
+/// What the description says of an answer; panics if it does not know it.
+#[track_caller]
+fn described<'a>(document: &'a Value, method: &str, path: &str, status: u16) -> &'a Value {
+    let operation = &document["paths"][path][method];
+    let answer = &operation["responses"][status.to_string()];
+    assert!(answer.is_object(), "{method} {path} answers {status}");
+    match answer["$ref"].as_str() {
+        Some(reference) => document.pointer(reference.trim_start_matches('#')).unwrap(),
+        None => answer,
+    }
+}
+
+/// Checks an answer in JSON against its schema, in which fields that nobody described are wrong.
+#[track_caller]
+fn check(document: &Value, answer: &Value, said: &str) {
+    let mut schema = answer["content"]["application/json"]["schema"].clone();
+    schema["components"] = document["components"].clone();
+    schema["unevaluatedProperties"] = false.into();
+    let said: Value = serde_json::from_str(said).unwrap();
+    let checked = jsonschema::validate(&schema, &said);
+    assert!(checked.is_ok(), "{checked:?}: {said:#}");
+}
+
+#[test]
+fn every_answer_is_as_described() {
+    let open = Open::new(Limits::default());
+    let document = document();
+    let job = json!({"command": ["sleep", "60"], "procs": 2, "dir": "/", "estimate_s": 60.0});
+    let many = json!({"command": ["true"], "procs": 1, "dir": "/", "array": "1-20"});
+    let huge = json!({"command": ["true"], "procs": 100, "dir": "/"});
+    let held = json!({"procs": 2, "hold_s": 60.0});
+    let no = Value::Null;
+    let conversation: &[(&str, &str, &str, &Value, u16)] = &[
+        ("get", "/healthz", "/healthz", &no, 200),
+        ("get", "/metrics", "/metrics", &no, 200),
+        ("get", "/v1/openapi.json", "/v1/openapi.json", &no, 200),
+        ("post", "/v1/jobs", "/v1/jobs", &job, 201),
+        ("post", "/v1/jobs", "/v1/jobs", &many, 201),
+        ("post", "/v1/jobs", "/v1/jobs", &huge, 200),
+        ("post", "/v1/jobs", "/v1/jobs", &json!({"command": []}), 422),
+        ("post", "/v1/quotes", "/v1/quotes", &job, 200),
+        ("post", "/v1/quotes", "/v1/quotes", &held, 200),
+        (
+            "post",
+            "/v1/quotes/{id}/claim",
+            "/v1/quotes/4/claim",
+            &job,
+            200,
+        ),
+        (
+            "post",
+            "/v1/quotes/{id}/claim",
+            "/v1/quotes/99/claim",
+            &job,
+            404,
+        ),
+        ("get", "/v1/jobs", "/v1/jobs?live=true&limit=5", &no, 200),
+        ("get", "/v1/jobs/{id}", "/v1/jobs/1", &no, 200),
+        ("get", "/v1/jobs/{id}", "/v1/jobs/2", &no, 200),
+        ("get", "/v1/jobs/{id}", "/v1/jobs/99", &no, 404),
+        (
+            "get",
+            "/v1/jobs/{id}/tasks",
+            "/v1/jobs/2/tasks?limit=3",
+            &no,
+            200,
+        ),
+        (
+            "get",
+            "/v1/jobs/{id}/explain",
+            "/v1/jobs/1/explain",
+            &no,
+            200,
+        ),
+        (
+            "get",
+            "/v1/jobs/{id}/explain",
+            "/v1/jobs/2/explain",
+            &no,
+            200,
+        ),
+        (
+            "get",
+            "/v1/jobs/{id}/wait",
+            "/v1/jobs/1/wait?decision=true",
+            &no,
+            200,
+        ),
+        ("post", "/v1/jobs/{id}/hold", "/v1/jobs/2/hold", &no, 200),
+        (
+            "post",
+            "/v1/jobs/{id}/release",
+            "/v1/jobs/2/release",
+            &no,
+            200,
+        ),
+        (
+            "post",
+            "/v1/jobs/{id}/release",
+            "/v1/jobs/1/release",
+            &no,
+            409,
+        ),
+        (
+            "post",
+            "/v1/jobs/{id}/cancel",
+            "/v1/jobs/1/cancel",
+            &no,
+            200,
+        ),
+        ("delete", "/v1/jobs/{id}", "/v1/jobs/2", &no, 200),
+        ("get", "/v1/jobs/{id}/events", "/v1/jobs/1/events", &no, 200),
+        ("get", "/v1/events", "/v1/events", &no, 200),
+        ("get", "/v1/status", "/v1/status", &no, 200),
+        ("get", "/v1/ledger", "/v1/ledger", &no, 200),
+        ("get", "/v1/objectives", "/v1/objectives", &no, 200),
+        ("get", "/v1/calibration", "/v1/calibration", &no, 200),
+        ("get", "/v1/nodes", "/v1/nodes", &no, 200),
+        ("get", "/v1/work", "/v1/work", &no, 426),
+        ("get", "/v1/tokens", "/v1/tokens", &no, 200),
+        (
+            "post",
+            "/v1/tokens",
+            "/v1/tokens",
+            &json!({"kind": "worker", "expires_s": 60.0}),
+            201,
+        ),
+        (
+            "post",
+            "/v1/tokens/{id}/revoke",
+            "/v1/tokens/abc/revoke",
+            &no,
+            404,
+        ),
+    ];
+    for &(method, path, asked, body, expected) in conversation {
+        let answer = described(&document, method, path, expected);
+        let content = &answer["content"];
+        if content["text/event-stream"].is_object() && asked == "/v1/events" {
+            // It would never end.
+            continue;
+        }
+        let (status, head, said) = open.answer(&method.to_uppercase(), asked, body);
+        assert_eq!(status, expected, "{method} {asked}: {said}");
+        let media = content.as_object().unwrap().keys().next().unwrap();
+        assert!(
+            head.contains(&format!("content-type: {media}")),
+            "{asked}: {head}"
+        );
+        if content["application/json"]["schema"].is_object() {
+            check(&document, answer, &said);
+        }
+    }
+    let paths = document["paths"].as_object().unwrap();
+    for (path, operations) in paths {
+        for method in operations.as_object().unwrap().keys() {
+            let asked = conversation
+                .iter()
+                .any(|(m, p, ..)| m == method && p == path);
+            assert!(asked, "{method} {path} is not tried here");
+        }
+    }
+}
+
+#[test]
+fn a_quote_that_is_held_is_as_described() {
+    let open = Open::deciding("libra");
+    let document = document();
+    let held = json!({"procs": 1, "estimate_s": 60.0, "hold_s": 60.0});
+    let job = json!({"command": ["true"], "procs": 1, "dir": "/"});
+    for (path, asked, body) in [
+        ("/v1/quotes", "/v1/quotes", held),
+        ("/v1/quotes/{id}/claim", "/v1/quotes/1/claim", job),
+    ] {
+        let (status, _, said) = open.answer("POST", asked, &body);
+        assert_eq!(status, 200, "{said}");
+        check(&document, described(&document, "post", path, 200), &said);
+        assert!(said.contains("\"id\":1"), "{said}");
+    }
+}
+
+#[test]
+fn what_is_asked_for_is_described_by_types_that_are_there() {
+    let document = document();
+    let text = document.to_string();
+    let mut references = text.split("\"$ref\":\"#").skip(1);
+    assert!(references.clone().count() > 50);
+    assert!(references.all(|rest| {
+        let path = rest.split('"').next().unwrap();
+        document.pointer(path).is_some()
+    }));
+}
+
+#[test]
+fn figures_are_of_everybody_and_of_nobody_in_particular() {
+    let open = Open::new(Limits::default());
+    let job = json!({"command": ["true"], "procs": 1, "dir": "/", "name": "very-secret"});
+    let huge = json!({"command": ["true"], "procs": 100, "dir": "/"});
+    open.answer("POST", "/v1/jobs", &job);
+    open.answer("POST", "/v1/jobs", &huge);
+    open.answer("POST", "/v1/quotes", &job);
+    let (_, _, text) = open.answer("GET", "/metrics", &Value::Null);
+    assert!(text.ends_with("# EOF\n"));
+    // How long the quote took differs from run to run.
+    let stable: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.starts_with("tollgate_quote_seconds_"))
+        .collect();
+    insta::assert_snapshot!(stable.join("\n"));
+    assert!(
+        text.contains("\ntollgate_quote_seconds_bucket{le=\"+Inf\"} 1\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("\ntollgate_quote_seconds_count 1\n"),
+        "{text}"
+    );
+    let mut family = "";
+    for line in text.lines().take_while(|line| *line != "# EOF") {
+        match line.strip_prefix("# TYPE ") {
+            Some(named) => family = named.split(' ').next().unwrap(),
+            None => assert!(
+                line.trim_start_matches("# HELP ").starts_with(family),
+                "{line}"
+            ),
+        }
+    }
+}

@@ -1,0 +1,365 @@
+//! A policy on paper beside the one that decides: it changes nothing, and what it says is true.
+
+mod common;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngSeed};
+use tollgate_gate::WorkerId;
+use tollgate_model::{Instant, Market, Span};
+use tollgate_policy::Choice;
+use tollgate_policy::registry::REGISTRY;
+use tollgate_service::core::{
+    After, ArrayPlan, AttemptKey, Command, Comparison, Core, ExitStatus, Fate, Need, Order, Plan,
+    Ranges, Rules, Step, Submission,
+};
+
+use common::{rules, submission};
+
+/// A machine of three cores, on which jobs take as long as they take.
+struct World {
+    core: Core,
+    now: Instant,
+    runtimes: BTreeMap<u64, Span>,
+    ends: BTreeSet<(Instant, AttemptKey)>,
+    started: BTreeMap<AttemptKey, Instant>,
+    /// Everything that was decided, in words.
+    said: Vec<String>,
+}
+
+impl World {
+    fn new(rules: &Rules) -> Self {
+        let mut world = Self {
+            core: Core::new(rules.clone()),
+            now: Instant::from_secs(1_000),
+            runtimes: BTreeMap::new(),
+            ends: BTreeSet::new(),
+            started: BTreeMap::new(),
+            said: Vec::new(),
+        };
+        world.step(&[Command::WorkerUp {
+            worker: WorkerId(0),
+            epoch: 1,
+            nodes: 3,
+            memory: None,
+        }]);
+        world
+    }
+
+    fn step(&mut self, commands: &[Command]) -> Step {
+        let step = self.core.step(self.now, commands);
+        self.said.push(format!("{} {step:?}", self.now));
+        for order in &step.orders {
+            match order {
+                Order::Start { attempt, .. } => {
+                    self.started.insert(*attempt, self.now);
+                    let runtime = self.runtimes.get(&attempt.job);
+                    let end = self.now + runtime.copied().unwrap_or(Span::from_secs(1));
+                    self.ends.insert((end, *attempt));
+                }
+                Order::SetShare { .. } => {}
+                Order::Kill { attempt } => {
+                    self.ends.retain(|(_, other)| other != attempt);
+                    self.ends.insert((self.now, *attempt));
+                }
+            }
+        }
+        self.core.check().unwrap();
+        step
+    }
+
+    /// Lets everything happen that happens by `until`.
+    fn run(&mut self, until: Instant) {
+        loop {
+            let end = self.ends.first().map(|(at, _)| *at);
+            let next = end.into_iter().chain(self.core.next_wake()).min();
+            let Some(at) = next.filter(|&at| at <= until) else {
+                break;
+            };
+            self.now = self.now.max(at);
+            let mut commands = vec![Command::Tick];
+            while let Some(&(at, attempt)) = self.ends.first().filter(|(at, _)| *at <= self.now) {
+                self.ends.remove(&(at, attempt));
+                commands.push(self.ended(attempt));
+            }
+            self.step(&commands);
+        }
+        self.now = self.now.max(until);
+    }
+
+    fn ended(&self, attempt: AttemptKey) -> Command {
+        Command::Report {
+            attempt,
+            fate: Fate::Ended {
+                status: ExitStatus::Code(0),
+                killed: None,
+                at: self.now,
+                wall: self.now.since(self.started[&attempt]),
+                cpu: Span::ZERO,
+                peak_memory: None,
+            },
+        }
+    }
+
+    /// Hands a job in that takes `runtime_s`; it is the `job`th.
+    fn submit(&mut self, job: u64, submission: Submission, runtime_s: i64) {
+        self.runtimes.insert(job, Span::from_secs(runtime_s));
+        self.step(&[Command::Submit(submission)]);
+    }
+
+    fn wait(&mut self, secs: i64) {
+        self.run(self.now + Span::from_secs(secs));
+    }
+
+    fn comparison(&mut self) -> Comparison {
+        self.core.comparison(self.now).expect("a shadow")
+    }
+}
+
+/// What users do: after so many seconds, a job of so many processors, with an estimate, a
+/// deadline and a true run time; and perhaps the one before is taken back or held.
+#[derive(Clone, Debug)]
+struct Deed {
+    after_s: i64,
+    procs: u32,
+    estimate_s: i64,
+    deadline_s: Option<i64>,
+    runtime_s: i64,
+    then: u32,
+}
+
+fn deed() -> impl Strategy<Value = Deed> {
+    (
+        0i64..20,
+        1u32..4,
+        1i64..60,
+        prop::option::of(1i64..200),
+        1i64..60,
+        0u32..12,
+    )
+        .prop_map(
+            |(after_s, procs, estimate_s, deadline_s, runtime_s, then)| Deed {
+                after_s,
+                procs,
+                estimate_s,
+                deadline_s,
+                runtime_s,
+                then,
+            },
+        )
+}
+
+fn cancel(job: u64) -> Command {
+    Command::Cancel { job, tasks: None }
+}
+
+/// Some are arrays, or start after another one.
+fn plan(deed: &Deed, job: u64) -> Plan {
+    let tasks = (deed.then == 3).then(|| Ranges::new(0, deed.procs + 3));
+    let after = (deed.then == 4 && job > 1).then(|| After {
+        job: job / 2,
+        need: Need::End,
+    });
+    Plan {
+        array: tasks.map(|tasks| ArrayPlan { tasks, most: None }),
+        after: after.into_iter().collect(),
+        held: deed.then == 5,
+        since: None,
+    }
+}
+
+fn play(world: &mut World, deeds: &[Deed], takes_back: bool) {
+    for (deed, job) in deeds.iter().zip(1..) {
+        world.wait(deed.after_s);
+        let submission = Submission {
+            procs: deed.procs,
+            deadline: deed.deadline_s.map(Span::from_secs),
+            plan: if takes_back {
+                plan(deed, job)
+            } else {
+                Plan::default()
+            },
+            ..submission("work", deed.estimate_s)
+        };
+        world.submit(job, submission, deed.runtime_s);
+        match deed.then {
+            0 if takes_back => drop(world.step(&[cancel(job)])),
+            1 if takes_back => drop(world.step(&[Command::Hold { job, tasks: None }])),
+            2 if takes_back => drop(world.step(&[Command::Release {
+                job: job / 2,
+                tasks: None,
+            }])),
+            _ => {}
+        }
+    }
+    world.run(world.now + Span::from_secs(100_000));
+}
+
+fn with_shadow(rules: &Rules, shadow: &str) -> Rules {
+    Rules {
+        shadow: Some(Choice::named(shadow).unwrap()),
+        ..rules.clone()
+    }
+}
+
+proptest! {
+    #![proptest_config(Config { cases: 96, rng_seed: RngSeed::Fixed(7), ..Config::default() })]
+
+    #[test]
+    fn the_policy_that_decides_never_notices(
+        deeds in prop::collection::vec(deed(), 1..30),
+        policy in 0..REGISTRY.len(),
+        shadow in 0..REGISTRY.len(),
+    ) {
+        let (named, shadow) = (&REGISTRY[policy], &REGISTRY[shadow]);
+        let shared = named.markets.iter().find(|market| shadow.markets.contains(market));
+        prop_assume!(shared.is_some());
+        let alone = Rules { confidence: 500_000, ..rules(named.name, *shared.unwrap()) };
+        let mut one = World::new(&alone);
+        play(&mut one, &deeds, true);
+        let mut other = World::new(&with_shadow(&alone, shadow.name));
+        play(&mut other, &deeds, true);
+        prop_assert_eq!(&one.said, &other.said);
+        // Nothing is left but what is held back, or waits behind it.
+        let live = other.core.n_tasks();
+        prop_assert!(other.comparison().undecided <= live);
+    }
+
+    #[test]
+    fn a_policy_does_on_paper_what_it_does(
+        deeds in prop::collection::vec(deed(), 1..40),
+        policy in prop::sample::select(vec![
+            "fcfs", "easy", "conservative", "edf", "fcfs-bf", "sjf-bf", "edf-bf", "first-reward",
+        ]),
+    ) {
+        let named = REGISTRY.iter().find(|named| named.name == policy).unwrap();
+        let alone = rules(policy, named.markets[0]);
+        let mut world = World::new(&with_shadow(&alone, policy));
+        play(&mut world, &deeds, false);
+        let both = world.comparison();
+        prop_assert_eq!(both.real, both.paper);
+        prop_assert_eq!(both.real.submitted, deeds.len() as u64);
+        prop_assert_eq!((both.by_forecast, both.undecided), (0, 0));
+    }
+}
+
+#[test]
+fn a_job_that_was_kept_out_ends_on_paper_by_forecast_and_is_marked() {
+    let real = rules("edf-bf", Market::None);
+    let mut world = World::new(&with_shadow(&real, "fcfs"));
+    // Kept out under both: nobody could ever keep that deadline.
+    world.submit(1, submission("wide", 10), 10);
+    let hopeless = Submission {
+        deadline: Some(Span::from_secs(5)),
+        ..submission("late", 40)
+    };
+    world.submit(2, hopeless, 40);
+    world.wait(1_000);
+    let both = world.comparison();
+    assert_eq!((both.real.submitted, both.real.accepted), (2, 1));
+    assert_eq!((both.paper.submitted, both.paper.accepted), (2, 2));
+    // It ended on paper after what such jobs were thought to take, and that was too late.
+    assert_eq!(both.paper.fulfilled, 1);
+    assert_eq!((both.by_forecast, both.undecided), (1, 0));
+}
+
+#[test]
+fn a_job_that_was_taken_back_counts_under_neither() {
+    let mut world = World::new(&with_shadow(&rules("fcfs", Market::None), "easy"));
+    world.submit(1, submission("work", 10), 10);
+    world.step(&[cancel(1)]);
+    world.wait(100);
+    let both = world.comparison();
+    assert_eq!((both.real.submitted, both.undecided), (0, 0));
+    assert_eq!((both.running, both.queued), (0, 0));
+}
+
+#[test]
+fn a_quote_is_handed_in_on_paper_once_it_is_taken_up() {
+    let mut world = World::new(&with_shadow(&rules("libra", Market::None), "fcfs"));
+    let held = Submission {
+        hold: Some(Span::from_secs(60)),
+        ..submission("work", 10)
+    };
+    world.submit(1, held, 10);
+    assert_eq!(world.comparison().undecided, 0);
+    world.step(&[Command::Claim { job: 1 }]);
+    assert_eq!(world.comparison().undecided, 1);
+    world.wait(1_000);
+    let both = world.comparison();
+    assert_eq!((both.real.fulfilled, both.paper.fulfilled), (1, 1));
+}
+
+#[test]
+fn one_that_begins_late_takes_over_the_jobs_that_are_there() {
+    let real = rules("fcfs", Market::None);
+    let mut world = World::new(&real);
+    for job in 1..=4 {
+        world.submit(job, submission("old", 50), 50);
+    }
+    world.wait(20);
+    // The service is started again with another setting.
+    world.core = Core::restore(world.core.save(), with_shadow(&real, "easy"));
+    let both = world.comparison();
+    assert_eq!((both.running, both.queued), (3, 1), "as it is for real");
+    assert_eq!(both.undecided, 0, "nobody compares what began before");
+    let tight = Submission {
+        deadline: Some(Span::from_secs(85)),
+        ..submission("new", 50)
+    };
+    world.submit(5, tight, 50);
+    world.wait(1_000);
+    let both = world.comparison();
+    // Three end after 30 more seconds, so the new one can start then under both: at 30, until 80.
+    assert_eq!((both.real.submitted, both.real.fulfilled), (1, 1));
+    assert_eq!(both.real, both.paper);
+}
+
+#[test]
+fn every_task_of_an_array_is_one_and_a_job_that_waits_comes_when_it_need_not() {
+    let mut world = World::new(&with_shadow(&rules("easy", Market::None), "fcfs"));
+    let array = Submission {
+        plan: Plan {
+            array: Some(ArrayPlan {
+                tasks: Ranges::new(0, 9),
+                most: None,
+            }),
+            ..Plan::default()
+        },
+        deadline: None,
+        ..submission("work", 10)
+    };
+    world.submit(1, array, 10);
+    let after = Submission {
+        plan: Plan {
+            after: vec![After {
+                job: 1,
+                need: Need::End,
+            }],
+            ..Plan::default()
+        },
+        deadline: None,
+        ..submission("then", 10)
+    };
+    world.submit(2, after, 10);
+    world.wait(1_000);
+    let both = world.comparison();
+    assert_eq!((both.real.submitted, both.real.fulfilled), (11, 11));
+    assert_eq!((both.by_forecast, both.undecided), (0, 0));
+    assert_eq!(both.real, both.paper);
+}
+
+#[test]
+fn another_policy_on_paper_begins_anew() {
+    let real = rules("fcfs", Market::None);
+    let mut world = World::new(&with_shadow(&real, "easy"));
+    world.submit(1, submission("work", 10), 10);
+    world.wait(100);
+    assert_eq!(world.comparison().real.submitted, 1);
+    world.core = Core::restore(world.core.save(), with_shadow(&real, "easy"));
+    assert_eq!(world.comparison().real.submitted, 1, "the same goes on");
+    world.core = Core::restore(world.core.save(), with_shadow(&real, "edf"));
+    let both = world.comparison();
+    assert_eq!((both.policy.as_str(), both.real.submitted), ("edf", 0));
+}
