@@ -11,6 +11,11 @@
 //! | [`LookAhead`] | what will become of a job |
 //! | [`next_end()`] | what ends next, for a world on paper |
 //!
+//! There is no input for the start of a job's processes, nor for what they use while they run. The
+//! gate counts from its own [`Effect::Start`]: what comes between is milliseconds. And processor
+//! time, which is all that could be reported, is not work: a job that waits for a disk does not
+//! become longer by it. What an estimate was worth is noticed when it is used up.
+//!
 //! The order of an instant is: ends, then [`Input::Tick`] (which every other input implies), then
 //! submissions, then one [`Gate::settle`]; under [`Discipline::Event`] submissions come first and
 //! a pass follows each input. Effects are values: a simulated world and a live service carry out

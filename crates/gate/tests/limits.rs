@@ -71,11 +71,20 @@ impl Site {
         let Answer::Job(job) = answer else {
             panic!("a job gets a slot: {answer:?}");
         };
-        let said = self.effects.iter().find_map(|effect| match effect {
-            Effect::Verdict { said, .. } => Some(*said),
-            _ => None,
-        });
-        (job, said.expect("a job is told something"))
+        let said = self.told(job).expect("a job is told something");
+        (job, said)
+    }
+
+    /// The first thing that a job was told by what happened last.
+    fn told(&self, job: JobId) -> Option<Said> {
+        self.effects.iter().find_map(|&effect| {
+            if let Effect::Verdict { job: whom, said } = effect
+                && whom == job
+            {
+                return Some(said);
+            }
+            None
+        })
     }
 
     fn end(&mut self, job: JobId) {
@@ -219,9 +228,6 @@ fn who_waits_and_could_never_pay_is_told_so() {
     assert_eq!(said, Said::Queued);
     site.effects.clear();
     site.end(first);
-    let told = site.effects.iter().find_map(|effect| match effect {
-        Effect::Verdict { job, said } if *job == poor => Some(*said),
-        _ => None,
-    });
+    let told = site.told(poor);
     assert_eq!(told, Some(Said::Rejected(Reason::OverPriced)));
 }

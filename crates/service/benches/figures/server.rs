@@ -11,10 +11,12 @@ use tollgate_service::{Client, Config, Doors, Folder, folder};
 /// Cores of the machine that runs nothing.
 pub(crate) const NODES: u32 = 16;
 
-/// The settings: what a site gets that sets nothing, and somebody who pays.
+/// The settings: what a site gets that sets nothing, but somebody pays, and as many tasks share a
+/// core as come: more on one than any site would want is what is hardest to look ahead over.
 pub(crate) fn config() -> Config {
     Config {
         market: "commodity".to_owned(),
+        max_resident: 1_000,
         ..Config::default()
     }
 }

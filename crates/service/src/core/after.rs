@@ -61,7 +61,7 @@ impl Core {
             Standing::Rejected(refusals) => refusals.into_iter().find(|refusal| {
                 matches!(
                     refusal,
-                    Refusal::Malformed | Refusal::Policy(Reason::TooWide)
+                    Refusal::Malformed | Refusal::Policy(Reason::TooWide | Reason::NoMemory)
                 )
             }),
             Standing::Accepted { .. } | Standing::Queued | Standing::Waits => None,

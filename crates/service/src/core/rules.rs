@@ -147,10 +147,10 @@ pub(super) fn asked(class: ClassId, submission: &Submission) -> tollgate_forecas
     }
 }
 
-/// The job with the estimate that is decided on, as one that is handed in at `now`: of a deadline that
-/// counts from before that is left what is left, which may be nothing. A node has its part of the machine's memory, and what a job asks for is spread over its nodes: one
-/// that asks for more than its processors come with holds as many nodes as that much memory comes
-/// with.
+/// The job with the estimate that is decided on, as one that is handed in at `now`: of a deadline
+/// that counts from before that is left what is left, which may be nothing. A node has its part of
+/// the machine's memory, and what a job asks for is spread over its nodes: one that asks for more
+/// than its processors come with holds as many nodes as that much memory comes with.
 pub(super) fn spec(
     submission: &Submission,
     estimate: Span,
