@@ -34,7 +34,7 @@ pub(super) fn invariants(run: &Run) {
         let stays = !accepted || row.state != "rejected";
         assert!(stays, "job {job} was let in, and then kept out");
     }
-    let live: BTreeSet<u64> = core.jobs().map(|(job, _)| job).collect();
+    let live: BTreeSet<u64> = core.jobs().into_keys().collect();
     let stored = rows.values().filter(|row| LIVE.contains(&&*row.state));
     let stored: BTreeSet<u64> = stored.map(|row| row.id).collect();
     assert_eq!(live, stored, "what is live, and what is said to be");
@@ -80,7 +80,7 @@ fn ledger(run: &Run, rows: &BTreeMap<u64, JobRow>) {
 
 /// Once all is quiet.
 pub(super) fn everything_is_over(run: &Run) {
-    let left: Vec<u64> = run.keeper().core().jobs().map(|(job, _)| job).collect();
+    let left: Vec<u64> = run.keeper().core().jobs().into_keys().collect();
     assert_eq!(left, [] as [u64; 0], "these never end");
     for world in run.worlds() {
         assert_eq!(world.running(), [], "these run for nobody");

@@ -237,7 +237,7 @@ impl Run {
                 match verdict.answer.standing {
                     Standing::Accepted { .. } => drop(self.told.insert(verdict.job, true)),
                     Standing::Queued => drop(self.told.insert(verdict.job, false)),
-                    Standing::Rejected(_) => {}
+                    Standing::Rejected(_) | Standing::Waits => {}
                 }
             }
         }
@@ -271,9 +271,9 @@ impl Run {
             return;
         };
         let command = match self.random.below(3) {
-            0 => Command::Cancel { job },
-            1 => Command::Hold { job },
-            _ => Command::Release { job },
+            0 => Command::Cancel { job, tasks: None },
+            1 => Command::Hold { job, tasks: None },
+            _ => Command::Release { job, tasks: None },
         };
         self.command(command);
     }
@@ -330,9 +330,9 @@ impl Run {
     fn drain(&mut self) {
         for _ in 0..40 {
             self.hosts.iter_mut().for_each(Host::start);
-            let jobs: Vec<u64> = self.keeper().core().jobs().map(|(job, _)| job).collect();
+            let jobs: Vec<u64> = self.keeper().core().jobs().into_keys().collect();
             for &job in &jobs {
-                self.command(Command::Release { job });
+                self.command(Command::Release { job, tasks: None });
             }
             self.pass(150);
             // Clocks are right in the end.
