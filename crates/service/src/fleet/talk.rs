@@ -254,3 +254,6 @@ fn lost_if_evicted(report: Report) -> Report {
         Event::Started(_) | Event::Ended(_) | Event::Lost { .. } => report,
     }
 }
+
+#[cfg(test)]
+mod tests;
