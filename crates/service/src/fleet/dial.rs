@@ -105,7 +105,6 @@ enum Event {
     Heard(Option<Frame<ToWorker>>),
     Dialled(Result<Stream, RouteError>),
     Turn,
-    Stop,
 }
 
 impl<E: Engine, N: FnMut(&str)> Caller<E, N> {
@@ -127,13 +126,10 @@ impl<E: Engine, N: FnMut(&str)> Caller<E, N> {
                 dialled = dial(&mut self.dialling) => Event::Dialled(dialled),
                 () = engine_calls.notified() => Event::Turn,
                 () = tokio::time::sleep(wait) => Event::Turn,
-                _ = terminate.recv() => Event::Stop,
-                _ = interrupt.recv() => Event::Stop,
+                _ = terminate.recv() => return Ok(()),
+                _ = interrupt.recv() => return Ok(()),
             };
-            match event {
-                Event::Stop => return Ok(()),
-                event => self.take(event)?,
-            }
+            self.take(event)?;
         }
     }
 
@@ -163,7 +159,7 @@ impl<E: Engine, N: FnMut(&str)> Caller<E, N> {
                 }
                 Err(Leave::Again(error.to_string()))
             }
-            Event::Turn | Event::Stop => Ok(()),
+            Event::Turn => Ok(()),
         };
         let turned = self.hand.turn(now, wall_clock());
         let sent = self.send();
@@ -182,8 +178,8 @@ impl<E: Engine, N: FnMut(&str)> Caller<E, N> {
 
     fn send(&mut self) -> Result<(), Leave> {
         for frame in self.hand.take_words() {
-            let said = self.link.as_ref().map(|link| link.say.try_send(frame));
-            if said.is_some_and(|said| said.is_err()) {
+            let link = self.link.as_ref();
+            if link.is_some_and(|link| link.say.try_send(frame).is_err()) {
                 return Err(Leave::Again("the service reads nothing".to_owned()));
             }
         }

@@ -27,6 +27,15 @@ const LEAST_WAIT: Duration = Duration::from_millis(5);
 /// The most reports of one word.
 const MOST_AT_ONCE: usize = 500;
 
+/// Opens the engine on some terms.
+pub type Open<E> = Box<dyn FnMut(&Terms) -> Result<E, EngineError> + Send>;
+/// From an owner's name to whom a job runs as, or why it does not.
+pub type RunAs = Box<dyn Fn(&str) -> Result<Option<User>, String> + Send>;
+/// From a user and a script to where the copy is.
+pub type KeepScript = Box<dyn Fn(Option<&User>, &str) -> io::Result<PathBuf> + Send>;
+/// Writes down what has to be remembered.
+pub type Remember = Box<dyn FnMut(&Memory) -> io::Result<()> + Send>;
+
 /// What a worker works with.
 pub struct Kit<E> {
     /// What tells it from every other.
@@ -40,13 +49,13 @@ pub struct Kit<E> {
     /// Whether it runs jobs of root.
     pub root_jobs: bool,
     /// Opens the engine, on these terms: it ends what runs when nobody asks for it for so long.
-    pub open: Box<dyn FnMut(&Terms) -> Result<E, EngineError> + Send>,
+    pub open: Open<E>,
     /// As whom a job runs whose owner is called so; none is as whom the engine runs.
-    pub run_as: Box<dyn Fn(&str) -> Result<Option<User>, String> + Send>,
+    pub run_as: RunAs,
     /// Keeps a copy of a script that a user alone can run, and says where.
-    pub keep_script: Box<dyn Fn(Option<&User>, &str) -> io::Result<PathBuf> + Send>,
+    pub keep_script: KeepScript,
     /// Keeps what the worker has to remember; on disk when it returns.
-    pub remember: Box<dyn FnMut(&Memory) -> io::Result<()> + Send>,
+    pub remember: Remember,
 }
 
 /// What a worker remembers when it is started again.
@@ -241,7 +250,7 @@ impl<E: Engine> Hand<E> {
             Stage::Off | Stage::Hailing | Stage::Clearing | Stage::Offering => 0,
             Stage::Working => self.memory.epoch,
         };
-        let seq = self.said.next();
+        let seq = self.said.say();
         self.words.push(Frame { epoch, seq, word });
     }
 

@@ -110,7 +110,7 @@ pub(super) enum Stage {
 
 impl Connection {
     pub(super) fn say(&mut self, epoch: u32, word: ToWorker) -> bool {
-        let seq = self.said.next();
+        let seq = self.said.say();
         self.line.say(Frame { epoch, seq, word })
     }
 }

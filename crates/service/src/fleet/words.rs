@@ -121,8 +121,8 @@ pub enum Order {
 }
 
 impl Count {
-    /// The number of the next word.
-    pub fn next(&mut self) -> u64 {
+    /// The number of the word that is said next.
+    pub fn say(&mut self) -> u64 {
         self.0 += 1;
         self.0
     }

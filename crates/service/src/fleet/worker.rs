@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use tollgate_engine::{Engine, EngineError, LocalEngine, LocalSettings, User};
 
 use super::dial::{self, DialError};
-use super::hand::{Hand, Kit, Memory};
+use super::hand::{Hand, KeepScript, Kit, Memory};
 use super::roster::replace;
 use super::route::Route;
 use crate::accounts;
@@ -130,9 +130,7 @@ fn open(settings: LocalSettings, other_users: bool, calls: Arc<Notify>) -> Open 
     })
 }
 
-fn keep_scripts(
-    folder: &Folder,
-) -> Box<dyn Fn(Option<&User>, &str) -> io::Result<std::path::PathBuf> + Send> {
+fn keep_scripts(folder: &Folder) -> KeepScript {
     let scripts = Scripts::new(folder.scripts());
     Box::new(move |user, text| {
         let own = rustix::process::geteuid().as_raw();

@@ -75,9 +75,10 @@ impl<E: Engine> Keeper<E> {
     fn hear_workers(&mut self, asks: Vec<Ask>) -> Vec<Ask> {
         let mut others = Vec::new();
         for ask in asks {
-            match ask {
-                Ask::Worker { heard, reply } => drop(reply.send(self.fleet.hear(heard))),
-                ask => others.push(ask),
+            if let Ask::Worker { heard, reply } = ask {
+                let _ = reply.send(self.fleet.hear(heard));
+            } else {
+                others.push(ask);
             }
         }
         others

@@ -151,6 +151,7 @@ fn working() -> (Talk, Gate) {
             worker,
             epoch,
             nodes,
+            memory,
         },
     ] = news.as_slice()
     else {
@@ -160,6 +161,7 @@ fn working() -> (Talk, Gate) {
         worker: *worker,
         epoch: *epoch,
         nodes: *nodes,
+        memory: *memory,
     };
     gate.handle(Instant::ZERO, input, &mut Vec::new()).unwrap();
     talk.fleet.settle(&gate);
