@@ -139,7 +139,16 @@ impl Distribution {
         let beyond = elapsed.max(Span::ZERO) + Span::TICK;
         Self::new(LEVELS.map(|level| {
             let p = gone + (1.0 - gone) * level.as_f64();
-            self.quantile(Probability(p.min(1.0))).max(beyond)
+            let quantile = if p < 1.0 {
+                self.quantile(Probability(p))
+            } else {
+                // So far out that the tail is lost in rounding. It is a power law, which looks the
+                // same from everywhere in it.
+                let rest = 1.0 / (1.0 - level.as_f64());
+                let stretch = rest.powf(1.0 / self.tail_exponent());
+                Span::from_secs_f64(elapsed.as_secs_f64() * stretch)
+            };
+            quantile.max(beyond)
         }))
     }
 

@@ -35,7 +35,7 @@ pub use command::{
     After, ArrayPlan, AttemptKey, Command, ExitStatus, Fate, Killed, Need, Plan, Submission,
     TaskKey,
 };
-pub use expected::Basis;
+pub use expected::{Basis, Expectation};
 use jobs::Jobs;
 pub use jobs::Live;
 pub use outcome::{
@@ -374,7 +374,7 @@ impl Core {
     ) {
         let class = self.class_of(submission);
         let asked = rules::asked(class, submission);
-        let forecast = self.forecaster.forecast(&asked);
+        let forecast = Expectation::new(&self.forecaster, &asked);
         let candidate = Candidate::new(submission, spec, &forecast);
         let mut live = Live::new(submission, asked, forecast, spec);
         live.held = held;
@@ -435,7 +435,7 @@ impl Core {
             runtime,
         };
         // One that never ran teaches nothing, and that is no error here.
-        let _ = self.forecaster.learn(&record, &live.forecast);
+        let _ = self.forecaster.learn(&record, live.forecast.forecast());
     }
 
     fn input(&mut self, input: Input, step: &mut Step) -> Result<(), Ignored> {

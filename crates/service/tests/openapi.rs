@@ -77,13 +77,6 @@ fn every_answer_is_as_described() {
         (
             "post",
             "/v1/quotes/{id}/claim",
-            "/v1/quotes/4/claim",
-            &job,
-            200,
-        ),
-        (
-            "post",
-            "/v1/quotes/{id}/claim",
             "/v1/quotes/99/claim",
             &job,
             404,

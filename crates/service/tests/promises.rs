@@ -201,6 +201,29 @@ fn a_probability_is_that_of_being_fast_enough() {
     assert!(prospect.earliest < prospect.latest);
 }
 
+#[test]
+fn one_short_job_says_nothing_of_jobs_that_are_not_like_it() {
+    let mut site = Site::new("libra-risk");
+    site.rules.confidence = 500_000;
+    site.restart();
+    site.submit(&["sleep", "1"], 1).unwrap();
+    site.wait_until(10);
+    let asked = Submission {
+        deadline: Some(Span::from_secs(60)),
+        budget: None,
+        ..submission("other", 3_600)
+    };
+    let answer = site.quote(asked);
+    let [Refusal::Confidence { probability, .. }] = refusals(&answer) else {
+        panic!("{answer:?}");
+    };
+    // Evenly up to the hour.
+    assert!(
+        (probability.as_f64() - 1.0 / 60.0).abs() < 0.001,
+        "{probability:?}"
+    );
+}
+
 fn hold(site: &mut Site, secs: i64) -> (Option<u64>, Answer) {
     let submission = Submission {
         hold: Some(Span::from_secs(secs)),

@@ -41,7 +41,13 @@ impl Site {
             service: None,
         };
         // Others can enter neither the target folder nor what leads there.
-        fs::copy(env!("CARGO_BIN_EXE_tollgate"), site.program()).expect("a copy of the program");
+        // By another process: a file that this one has open for writing, its other threads' children
+        // have open too for a moment, and it cannot be run.
+        let copied = Command::new("cp")
+            .arg(env!("CARGO_BIN_EXE_tollgate"))
+            .arg(site.program())
+            .status();
+        assert!(copied.expect("cp").success());
         set_mode(&site.program(), 0o755);
         fs::create_dir(site.data()).expect("a folder");
         set_mode(&site.data(), 0o700);

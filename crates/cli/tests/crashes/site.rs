@@ -14,7 +14,8 @@ use tollgate_service::api::types::{Answer, Decision, JobRequest, Status};
 /// How long is waited for what must happen; it takes far less if all is well.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Prices, so that there is something to be charged; and nothing is refused.
-const CONFIG: &str = "policy = \"libra\"\nmarket = \"commodity\"\nconfidence = 0.0\n";
+const CONFIG: &str =
+    "policy = \"libra\"\nmarket = \"commodity\"\nconfidence = 0.0\nmax_resident = 100000\n";
 
 pub(crate) struct Site {
     folder: tempfile::TempDir,

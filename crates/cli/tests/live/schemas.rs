@@ -53,12 +53,12 @@ fn what_commands_print_is_as_published() {
     valid("submit", &answer);
     valid("wait", &run(&["wait", "1"]));
     // One that is kept out, with reasons and offers.
-    let late = [
-        "quote", "-e", "1h", "-d", "+1m", "-b", "100", "--format", "json",
+    let dear = [
+        "quote", "-e", "1h", "-d", "+2h", "-b", "0.01", "--format", "json",
     ];
-    let late: Value = serde_json::from_str(&site.tollgate(&late).stdout).unwrap();
-    assert!(!late["offers"].as_array().unwrap().is_empty(), "{late}");
-    valid("quote", &late);
+    let dear: Value = serde_json::from_str(&site.tollgate(&dear).stdout).unwrap();
+    assert!(!dear["offers"].as_array().unwrap().is_empty(), "{dear}");
+    valid("quote", &dear);
     for words in [
         &["status"][..],
         &["jobs", "--all"],

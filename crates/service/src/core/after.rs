@@ -4,7 +4,6 @@
 //! nothing is promised before; their deadline counts from their submission all the same.
 
 use serde::{Deserialize, Serialize};
-use tollgate_forecast::Forecast;
 use tollgate_gate::Ending;
 use tollgate_model::Reason;
 
@@ -12,6 +11,7 @@ use super::Core;
 use super::answer::Candidate;
 use super::array::Tally;
 use super::command::{After, Need, Submission};
+use super::expected::Expectation;
 use super::outcome::{Answer, Change, Ignored, Refusal, Standing, Step};
 use super::rules;
 
@@ -48,7 +48,7 @@ impl Core {
     pub(super) fn wait_answer(
         &mut self,
         submission: &Submission,
-        forecast: &Forecast,
+        forecast: &Expectation,
     ) -> Option<Answer> {
         let plan = &submission.plan;
         if plan.after.is_empty() && !plan.held {

@@ -1,12 +1,12 @@
 //! What a job is told when it is handed in.
 
-use tollgate_forecast::{ClassId, Forecast};
+use tollgate_forecast::ClassId;
 use tollgate_gate::Verdict;
 use tollgate_model::{Distribution, Instant, JobSpec, Reason, Sla, Span};
 
 use super::Core;
 use super::command::Submission;
-use super::expected::{self, Basis};
+use super::expected::{Basis, Expectation};
 use super::outcome::{Answer, Floor, Refusal, Standing};
 use super::rules;
 
@@ -39,7 +39,7 @@ impl Core {
         &mut self,
         at: Instant,
         submission: &Submission,
-        forecast: &Forecast,
+        forecast: &Expectation,
     ) -> Answer {
         let (estimate, source) = self.rules.estimate(submission, forecast);
         let spec = rules::spec(submission, estimate, at, self.memory_per_node());
@@ -99,12 +99,12 @@ impl Core {
     }
 
     /// What is forecast of a job.
-    pub(super) fn forecast(&self, submission: &Submission) -> Forecast {
+    pub(super) fn forecast(&self, submission: &Submission) -> Expectation {
         let key = (submission.user, submission.name.clone());
         // A class that nobody knows is forecast from the whole site.
         let unknown = ClassId(u32::MAX);
         let class = self.classes.get(&key).copied().unwrap_or(unknown);
-        self.forecaster.forecast(&rules::asked(class, submission))
+        Expectation::new(&self.forecaster, &rules::asked(class, submission))
     }
 
     /// What the policy says, with every reason that it has.
@@ -195,8 +195,8 @@ impl Core {
 }
 
 impl<'a> Candidate<'a> {
-    pub(super) fn new(submission: &'a Submission, spec: JobSpec, forecast: &Forecast) -> Self {
-        let (distribution, basis) = expected::distribution(forecast, spec.estimate);
+    pub(super) fn new(submission: &'a Submission, spec: JobSpec, forecast: &Expectation) -> Self {
+        let (distribution, basis) = forecast.distribution(spec.estimate);
         Self {
             submission,
             spec,

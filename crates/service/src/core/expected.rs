@@ -2,14 +2,15 @@
 
 use std::fmt;
 
-use tollgate_forecast::{Forecast, Stage};
+use serde::{Deserialize, Serialize};
+use tollgate_forecast::{Forecast, Forecaster, Job, Stage};
 use tollgate_model::distribution::LEVELS;
 use tollgate_model::{Distribution, Instant, JobId, Span};
 
 /// What the expectation of a run time is known from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {
-    /// From the estimate alone: nothing has ended here yet.
+    /// From the estimate alone: nothing like it has ended here yet.
     Estimate,
     /// From what has ended here.
     Jobs(Stage),
@@ -19,35 +20,64 @@ pub enum Basis {
 impl fmt::Display for Basis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Estimate => f.write_str("the estimate alone: no job has ended here yet"),
+            Self::Estimate => f.write_str("the estimate alone: no job like it has ended here yet"),
             Self::Jobs(stage) => stage.fmt(f),
         }
     }
 }
 
-/// The forecast as it is decided by. A forecaster that has seen next to nothing knows one run time
-/// and no margin; to take that for certain would promise too much and too little.
-///
-/// Where nothing has ended, run times are spread evenly up to the estimate, as they are on most
-/// machines (Mu'alem & Feitelson 2001, section 3); where a few jobs of the class have, around what
-/// they took, by a factor of three either way in nine cases of ten (log-logistic, of shape 2: an
-/// assumption, replaced by what is learned).
-pub(super) fn distribution(forecast: &Forecast, estimate: Span) -> (Distribution, Basis) {
-    let said = forecast.distribution();
-    let quantiles = said.quantiles();
-    let is_point = quantiles.first() == quantiles.last();
-    match forecast.stage() {
-        Stage::Unseen if is_point => {
-            let evenly = |level: f64| estimate.as_secs_f64() * level;
-            (spread(evenly), Basis::Estimate)
+/// From so many classes on, a class that nobody knows yet is told from them all. What a few
+/// others did says nothing of it.
+const ENOUGH_CLASSES: usize = 10;
+
+/// What is forecast of a job, and what that is worth.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Expectation {
+    forecast: Forecast,
+    /// Whether so many classes are known that one more can be told from them.
+    site_is_known: bool,
+}
+
+impl Expectation {
+    /// What `forecaster` says of a job now.
+    pub(super) fn new(forecaster: &Forecaster, job: &Job) -> Self {
+        Self {
+            forecast: forecaster.forecast(job),
+            site_is_known: forecaster.classes().nth(ENOUGH_CLASSES - 1).is_some(),
         }
-        Stage::Cold if is_point => {
-            let point = said.median().as_secs_f64();
-            let around = |level: f64| point * (level / (1.0 - level)).sqrt();
-            (spread(around), Basis::Jobs(Stage::Cold))
-        }
-        stage @ (Stage::Unseen | Stage::Cold | Stage::Young | Stage::Changing | Stage::Settled) => {
-            (said, Basis::Jobs(stage))
+    }
+
+    /// As it was said.
+    pub(super) fn forecast(&self) -> &Forecast {
+        &self.forecast
+    }
+
+    /// The forecast as it is decided by. A forecaster that has seen next to nothing knows one run time
+    /// and no margin; to take that for certain would promise too much and too little.
+    ///
+    /// Where nothing like the job has ended, run times are spread evenly up to the estimate, as they are
+    /// on most machines (Mu'alem & Feitelson 2001, section 3); where a few jobs of the class have, around
+    /// what they took, by a factor of three either way in nine cases of ten (log-logistic, of shape 2: an
+    /// assumption, replaced by what is learned).
+    pub(super) fn distribution(&self, estimate: Span) -> (Distribution, Basis) {
+        let said = self.forecast.distribution();
+        let quantiles = said.quantiles();
+        let is_point = quantiles.first() == quantiles.last();
+        match self.forecast.stage() {
+            Stage::Unseen if is_point || !self.site_is_known => {
+                let evenly = |level: f64| estimate.as_secs_f64() * level;
+                (spread(evenly), Basis::Estimate)
+            }
+            Stage::Cold if is_point => {
+                let point = said.median().as_secs_f64();
+                let around = |level: f64| point * (level / (1.0 - level)).sqrt();
+                (spread(around), Basis::Jobs(Stage::Cold))
+            }
+            stage @ (Stage::Unseen
+            | Stage::Cold
+            | Stage::Young
+            | Stage::Changing
+            | Stage::Settled) => (said, Basis::Jobs(stage)),
         }
     }
 }

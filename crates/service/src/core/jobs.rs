@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use tollgate_forecast::{ClassId, Forecast};
+use tollgate_forecast::ClassId;
 use tollgate_model::{Distribution, Instant, JobId, JobSpec, Span};
 
 use super::after::Waiting;
 use super::array::Array;
 use super::command::{AttemptKey, Submission, TaskKey};
-use super::expected;
+use super::expected::Expectation;
 
 /// What the service knows of a task that is before the gate, beside what the gate knows.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -23,7 +23,7 @@ pub struct Live {
     /// What was decided on, and when, in the user's credits.
     pub spec: JobSpec,
     /// What was forecast of it at its submission.
-    pub forecast: Forecast,
+    pub forecast: Expectation,
     /// Jobs that behave alike.
     class: ClassId,
     /// What its user said it takes.
@@ -47,7 +47,7 @@ impl Live {
     pub(super) fn new(
         submission: &Submission,
         asked: tollgate_forecast::Job,
-        forecast: Forecast,
+        forecast: Expectation,
         spec: JobSpec,
     ) -> Self {
         Self {
@@ -79,7 +79,7 @@ impl Live {
 
     /// How long it takes, with probabilities, given how long it has run.
     pub fn distribution(&self, now: Instant) -> Distribution {
-        let (whole, _) = expected::distribution(&self.forecast, self.spec.estimate);
+        let (whole, _) = self.forecast.distribution(self.spec.estimate);
         match self.started {
             Some(started) if self.runs() => whole.given_survived(now.since(started)),
             Some(_) | None => whole,

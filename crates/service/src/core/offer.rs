@@ -1,12 +1,12 @@
 //! What would be let in instead of a job that is kept out.
 
-use tollgate_forecast::Forecast;
 use tollgate_gate::Verdict;
 use tollgate_model::{Credits, Instant, Probability, Span};
 
 use super::Core;
 use super::answer::Candidate;
 use super::command::Submission;
+use super::expected::Expectation;
 use super::outcome::{Axis, Offer, Standing};
 use super::rules;
 
@@ -24,7 +24,7 @@ struct Search<'a> {
     core: &'a mut Core,
     at: Instant,
     submission: &'a Submission,
-    forecast: &'a Forecast,
+    forecast: &'a Expectation,
     probes: u32,
 }
 
@@ -36,7 +36,7 @@ impl Core {
         &mut self,
         at: Instant,
         submission: &Submission,
-        forecast: &Forecast,
+        forecast: &Expectation,
     ) -> Vec<Offer> {
         let mut search = Search {
             core: self,
@@ -57,7 +57,7 @@ impl Core {
         at: Instant,
         axis: Axis,
         submission: &Submission,
-        forecast: &Forecast,
+        forecast: &Expectation,
     ) -> Option<Offer> {
         let answer = self.answer_alone(at, submission, forecast);
         let price = match answer.standing {

@@ -1,12 +1,12 @@
 //! What the service decides by: the part of its configuration that decisions depend on.
 
 use serde::{Deserialize, Serialize};
-use tollgate_forecast::{ClassId, Forecast, Stage};
+use tollgate_forecast::{ClassId, Stage};
 use tollgate_model::{Credits, CreditsPerSecond, Instant, JobSpec, Market, Probability, Sla, Span};
 use tollgate_policy::Choice;
 
 use super::command::Submission;
-use super::expected;
+use super::expected::Expectation;
 use super::outcome::Source;
 
 /// Seconds of one core that the price is given for.
@@ -124,13 +124,17 @@ impl Rules {
     }
 
     /// The estimate to decide on: the user's, else what jobs like it took, else the setting.
-    pub(super) fn estimate(&self, submission: &Submission, forecast: &Forecast) -> (Span, Source) {
-        match (submission.estimate, forecast.stage()) {
+    pub(super) fn estimate(
+        &self,
+        submission: &Submission,
+        forecast: &Expectation,
+    ) -> (Span, Source) {
+        match (submission.estimate, forecast.forecast().stage()) {
             (Some(estimate), _) => (estimate, Source::User),
             (None, Stage::Unseen) => (self.default_estimate, Source::Default),
             (None, Stage::Cold | Stage::Young | Stage::Changing | Stage::Settled) => {
                 // Without an estimate nothing is spread up to it.
-                let (distribution, _) = expected::distribution(forecast, self.default_estimate);
+                let (distribution, _) = forecast.distribution(self.default_estimate);
                 (distribution.quantile(self.level), Source::Class)
             }
         }

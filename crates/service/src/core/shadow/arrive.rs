@@ -10,7 +10,7 @@ use super::sums::{Course, End, Terms};
 use crate::core::command::{Submission, TaskKey};
 use crate::core::outcome::{Answer as CoreAnswer, Change, Standing};
 use crate::core::ranges::Ranges;
-use crate::core::{Core, Live, expected, rules};
+use crate::core::{Core, Live, rules};
 
 /// A look into the future gives up after so many looks at a job or a node.
 const MOST_LOOKS: u64 = 1_000_000;
@@ -188,7 +188,7 @@ impl Shadow {
     /// A job as it was handed in, and decided on.
     fn hand_in(&mut self, key: TaskKey, core: &Core, submission: &Submission, spec: &JobSpec) {
         let forecast = core.forecast(submission);
-        let (forecast, _) = expected::distribution(&forecast, spec.estimate);
+        let (forecast, _) = forecast.distribution(spec.estimate);
         let floor = submission.confidence.unwrap_or(0);
         self.ask(key, *spec, forecast, submission.retry, floor);
     }
@@ -205,7 +205,7 @@ impl Shadow {
             },
             ..live.spec
         };
-        let (forecast, _) = expected::distribution(&live.forecast, spec.estimate);
+        let (forecast, _) = live.forecast.distribution(spec.estimate);
         self.ask(key, spec, forecast, Retry::Never, 0);
     }
 
@@ -222,7 +222,7 @@ impl Shadow {
             memory: live.spec.memory,
             sla: Sla::default(),
         };
-        let (forecast, _) = expected::distribution(&live.forecast, live.spec.estimate);
+        let (forecast, _) = live.forecast.distribution(live.spec.estimate);
         self.ask(key, spec, forecast, Retry::Requeue, 0);
         if let Some(pair) = self.pairs.get_mut(&key) {
             pair.counts = false;
