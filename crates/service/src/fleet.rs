@@ -6,11 +6,11 @@
 //! | [`words`] | what a worker and the service say to each other |
 //! | [`terms`] | who waits how long for whom |
 //! | [`muster`] | [`Fleet`]: this host's engine and all workers, as the keeper sees them |
-//! | [`starts`] | what is started where, and what has to wait for that |
-//! | [`talk`] | what the service answers to a worker |
-//! | [`lives`] | whose life begins and whose ends |
+//! | `starts` | what is started where, and what has to wait for that |
+//! | `talk` | what the service answers to a worker |
+//! | `lives` | whose life begins and whose ends |
 //! | [`post`] | one worker, as the service knows it |
-//! | [`roster`] | who has ever offered nodes, on disk |
+//! | `roster` | who has ever offered nodes, on disk |
 //! | [`hand`] | [`Hand`]: the worker's own end, without input and output but for its engine |
 //! | [`accept`] | where connections of workers come in |
 //! | [`line`] | frames on a stream of bytes |
