@@ -171,9 +171,10 @@ impl<E: Engine> Fleet<E> {
             return Err("the worker's folder belongs to another service".to_owned());
         }
         match &house.whose {
-            Whose::Own(own) if own == ROOT && !hello.root_jobs => {
-                Err("the service runs jobs of root, and the worker runs none".to_owned())
-            }
+            Whose::Own(own) if own == ROOT && !hello.root_jobs => Err(
+                "the service runs jobs of root, and the worker takes none without `--root-jobs`"
+                    .to_owned(),
+            ),
             _ if hello.all_users => Ok(()),
             Whose::Own(own) if *own == hello.user => Ok(()),
             Whose::Own(own) => Err(format!(
