@@ -1,0 +1,157 @@
+//! What the gate wants done: into changes for the store and orders for the engine.
+
+use tollgate_gate::{Effect, Ending, Said};
+use tollgate_model::{JobId, NodeId};
+
+use super::Core;
+use super::command::AttemptKey;
+use super::outcome::{Change, Order, Step};
+
+impl Core {
+    pub(super) fn carry_out(&mut self, step: &mut Step) {
+        let mut effects = std::mem::take(&mut self.effects);
+        for effect in effects.drain(..) {
+            self.carry_out_one(effect, step);
+        }
+        self.effects = effects;
+    }
+
+    fn carry_out_one(&mut self, effect: Effect, step: &mut Step) {
+        match effect {
+            Effect::Verdict { job: slot, said } => self.tell(slot, said, step),
+            Effect::Start { job: slot, attempt } => {
+                let Some((task, live)) = self.jobs.at_mut(slot) else {
+                    return;
+                };
+                live.start(attempt, self.now);
+                self.ahead.forget(slot);
+                // A quote that is held has nodes, and nothing to run on them yet.
+                if live.runs() {
+                    let key = live.attempt_key(task);
+                    if let Some(array) = self.jobs.arrays.get_mut(&task.job) {
+                        array.starts();
+                    }
+                    self.order_start(key, slot, step);
+                }
+            }
+            Effect::SharesChanged { node } => self.set_shares(node, step),
+            Effect::Kill { job: slot, .. } => {
+                if let Some((task, live)) = self.jobs.at(slot).filter(|(_, live)| live.runs()) {
+                    let attempt = live.attempt_key(task);
+                    step.orders.push(Order::Kill { attempt });
+                }
+            }
+            Effect::Book {
+                job: slot,
+                entry,
+                amount,
+            } => {
+                // A quote that nobody took up costs nobody anything.
+                let booked = self.jobs.at(slot).filter(|(_, live)| live.held.is_none());
+                if let Some((task, live)) = booked {
+                    step.changes.push(Change::Booked {
+                        attempt: live.attempt_key(task),
+                        user: live.user,
+                        entry,
+                        amount: self.rules.for_user(live.spec.procs, amount),
+                    });
+                }
+            }
+            Effect::Over { job: slot, ending } => self.conclude(slot, ending, step),
+        }
+    }
+
+    /// What a job is told at its submission is in its answer already.
+    pub(super) fn tell(&mut self, slot: JobId, said: Said, step: &mut Step) {
+        let Some((task, live, array)) = self.jobs.with_array(slot) else {
+            return;
+        };
+        let job = task.job;
+        match said {
+            Said::Accepted { price } => {
+                let price = self.rules.for_user(live.spec.procs, price);
+                match array {
+                    Some(array) => array.costs(price),
+                    None => step.changes.push(Change::Accepted { job, price }),
+                }
+            }
+            Said::Queued => {
+                let had_nodes = live.has_nodes();
+                live.stop();
+                self.ahead.forget(slot);
+                match array {
+                    Some(array) if had_nodes => array.stops(),
+                    Some(_) => {}
+                    None => step.changes.push(Change::Queued { job }),
+                }
+            }
+            Said::Rejected(reason) => {
+                let of_array = array.is_some();
+                self.jobs.remove(slot);
+                if of_array {
+                    return self.reject_task(task, reason, step);
+                }
+                step.changes.push(Change::Rejected { job, reason });
+                self.tell_followers(job, false, step);
+            }
+        }
+    }
+
+    pub(super) fn conclude(&mut self, slot: JobId, ending: Ending, step: &mut Step) {
+        let Some((task, live)) = self.jobs.remove(slot) else {
+            return;
+        };
+        let job = task.job;
+        if live.held.is_some() {
+            step.changes.push(Change::Lapsed { job });
+            self.tell_followers(job, false, step);
+        } else if self.jobs.arrays.contains_key(&job) {
+            self.task_over(task, &live, ending, step);
+        } else {
+            step.changes.push(Change::Over { job, ending });
+            let succeeded = ending == Ending::Finished && live.succeeded();
+            self.tell_followers(job, succeeded, step);
+        }
+    }
+
+    pub(super) fn order_start(&self, attempt: AttemptKey, slot: JobId, step: &mut Step) {
+        let of_array = self.jobs.arrays.contains_key(&attempt.job);
+        step.changes.push(Change::Started { attempt, of_array });
+        step.orders.push(self.start_order(attempt, slot));
+    }
+
+    pub(super) fn start_order(&self, attempt: AttemptKey, slot: JobId) -> Order {
+        let view = self.gate.view(self.now);
+        let placement = view.job(slot).placement();
+        let nodes: Vec<NodeId> = placement.iter().flat_map(|range| range.nodes()).collect();
+        let exclusive = !nodes.iter().any(|&node| view.shares(slot, node));
+        Order::Start {
+            attempt,
+            nodes,
+            exclusive,
+        }
+    }
+
+    /// The rates of the tasks of a node have changed. A job that runs on several nodes progresses
+    /// as one process, at the mean of its rates.
+    pub(super) fn set_shares(&self, node: NodeId, step: &mut Step) {
+        let view = self.gate.view(self.now);
+        for task in view.node(node).tasks() {
+            let Some((key, live)) = self.jobs.at(task.job).filter(|(_, live)| live.runs()) else {
+                continue;
+            };
+            let placement = view.job(task.job).placement();
+            let nodes = placement.iter().flat_map(|range| range.nodes());
+            let (mut sum, mut n) = (0.0, 0_u32);
+            for node in nodes {
+                let tasks = view.node(node).tasks().iter();
+                let rate = tasks.filter(|other| other.job == task.job).map(|t| t.rate);
+                sum += rate.sum::<f64>();
+                n += 1;
+            }
+            let attempt = live.attempt_key(key);
+            let rate = sum / f64::from(n.max(1));
+            step.orders.push(Order::SetShare { attempt, rate });
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Looking in: what is there, and whether it is as it must be.
+
+use std::collections::BTreeMap;
+
+use tollgate_policy::Phase;
+
+use super::Core;
+use super::after::Waiting;
+use super::array::Array;
+use super::command::TaskKey;
+use super::jobs::Live;
+use super::outcome::Order;
+
+impl Core {
+    /// A task that is before the gate; of a job that is no array, its number will do.
+    pub fn job(&self, task: impl Into<TaskKey>) -> Option<&Live> {
+        self.jobs.get(task)
+    }
+
+    /// Every task that is before the gate, by name.
+    pub fn tasks(&self) -> impl Iterator<Item = (TaskKey, &Live)> {
+        self.jobs.iter()
+    }
+
+    /// The tasks of a job that are before the gate.
+    pub fn tasks_of(&self, job: u64) -> impl Iterator<Item = (TaskKey, &Live)> {
+        self.jobs.of(job)
+    }
+
+    /// An array that is not over.
+    pub fn array(&self, job: u64) -> Option<&Array> {
+        self.jobs.arrays.get(&job)
+    }
+
+    /// Every job that is not over, by number, and whose it is.
+    pub fn jobs(&self) -> BTreeMap<u64, u32> {
+        self.jobs.numbers()
+    }
+
+    /// Whose a job is that is not over.
+    pub fn user_of(&self, job: u64) -> Option<u32> {
+        self.jobs.user_of(job)
+    }
+
+    /// How many tasks are not over, whether or not they have come into being.
+    pub fn n_tasks(&self) -> u64 {
+        self.jobs.n_tasks()
+    }
+
+    /// How many tasks of each user are not over; a user may come up again and again.
+    pub fn tasks_of_users(&self) -> impl Iterator<Item = (u32, u64)> {
+        self.jobs.tasks_of_users()
+    }
+
+    /// A job that was handed in and waits before anything is decided about it.
+    pub fn waiting(&self, job: u64) -> Option<&Waiting> {
+        self.jobs.waiting.get(&job)
+    }
+
+    /// How many jobs do so, and how many of them for their user.
+    pub fn n_waiting(&self) -> (usize, usize) {
+        let waiting = self.jobs.waiting.values();
+        let held = waiting.filter(|waiting| waiting.is_held()).count();
+        (self.jobs.waiting.len(), held)
+    }
+
+    /// Every array that is not over.
+    pub fn arrays(&self) -> impl Iterator<Item = (u64, &Array)> {
+        self.jobs.arrays.iter().map(|(&job, array)| (job, array))
+    }
+
+    /// Attempts that were started and have not ended, with the nodes that they have: an engine
+    /// that does not know one of them is to be told again.
+    pub fn running(&self) -> Vec<Order> {
+        let running = self.jobs.iter().filter(|(_, live)| live.runs());
+        running
+            .map(|(task, live)| self.start_order(live.attempt_key(task), live.slot))
+            .collect()
+    }
+
+    /// Whether everything is as it must be.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, in words.
+    pub fn check(&self) -> Result<(), tollgate_gate::Violation> {
+        self.gate.check(self.now)?;
+        let view = self.gate.view(self.now);
+        let known = self.jobs.iter().count();
+        let there = view.jobs().count();
+        if known != there {
+            return Err(tollgate_gate::Violation(format!(
+                "the gate has {there} jobs, the service {known}"
+            )));
+        }
+        for (task, live) in self.jobs.iter() {
+            let job = view.job(live.slot);
+            if (job.phase == Phase::Running) != live.has_nodes() {
+                return Err(tollgate_gate::Violation(format!(
+                    "job {}, task {} is {:?}, and the service says that it has nodes: {}",
+                    task.job,
+                    task.task,
+                    job.phase,
+                    live.has_nodes()
+                )));
+            }
+        }
+        self.check_arrays()?;
+        self.shadow.as_ref().map_or(Ok(()), |shadow| shadow.check())
+    }
+
+    /// What is counted of arrays is so.
+    fn check_arrays(&self) -> Result<(), tollgate_gate::Violation> {
+        for (job, array) in self.arrays() {
+            let before_gate = self.jobs.of(job).count();
+            let running = self
+                .jobs
+                .of(job)
+                .filter(|(_, live)| live.has_nodes())
+                .count();
+            let held = self.jobs.of(job).filter(|(_, live)| live.held_back).count();
+            let tally = array.tally();
+            let counted = (array.before_gate as usize, tally.running as usize);
+            let held = held as u64 + array.held.len();
+            if counted != (before_gate, running) || tally.held != held {
+                return Err(tollgate_gate::Violation(format!(
+                    "array {job} has {before_gate} tasks before the gate, {running} of them run and \
+                     {held} are held: {array:?}"
+                )));
+            }
+        }
+        Ok(())
+    }
+}

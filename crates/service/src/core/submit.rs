@@ -1,0 +1,99 @@
+//! Jobs that are handed in.
+
+use tollgate_forecast::ClassId;
+use tollgate_gate::Input;
+use tollgate_model::{Instant, JobSpec};
+
+use super::Core;
+use super::answer::Candidate;
+use super::array::Tally;
+use super::command::{Submission, TaskKey};
+use super::expected::Expectation;
+use super::jobs::Live;
+use super::outcome::{Answer, Change, Reply, Standing, Step};
+use super::rules;
+
+impl Core {
+    pub(super) fn submit(&mut self, submission: &Submission, step: &mut Step) -> Reply {
+        let forecast = self.forecast(submission);
+        if let Some(answer) = self.wait_answer(submission, &forecast) {
+            let job = self.jobs.next_number();
+            step.changes.push(Change::Submitted {
+                job,
+                submission: Box::new(submission.clone()),
+                answer: answer.clone(),
+            });
+            self.wait(job, submission, step);
+            return Reply::Submitted { job, answer };
+        }
+        if submission.hold.is_some() {
+            let answer = self.answer(self.now, submission);
+            if answer.held_until.is_none() {
+                return Reply::NotHeld { answer };
+            }
+        }
+        let job = self.jobs.next_number();
+        let place = step.changes.len();
+        let answer = self.admit(job, submission, step);
+        let submitted = Change::Submitted {
+            job,
+            submission: Box::new(submission.clone()),
+            answer: answer.clone(),
+        };
+        step.changes.insert(place, submitted);
+        Reply::Submitted { job, answer }
+    }
+
+    /// What a job is told whose turn it is; it is handed to the gate unless it is rejected.
+    pub(super) fn admit(&mut self, job: u64, submission: &Submission, step: &mut Step) -> Answer {
+        let mut answer = self.answer(self.now, submission);
+        if matches!(answer.standing, Standing::Rejected(_)) {
+            let tally = Tally::stillborn(submission, true);
+            step.changes
+                .extend(tally.map(|tally| Change::Tally { job, tally }));
+            return answer;
+        }
+        if let Some(plan) = &submission.plan.array {
+            answer.parts = self.admit_array(job, submission, plan, &answer, step);
+        } else {
+            self.let_in(job.into(), submission, answer.spec, answer.held_until, step);
+        }
+        answer
+    }
+
+    /// Hands a task to the gate that is not going to reject it: nothing happened since it said so.
+    pub(super) fn let_in(
+        &mut self,
+        task: TaskKey,
+        submission: &Submission,
+        spec: JobSpec,
+        held: Option<Instant>,
+        step: &mut Step,
+    ) {
+        let class = self.class_of(submission);
+        let asked = rules::asked(class, submission);
+        let forecast = Expectation::new(&self.forecaster, &asked);
+        let candidate = Candidate::new(submission, spec, &forecast);
+        let mut live = Live::new(submission, asked, forecast, spec);
+        live.held = held;
+        let (spec, reserved_for) = self.asked(&candidate);
+        let input = Input::Submitted {
+            spec,
+            retry: submission.retry,
+            forecast: Some(reserved_for),
+        };
+        let answered = self.gate.handle(self.now, input, &mut self.effects);
+        let Ok(tollgate_gate::Answer::Job(slot)) = answered else {
+            unreachable!("the job was probed just now: {answered:?}");
+        };
+        self.jobs.insert(task, slot, live);
+        self.ahead.forget(slot);
+        self.carry_out(step);
+    }
+
+    pub(super) fn class_of(&mut self, submission: &Submission) -> ClassId {
+        let next = ClassId(self.classes.len() as u32);
+        let key = (submission.user, submission.name.clone());
+        *self.classes.entry(key).or_insert(next)
+    }
+}
