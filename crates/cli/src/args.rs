@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{Command as ClapCommand, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use crate::{forecast, live, policies, replay, study, trace};
 
@@ -52,6 +52,17 @@ pub(crate) enum Command {
     Qdel(live::front::Args),
     Trace(trace::Args),
     Generate(live::generate::Args),
+}
+
+/// Returns the command line as users see it.
+pub(crate) fn command() -> ClapCommand {
+    Cli::command().mut_subcommand("worker", |worker| {
+        // The options of `live::address` are shared; a worker names its service by `--connect`.
+        worker.mut_args(|arg| match arg.get_help().map(ToString::to_string) {
+            Some(help) => arg.help(help.replace("With --url:", "With --connect https://:")),
+            None => arg,
+        })
+    })
 }
 
 /// How an answer is written.

@@ -35,7 +35,7 @@ mod voice;
 use std::env;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::FromArgMatches;
 
 use crate::args::{Cli, Command};
 use crate::live::front::{self, Tool};
@@ -51,7 +51,9 @@ fn main() -> ExitCode {
     if words.next().is_some_and(|word| word == live::serve::RUNNER) {
         return tollgate_engine::runner::main(words);
     }
-    let done = match Cli::parse().command {
+    let words = args::command().get_matches();
+    let cli = Cli::from_arg_matches(&words).unwrap_or_else(|error| error.exit());
+    let done = match cli.command {
         Command::Replay(args) => replay::run(&args),
         Command::Policies(args) => policies::run(&args),
         Command::Forecast(args) => forecast::run(&args),

@@ -43,6 +43,9 @@ pub(crate) struct Args {
 #[derive(Serialize)]
 struct Listed {
     policy: &'static str,
+    /// A short name that is taken too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    alias: Option<&'static str>,
     summary: &'static str,
     paper: &'static str,
     /// Where it runs when no policy is named.
@@ -83,6 +86,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 fn of_campus() -> Vec<Listed> {
     let retry = retry::REGISTRY.iter().map(|named| Listed {
         policy: named.name,
+        alias: Some(named.alias),
         summary: named.summary,
         paper: named.paper,
         markets: Vec::new(),
@@ -90,6 +94,7 @@ fn of_campus() -> Vec<Listed> {
     });
     let select = select::REGISTRY.iter().map(|named| Listed {
         policy: named.name,
+        alias: Some(named.alias),
         summary: named.summary,
         paper: named.paper,
         markets: Vec::new(),
@@ -104,6 +109,7 @@ fn of_federation() -> Vec<Listed> {
         let choice = MigrationChoice::parse(named.name).expect("a name from the registry");
         Listed {
             policy: named.name,
+            alias: None,
             summary: named.summary,
             paper: named.paper,
             markets: Vec::new(),
@@ -116,6 +122,7 @@ fn of_federation() -> Vec<Listed> {
 fn listed() -> Vec<Listed> {
     let listed = REGISTRY.iter().map(|named| Listed {
         policy: named.name,
+        alias: None,
         summary: named.summary,
         paper: named.paper,
         markets: named.markets.iter().map(|market| market.name()).collect(),
@@ -140,7 +147,10 @@ fn parameter(parameter: ParameterInfo) -> ListedParameter {
 
 fn write_text(out: &mut impl Write, listed: &[Listed], world: World) -> io::Result<()> {
     for policy in listed {
-        writeln!(out, "{}", policy.policy)?;
+        match policy.alias {
+            Some(alias) => writeln!(out, "{} (alias {alias})", policy.policy)?,
+            None => writeln!(out, "{}", policy.policy)?,
+        }
         writeln!(out, "  {}", policy.summary)?;
         if !policy.paper.is_empty() {
             writeln!(out, "  {}", policy.paper)?;
@@ -166,8 +176,8 @@ fn write_text(out: &mut impl Write, listed: &[Listed], world: World) -> io::Resu
     if world == World::Campus {
         return writeln!(
             out,
-            "The names with a number behind a colon are given to `--retry`, as in `n2:3` or `i1:24h+n1:6`; those\n\
-             that begin with c to `--select`."
+            "Those down to `dedicated-if-free` are for `--retry`, with their number behind a colon, as in\n\
+             `max-evictions:3` or `attempt-time:24h+max-evictions:6`; those after it for `--select`."
         );
     }
     let markets = Market::ALL.map(Market::name).join(", ");

@@ -145,7 +145,7 @@ fn a_promise_gets_the_last_place_or_is_refused() {
         let (promised, said) = site.submit(1, 0, Some(1_000));
         assert!(matches!(said, Said::Accepted { .. }), "{policy}: {said:?}");
         let (_, said) = site.submit(1, 0, Some(1_000));
-        assert_eq!(said, Said::Rejected(Reason::Crowded), "{policy}");
+        assert_eq!(said, Said::Rejected(Reason::NodeFull), "{policy}");
         site.end(promised);
         let (_, said) = site.submit(1, 0, Some(1_000));
         assert!(matches!(said, Said::Accepted { .. }), "{policy}: {said:?}");
@@ -178,7 +178,7 @@ fn the_memory_of_a_node_is_shared_out_once() {
         let (first, said) = site.submit(1, 60, Some(1_000));
         assert!(matches!(said, Said::Accepted { .. }), "{policy}: {said:?}");
         let (_, said) = site.submit(1, 41, Some(1_000));
-        assert_eq!(said, Said::Rejected(Reason::Crowded), "{policy}");
+        assert_eq!(said, Said::Rejected(Reason::NodeFull), "{policy}");
         let (whenever, said) = site.submit(1, 41, None);
         assert_eq!(said, Said::Queued, "{policy}");
         let (_, said) = site.submit(1, 40, Some(1_000));
@@ -229,5 +229,5 @@ fn who_waits_and_could_never_pay_is_told_so() {
     site.effects.clear();
     site.end(first);
     let told = site.told(poor);
-    assert_eq!(told, Some(Said::Rejected(Reason::OverPriced)));
+    assert_eq!(told, Some(Said::Rejected(Reason::PriceOverBudget)));
 }

@@ -1,93 +1,97 @@
-//! What is said to a job, and why.
+//! The answer to a submission, and why.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Whether a job was let in.
+/// The decision about a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Decision {
-    /// Let in.
+    /// Admitted.
     Accepted,
-    /// Kept out, for this reason.
+    /// Not admitted, for this reason.
     Rejected(Reason),
 }
 
-/// Why a job was kept out. Put into words here, once, for every output.
+/// A reason to reject a job. Described here, once, for every output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Reason {
-    /// It asks for more processors than there are.
-    TooWide,
-    /// What it would cost at the fixed price is above its budget.
+    /// The job asks for more processors than there are.
+    TooManyProcs,
+    /// The job would cost more than its budget at the fixed price.
     OverBudget,
-    /// Too few nodes have enough processor share left for its deadline.
-    NoShare,
-    /// On too few nodes would the risk of a deadline delay stay zero.
-    Risk,
-    /// On too few nodes with share left is the utilisation price within its budget.
-    OverPriced,
-    /// What it earns does not outweigh what delaying other jobs would cost.
+    /// Too few nodes have enough processor share left for the job's deadline.
+    InsufficientShare,
+    /// Too few nodes can take the job without putting another deadline at risk.
+    DeadlineRisk,
+    /// On too few nodes with share left is the utilisation price within the job's budget.
+    PriceOverBudget,
+    /// The job earns less than delaying other jobs would cost.
     LowSlack,
-    /// Its deadline passed while it waited.
+    /// The job's deadline passed while it was queued.
     DeadlinePassed,
-    /// By its estimate it can no longer finish in time.
+    /// By its estimate, the job can no longer finish in time.
     DeadlineUnreachable,
-    /// It asks for more memory on each of its nodes than the smallest one has.
+    /// The job asks for more memory on each of its nodes than the smallest node has.
     NoMemory,
-    /// Too many of the nodes that would do hold as many tasks, or as much memory, as they may.
-    Crowded,
+    /// Too many of the suitable nodes are at their maximum of tasks or of memory.
+    NodeFull,
 }
 
 impl Reason {
     /// Every reason, in the order in which outputs list them.
     pub const ALL: [Self; 10] = [
-        Self::TooWide,
+        Self::TooManyProcs,
         Self::OverBudget,
-        Self::NoShare,
-        Self::Risk,
-        Self::OverPriced,
+        Self::InsufficientShare,
+        Self::DeadlineRisk,
+        Self::PriceOverBudget,
         Self::LowSlack,
         Self::DeadlinePassed,
         Self::DeadlineUnreachable,
         Self::NoMemory,
-        Self::Crowded,
+        Self::NodeFull,
     ];
 
-    /// How many of [`Reason::ALL`], from the first on, there are where nodes have no limits but
-    /// their processors, as in a replay.
+    /// Number of the reasons, from the start of [`Reason::ALL`], that can occur where nodes have
+    /// no limits but their processors, as in a replay.
     pub const N_WITHOUT_LIMITS: usize = 8;
 
-    /// The key of the reason in CSV and JSON.
+    /// Returns the key of the reason in CSV and JSON.
     pub const fn key(self) -> &'static str {
         match self {
-            Self::TooWide => "too_wide",
+            Self::TooManyProcs => "too_many_procs",
             Self::OverBudget => "over_budget",
-            Self::NoShare => "no_share",
-            Self::Risk => "risk",
-            Self::OverPriced => "over_priced",
+            Self::InsufficientShare => "insufficient_share",
+            Self::DeadlineRisk => "deadline_risk",
+            Self::PriceOverBudget => "price_over_budget",
             Self::LowSlack => "low_slack",
             Self::DeadlinePassed => "deadline_passed",
             Self::DeadlineUnreachable => "deadline_unreachable",
             Self::NoMemory => "no_memory",
-            Self::Crowded => "crowded",
+            Self::NodeFull => "node_full",
         }
     }
 }
 
-/// The reason in words, to stand after "rejected:".
+/// The reason as a sentence without a full stop, to stand after "rejected:".
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::TooWide => "it asks for more processors than there are",
-            Self::OverBudget => "it would cost more than its budget",
-            Self::NoShare => "too few nodes have enough processor share left for its deadline",
-            Self::Risk => "on too few nodes would every deadline stay without risk",
-            Self::OverPriced => "on too few nodes is the price within its budget",
-            Self::LowSlack => "it earns too little for what it would delay",
-            Self::DeadlinePassed => "its deadline passed while it waited",
+            Self::TooManyProcs => "the job asks for more processors than there are",
+            Self::OverBudget => "the job would cost more than its budget",
+            Self::InsufficientShare => {
+                "too few nodes have enough processor share left for its deadline"
+            }
+            Self::DeadlineRisk => {
+                "too few nodes can take it without putting another deadline at risk"
+            }
+            Self::PriceOverBudget => "on too few nodes is the price within its budget",
+            Self::LowSlack => "the job earns less than the delay of other jobs would cost",
+            Self::DeadlinePassed => "its deadline passed while it was queued",
             Self::DeadlineUnreachable => "by its estimate it can no longer finish in time",
-            Self::NoMemory => "it asks for more memory than its nodes have",
-            Self::Crowded => "too many nodes hold as many tasks, or as much memory, as they may",
+            Self::NoMemory => "the job asks for more memory than its nodes have",
+            Self::NodeFull => "too many nodes are full: no free task slot, or too little memory",
         })
     }
 }

@@ -63,7 +63,7 @@ impl Evicted {
         match admitted {
             Ok(_) if may_wait && line => Verdict::Queue,
             Ok(price) => Verdict::Run { price },
-            Err(Reason::Crowded) if may_wait => Verdict::Queue,
+            Err(Reason::NodeFull) if may_wait => Verdict::Queue,
             Err(reason) => Verdict::Reject(reason),
         }
     }
@@ -81,7 +81,7 @@ impl Evicted {
 /// Whether a job that waits will not be let in however long it waits, because of what it would
 /// cost, by the reason for which it cannot start now.
 pub(crate) fn is_hopeless(job: &Job, reason: Reason) -> bool {
-    let too_dear = matches!(reason, Reason::OverBudget | Reason::OverPriced);
+    let too_dear = matches!(reason, Reason::OverBudget | Reason::PriceOverBudget);
     too_dear && job.accepted.is_none()
 }
 
@@ -100,7 +100,7 @@ impl Line {
 
     /// Takes note of why a job could not start.
     pub(crate) fn note(&mut self, spec: &JobSpec, reason: Reason) {
-        self.held_up |= reason == Reason::Crowded && spec.sla.deadline.is_none();
+        self.held_up |= reason == Reason::NodeFull && spec.sla.deadline.is_none();
     }
 }
 

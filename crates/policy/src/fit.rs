@@ -11,7 +11,7 @@ use crate::state::View;
 /// What there is too little of.
 pub(crate) fn fits_machine(view: View<'_>, spec: &JobSpec) -> Result<(), Reason> {
     if spec.procs > view.n_nodes() {
-        return Err(Reason::TooWide);
+        return Err(Reason::TooManyProcs);
     }
     match view.least_memory() {
         Some(memory) if spec.memory > memory => Err(Reason::NoMemory),

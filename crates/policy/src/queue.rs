@@ -30,7 +30,7 @@ use waiting::Waiting;
 
 pub use order::Order;
 pub(crate) use settings::PARAMETERS;
-pub use settings::{Admission, Depth, Hope, Settings};
+pub use settings::{Admission, Depth, Feasibility, Settings};
 pub use slack::{Count, Slack};
 pub use waiting::Test;
 
@@ -101,9 +101,9 @@ impl Queue {
 
     fn entry(&self, view: View<'_>, id: JobId) -> Waiting {
         let job = view.job(id);
-        let least = match self.settings.hope {
-            Hope::Estimate => job.spec.estimate,
-            Hope::Chance(level) => Belief::of(&job.spec, view.forecast(id)).quantile(level),
+        let least = match self.settings.feasibility {
+            Feasibility::Estimate => job.spec.estimate,
+            Feasibility::Chance(level) => Belief::of(&job.spec, view.forecast(id)).quantile(level),
         };
         Waiting::new(id, job, self.key(job), least)
     }

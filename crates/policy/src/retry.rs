@@ -5,7 +5,7 @@
 //! | [`seen`](Seen) | what is known of a task: how often it was evicted, by whom, after how long |
 //! | [`rule`](Rule) | the axes of the family: what is measured, what counts, how it is judged |
 //! | [`named`] | the rules of McGough, Forshaw, Gerrard and Wheater (2013), one file each |
-//! | [`words`](RetryError) | `n2:3`, `d1:100,90h,3+n2` made into a policy and back |
+//! | [`words`](RetryError) | `max-evictions:3`, `dedicated:100,90h,3` made into a policy and back |
 //!
 //! A policy is a set of rules. The first that has had enough of a task ends it - or sends it to
 //! dedicated computers, if the policy has some. Nobody here knows whether a task is good or bad:

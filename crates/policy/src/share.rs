@@ -165,9 +165,9 @@ impl Share {
         }
         if fills.len() < wanted {
             return Err(match self.settings.admission {
-                _ if fills.len() + crowded >= wanted => Reason::Crowded,
-                Admission::Share => Reason::NoShare,
-                Admission::Risk => Reason::Risk,
+                _ if fills.len() + crowded >= wanted => Reason::NodeFull,
+                Admission::Share => Reason::InsufficientShare,
+                Admission::Risk => Reason::DeadlineRisk,
             });
         }
         take_first(fills, wanted, nodes, |node| {
@@ -177,7 +177,7 @@ impl Share {
             })
         });
         if nodes.len() < wanted {
-            return Err(Reason::OverPriced);
+            return Err(Reason::PriceOverBudget);
         }
         Ok(())
     }

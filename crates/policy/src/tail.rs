@@ -84,9 +84,9 @@ impl Tail {
         let wanted = spec.procs as usize;
         if fills.len() < wanted {
             return Err(if fills.len() + crowded >= wanted {
-                Reason::Crowded
+                Reason::NodeFull
             } else {
-                Reason::Risk
+                Reason::DeadlineRisk
             });
         }
         take_first(fills, wanted, nodes, |_| true);

@@ -47,7 +47,7 @@ fn five_jobs() -> Vec<Outcome> {
         ran(0, 10, 100.0),
         ran(40, 50, 100.0),
         ran(90, 100, -50.0),
-        rejected(Reason::TooWide),
+        rejected(Reason::TooManyProcs),
         rejected(Reason::DeadlinePassed),
     ]
 }
@@ -77,9 +77,13 @@ fn the_usual_measures_count_late_jobs_too() {
 
 #[test]
 fn reasons_are_counted_in_their_order() {
-    let reasons = [Reason::Risk, Reason::TooWide, Reason::Risk];
+    let reasons = [
+        Reason::DeadlineRisk,
+        Reason::TooManyProcs,
+        Reason::DeadlineRisk,
+    ];
     let found = Objectives::of(&reasons.map(rejected), 1, Market::None);
-    let expected = BTreeMap::from([(Reason::TooWide, 1), (Reason::Risk, 2)]);
+    let expected = BTreeMap::from([(Reason::TooManyProcs, 1), (Reason::DeadlineRisk, 2)]);
     assert_eq!(found.rejected_by_reason, expected);
     assert!(found.rejected_by_reason.into_keys().is_sorted());
 }
@@ -94,7 +98,7 @@ fn without_a_market_there_is_no_money() {
 
 #[test]
 fn nothing_accepted_is_perfectly_reliable() {
-    let found = Objectives::of(&[rejected(Reason::Risk)], 1, Market::Bid);
+    let found = Objectives::of(&[rejected(Reason::DeadlineRisk)], 1, Market::Bid);
     assert_eq!((found.sla_pct, found.reliability_pct), (0.0, 100.0));
     assert_eq!((found.wait, found.mean_slowdown_fulfilled), (None, None));
     assert_eq!((found.mean_wait, found.median_wait), (None, None));
@@ -122,7 +126,7 @@ fn late_jobs_alone_have_waits_but_no_wait_objective() {
 fn the_makespan_starts_with_the_first_submission_even_of_a_rejected_job() {
     let early = Outcome {
         submit: Instant::from_secs(-30),
-        ..rejected(Reason::Risk)
+        ..rejected(Reason::DeadlineRisk)
     };
     let found = Objectives::of(&[ran(0, 10, 0.0), early], 1, Market::None);
     assert_eq!(found.makespan, Some(Span::from_secs(40)));

@@ -175,17 +175,17 @@ fn event(change: &Change) -> Option<Event> {
     let whole = |kind, job| (kind, job, None);
     let (kind, job, tasks) = match change {
         Change::Submitted { job, answer, .. } | Change::Decided { job, answer } => {
-            let quoted = answer.held_until.is_some();
+            let reserved = answer.held_until.is_some();
             whole(
-                if quoted {
-                    "quoted"
+                if reserved {
+                    "reserved"
                 } else {
                     standing(&answer.standing)
                 },
                 *job,
             )
         }
-        Change::Waits { job, held } => whole(if *held { "held" } else { "waits" }, *job),
+        Change::Deferred { job, held } => whole(if *held { "held" } else { "deferred" }, *job),
         Change::Forsaken { job, .. } => whole("cancelled", *job),
         Change::Dropped {
             job,
@@ -206,7 +206,7 @@ fn event(change: &Change) -> Option<Event> {
             (ended(*ending), attempt.job, Some(Tasks::One(attempt.task)))
         }
         Change::Claimed { job } => whole("claimed", *job),
-        Change::Lapsed { job } => whole("lapsed", *job),
+        Change::Expired { job } => whole("expired", *job),
         Change::Accepted { job, .. } => whole("accepted", *job),
         Change::Rejected { job, .. } => whole("rejected", *job),
         Change::Queued { job } => whole("queued", *job),
@@ -218,7 +218,7 @@ fn event(change: &Change) -> Option<Event> {
         Change::Over { job, ending } => whole(ended(*ending), *job),
         Change::Tally { .. } | Change::Fate { .. } | Change::Booked { .. } => return None,
     };
-    let ends = ["finished", "cancelled", "lost", "rejected", "lapsed"];
+    let ends = ["finished", "cancelled", "lost", "rejected", "expired"];
     Some(Event {
         id: EventId { batch: 0, place: 0 },
         at: Instant::ZERO,
@@ -233,7 +233,7 @@ fn standing(standing: &Standing) -> &'static str {
     match standing {
         Standing::Accepted { .. } => "accepted",
         Standing::Queued => "queued",
-        Standing::Waits => "waits",
+        Standing::Deferred => "deferred",
         Standing::Rejected(_) => "rejected",
     }
 }

@@ -41,13 +41,13 @@ fn it_starts_when_all_that_it_waits_for_have_ended_well() {
     let second = site.submit(&["work", "20"], 20).unwrap().job;
     let plan = after(&[first, second], Need::Success);
     let third = site.hand_in(work(plan), &["work", "10"]).unwrap();
-    assert_eq!(third.answer.standing, Standing::Waits);
-    assert_eq!(state(&site, third.job), "waiting");
+    assert_eq!(third.answer.standing, Standing::Deferred);
+    assert_eq!(state(&site, third.job), "dependent");
     assert_eq!(site.row(third.job).after, [first, second]);
     site.pass(15);
     site.restart();
     assert_eq!(state(&site, first), "finished");
-    assert_eq!(state(&site, third.job), "waiting");
+    assert_eq!(state(&site, third.job), "dependent");
     site.pass(10);
     assert_eq!(state(&site, third.job), "running");
     // Its deadline counts from when it was handed in.
@@ -146,7 +146,7 @@ fn an_array_is_over_when_all_of_its_tasks_are() {
     let next = site.hand_in(work(after(&[array], Need::Success)), &["work", "10"]);
     let next = next.unwrap().job;
     site.pass(12);
-    assert_eq!(state(&site, next), "waiting");
+    assert_eq!(state(&site, next), "dependent");
     site.pass(9);
     assert_eq!(
         (state(&site, array), state(&site, next)),

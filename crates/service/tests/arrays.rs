@@ -33,7 +33,7 @@ fn parts(answer: &Answer) -> Vec<String> {
         let standing = match &part.standing {
             Standing::Accepted { .. } => "accepted".to_owned(),
             Standing::Queued => "queued".to_owned(),
-            Standing::Waits => "waits".to_owned(),
+            Standing::Deferred => "deferred".to_owned(),
             Standing::Rejected(refusals) => {
                 let keys: Vec<_> = refusals.iter().map(|refusal| refusal.key()).collect();
                 format!("rejected {}", keys.join(","))
@@ -78,7 +78,7 @@ fn tasks_with_a_deadline_are_promised_or_refused_in_ranges() {
     let verdict = site.hand_in(asked, &["work", "30"]).unwrap();
     assert_eq!(
         parts(&verdict.answer),
-        ["1-6 accepted", "7-100 rejected no_share"]
+        ["1-6 accepted", "7-100 rejected insufficient_share"]
     );
     drain(&mut site);
     let row = site.row(verdict.job);

@@ -55,7 +55,7 @@ fn outcome(row: &JobRow, market: Market) -> Outcome {
         procs: row.procs,
         decision: match row.state.as_str() {
             "finished" => Decision::Accepted,
-            "rejected" => Decision::Rejected(Reason::Risk),
+            "rejected" => Decision::Rejected(Reason::DeadlineRisk),
             other => panic!("job {} is {other}", row.id),
         },
         decided: row.decided.expect("a decision"),

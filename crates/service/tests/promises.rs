@@ -15,7 +15,7 @@ use tollgate_service::store::Store;
 fn refusals(answer: &Answer) -> &[Refusal] {
     match &answer.standing {
         Standing::Rejected(refusals) => refusals,
-        Standing::Accepted { .. } | Standing::Queued | Standing::Waits => {
+        Standing::Accepted { .. } | Standing::Queued | Standing::Deferred => {
             panic!("expected a refusal: {answer:?}")
         }
     }
@@ -50,14 +50,17 @@ fn a_refusal_names_every_reason_and_what_would_be_let_in() {
         ..submission("sleep", 50)
     };
     let answer = site.quote(asked.clone());
-    let both = [Reason::OverBudget, Reason::NoShare].map(Refusal::Policy);
+    let both = [Reason::OverBudget, Reason::InsufficientShare].map(Refusal::Policy);
     assert_eq!(refusals(&answer), both);
     // One axis alone does not help here.
     assert_eq!(answer.offers, []);
 
     let asked = submission("sleep", 50);
     let answer = site.quote(asked.clone());
-    assert_eq!(refusals(&answer), [Refusal::Policy(Reason::NoShare)]);
+    assert_eq!(
+        refusals(&answer),
+        [Refusal::Policy(Reason::InsufficientShare)]
+    );
     let later = offer(&answer, Axis::Deadline).expect("a later deadline");
     // A tenth of a node is left.
     let secs = later.deadline.unwrap().as_secs_f64();
@@ -67,7 +70,7 @@ fn a_refusal_names_every_reason_and_what_would_be_let_in() {
         .unwrap();
     match verdict.answer.standing {
         Standing::Accepted { price } => assert_eq!(Some(price), later.price),
-        Standing::Queued | Standing::Waits | Standing::Rejected(_) => {
+        Standing::Queued | Standing::Deferred | Standing::Rejected(_) => {
             panic!("{later:?} was refused")
         }
     }
@@ -81,7 +84,7 @@ fn fewer_processors_and_a_higher_budget_are_offered() {
         ..submission("sleep", 10)
     };
     let answer = site.quote(wide);
-    assert_eq!(refusals(&answer), [Refusal::Policy(Reason::TooWide)]);
+    assert_eq!(refusals(&answer), [Refusal::Policy(Reason::TooManyProcs)]);
     assert_eq!(
         offer(&answer, Axis::Procs).map(|offer| offer.procs),
         Some(2)
@@ -95,7 +98,7 @@ fn fewer_processors_and_a_higher_budget_are_offered() {
     };
     let answer = site.quote(poor);
     let keys: Vec<&str> = refusals(&answer).iter().map(Refusal::key).collect();
-    assert_eq!(keys, ["over_budget", "no_share"]);
+    assert_eq!(keys, ["over_budget", "insufficient_share"]);
     let poor = Submission {
         budget: Some(Credits::from_f64(1.0)),
         confidence: Some(1_000_000),
@@ -249,7 +252,7 @@ fn a_held_quote_keeps_its_room_and_lapses() {
     let (job, answer) = hold(&mut site, 60);
     assert_eq!(job, Some(1));
     assert_eq!(answer.held_until, Some(Instant::from_secs(60)));
-    assert_eq!(site.state(1).0, "quoted");
+    assert_eq!(site.state(1).0, "reserved");
     assert!(
         site.keeper().core().running().is_empty(),
         "nothing runs for it"
@@ -261,14 +264,14 @@ fn a_held_quote_keeps_its_room_and_lapses() {
     };
     assert_eq!(
         refusals(&site.quote(wide.clone())),
-        [Refusal::Policy(Reason::NoShare)]
+        [Refusal::Policy(Reason::InsufficientShare)]
     );
     site.restart();
     site.wait_until(59);
-    assert_eq!(site.state(1).0, "quoted");
+    assert_eq!(site.state(1).0, "reserved");
     assert_eq!(site.keeper().next_wake(), Some(Instant::from_secs(60)));
     site.wait_until(60);
-    assert_eq!(site.state(1).0, "lapsed");
+    assert_eq!(site.state(1).0, "expired");
     let gone = Err(Failed::Ignored(Ignored::UnknownJob));
     assert_eq!(claim(&mut site, 1), gone);
     assert!(matches!(
@@ -331,7 +334,7 @@ fn nobody_holds_more_than_their_part() {
         reply,
     })
     .unwrap();
-    assert_eq!(site.state(3).0, "lapsed");
+    assert_eq!(site.state(3).0, "expired");
     assert!(hold(&mut site, 1).0.is_some());
 }
 
@@ -398,7 +401,7 @@ fn a_node_holds_so_many_tasks_and_no_more() {
         let answer = site.quote(submission("sleep", 1));
         assert_eq!(
             refusals(&answer),
-            [Refusal::Policy(Reason::Crowded)],
+            [Refusal::Policy(Reason::NodeFull)],
             "{policy}"
         );
         site.restart();
@@ -420,6 +423,6 @@ fn a_job_holds_as_many_nodes_as_its_memory_fills() {
         let spec = site.quote(asked(memory + 1)).spec;
         assert_eq!((spec.procs, spec.memory), (2, memory / 2 + 1));
         let too_much = site.quote(asked(2 * memory + 1));
-        assert_eq!(refusals(&too_much), [Refusal::Policy(Reason::TooWide)]);
+        assert_eq!(refusals(&too_much), [Refusal::Policy(Reason::TooManyProcs)]);
     }
 }

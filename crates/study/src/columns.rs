@@ -230,7 +230,7 @@ mod tests {
                 accepted: counts[1],
                 rejected: counts[2],
                 fulfilled: counts[3],
-                rejected_by_reason: (by_reason > 0).then_some((Reason::Risk, by_reason)).into_iter().collect(),
+                rejected_by_reason: (by_reason > 0).then_some((Reason::DeadlineRisk, by_reason)).into_iter().collect(),
                 wait,
                 sla_pct: counts[3] as f64 / 7.0,
                 reliability_pct: counts[2] as f64 / 3.0,

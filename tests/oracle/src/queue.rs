@@ -133,7 +133,7 @@ impl Cluster<'_> {
     fn refusal(&self, job: usize) -> Option<Reason> {
         let asked = &self.jobs[job];
         if asked.spec.procs > self.nodes {
-            return Some(Reason::TooWide);
+            return Some(Reason::TooManyProcs);
         }
         if asked.cannot_pay(self.price(job)) {
             return Some(Reason::OverBudget);

@@ -70,7 +70,7 @@ fn decide(
 ) -> Result<Offer, Reason> {
     let procs = job.spec.procs as usize;
     if procs > cluster.len() {
-        return Err(Reason::TooWide);
+        return Err(Reason::TooManyProcs);
     }
     let deadline = job.spec.sla.deadline.expect("a deadline").as_secs_f64();
     let estimate = job.spec.estimate.as_secs_f64();
@@ -85,7 +85,7 @@ fn decide(
         .filter(|&node| cluster[node].keeps_promises_with(job, now, settings))
         .collect();
     if nodes.len() < procs {
-        return Err(Reason::Risk);
+        return Err(Reason::DeadlineRisk);
     }
     // The least work first, in milliseconds.
     nodes.sort_by_key(|&node| (cluster[node].load(now, settings) * 1e3).round() as i64);

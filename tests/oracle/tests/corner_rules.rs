@@ -163,7 +163,7 @@ fn a_node_with_a_late_task_never_suits_libra_risk() {
         ..shared(policy)
     };
     let risk = share::run(&jobs, 1, &lenient("libra-risk"));
-    assert_eq!(risk[1].decision, Decision::Rejected(Reason::Risk));
+    assert_eq!(risk[1].decision, Decision::Rejected(Reason::DeadlineRisk));
     let libra = share::run(&jobs, 1, &lenient("libra"));
     assert_eq!(libra[1].decision, Decision::Accepted);
     assert_eq!(
@@ -178,5 +178,8 @@ fn what_a_node_does_a_microsecond_after_an_arrival_comes_before_it() {
     let outcomes = share::run(&[full(0), full(999_999)], 1, &shared("libra"));
     assert_eq!(outcomes[1].decision, Decision::Accepted);
     let outcomes = share::run(&[full(0), full(999_998)], 1, &shared("libra"));
-    assert_eq!(outcomes[1].decision, Decision::Rejected(Reason::NoShare));
+    assert_eq!(
+        outcomes[1].decision,
+        Decision::Rejected(Reason::InsufficientShare)
+    );
 }

@@ -165,7 +165,7 @@ fn words(answer: &Answer) -> String {
         (Decision::Accepted, None, _) => format!("{id}accepted, without a promise"),
         (Decision::Queued, _, _) => format!("{id}queued"),
         (Decision::Rejected, _, Some(reason)) => format!("{id}rejected: {}", reason.text),
-        (Decision::Waits, _, _) => format!("{id}waits"),
+        (Decision::Deferred, _, _) => format!("{id}deferred"),
         (Decision::Rejected, _, None) => format!("{id}rejected"),
     }
 }

@@ -64,12 +64,12 @@ fn write_nodes(out: &mut impl Write, nodes: &Nodes) -> io::Result<()> {
     write_lines(out, &cores)?;
     if has_workers {
         writeln!(out)?;
-        let mut workers = table(&["worker", "state", "life", "nodes"]);
+        let mut workers = table(&["worker", "state", "incarnation", "nodes"]);
         for worker in &nodes.workers {
             workers.add_row([
                 worker.name.clone(),
                 worker.state.clone(),
-                worker.epoch.to_string(),
+                worker.incarnation.to_string(),
                 worker.nodes.to_string(),
             ]);
         }

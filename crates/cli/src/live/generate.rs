@@ -5,13 +5,13 @@ use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use clap::{CommandFactory, Subcommand, ValueEnum};
+use clap::{Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use super::address::Place;
 use super::front::Tool;
 use super::schemas;
-use crate::args::Cli;
+use crate::args::command;
 use crate::exit::Failure;
 
 /// Write man pages, completions for a shell, JSON schemas, a unit for systemd, or front ends.
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         What::Frontends { out, style } => frontends(out, *style),
         What::Completions { shell } => {
             let mut text = Vec::new();
-            clap_complete::generate(*shell, &mut Cli::command(), "tollgate", &mut text);
+            clap_complete::generate(*shell, &mut command(), "tollgate", &mut text);
             Ok(io::stdout().lock().write_all(&text)?)
         }
         What::Systemd { place } => {
@@ -94,7 +94,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 
 fn man(out: &Path) -> io::Result<()> {
     fs::create_dir_all(out)?;
-    clap_mangen::generate_to(Cli::command(), out)
+    clap_mangen::generate_to(command(), out)
 }
 
 /// Links to the program for PBS, which it knows by its name; for Grid Engine scripts that say so.

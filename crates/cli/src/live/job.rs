@@ -38,7 +38,7 @@ pub(crate) struct JobArgs {
     pub(super) estimate: Option<f64>,
 
     /// By when it must have finished: +2h, 17:00, `fri 9am`, 1-12:00:00, 2026-12-01T09:00
-    #[arg(long, short, value_name = "WHEN")]
+    #[arg(long, short, value_name = "TIME")]
     pub(super) deadline: Option<String>,
 
     /// The most it may cost, in credits

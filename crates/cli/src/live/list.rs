@@ -35,7 +35,7 @@ pub(crate) struct JobsArgs {
     /// Those that are over too
     #[arg(long, short)]
     all: bool,
-    /// Only those in this state: waiting, queued, held, running, finished, cancelled, lost, rejected
+    /// Only those in this state: dependent, queued, held, running, finished, cancelled, lost, rejected
     #[arg(long, value_name = "STATE")]
     state: Option<String>,
     /// At most so many
@@ -103,11 +103,11 @@ pub(crate) fn status(args: &StatusArgs) -> Result<(), Failure> {
                 "  nodes   {}, {} idle",
                 status.nodes, status.idle_nodes
             )?;
-            if status.workers + status.workers_away > 0 {
+            if status.workers + status.workers_disconnected > 0 {
                 writeln!(
                     out,
-                    "  workers {} here, {} away",
-                    status.workers, status.workers_away
+                    "  workers {} connected, {} disconnected",
+                    status.workers, status.workers_disconnected
                 )?;
             }
             writeln!(

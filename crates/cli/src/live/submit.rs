@@ -17,7 +17,7 @@ use crate::exit::{Failure, NoCsv};
 pub(crate) struct Args {
     #[command(flatten)]
     common: Common,
-    /// Take up the quote of this number, that was held: only the command is needed beside it
+    /// Claim the reserved quote of this number; give only the command beside it
     #[arg(long, value_name = "ID")]
     quote: Option<u64>,
     /// Hold it until `tollgate release`
@@ -30,9 +30,9 @@ pub(crate) struct Args {
 pub(crate) struct QuoteArgs {
     #[command(flatten)]
     common: Common,
-    /// Keep the promise open for this long: 60s; `tollgate submit --quote ID` takes it up
+    /// Reserve the promise for this long, as in 60s; claim it with `submit --quote ID`
     #[arg(long, value_name = "SPAN", value_parser = words::span)]
-    hold: Option<f64>,
+    reserve: Option<f64>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -59,7 +59,7 @@ pub(crate) fn submit(args: &Args) -> Result<(), Failure> {
 
 /// `tollgate quote`.
 pub(crate) fn quote(args: &QuoteArgs) -> Result<(), Failure> {
-    hand_in(&args.common, "/v1/quotes", args.hold, false)
+    hand_in(&args.common, "/v1/quotes", args.reserve, false)
 }
 
 fn claim(args: &Common, quote: u64) -> Result<(), Failure> {
@@ -96,7 +96,7 @@ fn hand_in(args: &Common, path: &str, hold_s: Option<f64>, held: bool) -> Result
         (false, Format::Csv) => return Err(NoCsv.into()),
     }
     match answer.decision {
-        Decision::Accepted | Decision::Queued | Decision::Waits => Ok(()),
+        Decision::Accepted | Decision::Queued | Decision::Deferred => Ok(()),
         Decision::Rejected => Err(LiveError::Rejected.into()),
     }
 }
@@ -147,7 +147,7 @@ fn write_words(out: &mut impl Write, answer: &Answer, now: &Zoned) -> io::Result
         let until = print::local(until, now);
         writeln!(
             out,
-            "  held      until {until}: `tollgate submit --quote {id} -- ..`"
+            "  reserved  until {until}: `tollgate submit --quote {id} -- ..`"
         )?;
     }
     if let Some(price) = answer.price.filter(|&price| price > 0.0) {
@@ -164,10 +164,10 @@ fn write_decision(
 ) -> io::Result<()> {
     match decision {
         Decision::Accepted => writeln!(out, "{what}: accepted"),
-        Decision::Queued => writeln!(out, "{what}: queued; it is let in at its start"),
-        Decision::Waits => writeln!(
+        Decision::Queued => writeln!(out, "{what}: queued; it is admitted at its start"),
+        Decision::Deferred => writeln!(
             out,
-            "{what}: waits; it is decided about when its turn comes"
+            "{what}: deferred; it is decided once it is released and the jobs before it are over"
         ),
         Decision::Rejected => {
             for reason in reasons {

@@ -52,7 +52,7 @@ pub(crate) struct Args {
     /// What policies believe about run times: `user`, `true`, `forecast:LEVEL` (the quantile of a
     /// forecast that is learned from the jobs that have ended in the run) or `user+forecast:LEVEL`
     /// (the larger of both)
-    #[arg(long, value_name = "WHOSE", default_value_t = Estimates::User)]
+    #[arg(long, value_name = "SOURCE", default_value_t = Estimates::User)]
     pub(super) estimates: Estimates,
 
     /// How the answer is written

@@ -45,11 +45,11 @@ pub(super) struct CampusArgs {
     pub(super) reboot: Option<Span>,
 
     /// Whether evicted tasks are tried again, repeated for several; `tollgate policies --world
-    /// campus` lists them [default: x0, n1:3, n2:3, n1:6 and n2:6]
+    /// campus` lists them [default: forever, max-evictions and max-non-user-evictions, 3 and 6 each]
     #[arg(long, value_name = "NAME:N[+..]", value_parser = str::parse::<Retry>)]
     pub(super) retry: Vec<Retry>,
 
-    /// Which computer gets the next task, as a list or repeated [default: c1, c2 and c5-online]
+    /// Which computer gets the next task, as a list or repeated [default: prefer-awake, longest-idle, least-energy-online]
     #[arg(
         long, value_name = "NAME", value_delimiter = ',',
         value_parser = str::parse::<&'static select::Named>,
@@ -148,8 +148,14 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
 
 /// Every retry policy with every select policy.
 fn pairs(args: &CampusArgs) -> Vec<Policies> {
-    const RETRY: [&str; 5] = ["x0", "n1:3", "n2:3", "n1:6", "n2:6"];
-    const SELECT: [&str; 3] = ["c1", "c2", "c5-online"];
+    const RETRY: [&str; 5] = [
+        "forever",
+        "max-evictions:3",
+        "max-non-user-evictions:3",
+        "max-evictions:6",
+        "max-non-user-evictions:6",
+    ];
+    const SELECT: [&str; 3] = ["prefer-awake", "longest-idle", "least-energy-online"];
     let mut retry = args.retry.clone();
     if retry.is_empty() {
         retry.extend(RETRY.map(|words| words.parse::<Retry>().expect("it is one")));
@@ -170,8 +176,8 @@ fn pairs(args: &CampusArgs) -> Vec<Policies> {
 /// How tasks fare that finish when nobody ends any: what some policies compare with.
 fn finished(campus: &Environment) -> Finished {
     let policies = Policies {
-        retry: "x0".parse().expect("it is one"),
-        select: "c1".parse().expect("it is one"),
+        retry: "forever".parse().expect("it is one"),
+        select: "prefer-awake".parse().expect("it is one"),
     };
     year(campus, &policies).finished(campus)
 }

@@ -182,7 +182,7 @@ fn reasons(answers: &[Answer]) -> Vec<Column> {
     };
     let reasons = Reason::ALL.into_iter().filter(applied).map(|reason| {
         let heading = match reason.key().split_once('_') {
-            Some((first, second)) => format!("{first}\n{second}"),
+            Some((first, rest)) => format!("{first}\n{}", rest.replace('_', " ")),
             None => reason.key().to_owned(),
         };
         Column::optional(heading, move |m| {
@@ -207,7 +207,7 @@ mod tests {
             submitted: 1_000_000,
             accepted: 999_999,
             rejected: 1,
-            rejected_by_reason: [(Reason::TooWide, 1)].into(),
+            rejected_by_reason: [(Reason::TooManyProcs, 1)].into(),
             fulfilled: 999_999,
             wait: Some(Span::from_secs(97_155)),
             sla_pct: 99.96,

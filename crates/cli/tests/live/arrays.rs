@@ -56,12 +56,12 @@ fn what_tasks_are_told_is_said_in_ranges() {
     assert_eq!(decisions, ["accepted", "rejected"]);
     let count = |part: usize| parts[part]["count"].as_u64().unwrap();
     assert_eq!(count(0) + count(1), 500);
-    assert_eq!(parts[1]["reasons"][0]["key"], "no_share");
+    assert_eq!(parts[1]["reasons"][0]["key"], "insufficient_share");
     let id = answer["id"].to_string();
     let last = format!("{id}_500");
     let explained = site.tollgate(&["explain", &last]).answer();
     assert!(
-        explained.contains("it was rejected: no_share"),
+        explained.contains("it was rejected: insufficient_share"),
         "{explained}"
     );
     // One of them, and then the rest of them.
@@ -87,7 +87,7 @@ fn a_job_starts_after_others_and_says_what_it_waits_for() {
     );
     let explained = site.tollgate(&["explain", &second]).answer();
     let words = format!(
-        "job {second}: waiting\n  it waits for job {first} to be over, and is decided about then\n"
+        "job {second}: dependent\n  it waits for job {first} to be over, and is decided about then\n"
     );
     assert_eq!(explained, words);
     site.tollgate(&["release", &first]).answer();

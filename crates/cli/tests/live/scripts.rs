@@ -20,7 +20,7 @@ fn a_script_is_copied_and_says_what_it_wants() {
          #TOLLGATE --output said.txt --env WORD=hello\necho $WORD $1\n",
     );
     let held = site
-        .tollgate(&["quote", "--hold", "60s", "--quiet", "./job.sh"])
+        .tollgate(&["quote", "--reserve", "60s", "--quiet", "./job.sh"])
         .answer();
     let held = held.trim();
     site.tollgate(&["submit", "--quote", held, "./job.sh", "world"])

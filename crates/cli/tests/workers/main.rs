@@ -19,7 +19,9 @@ while [ ! -e go ]; do sleep 0.05; done
 fn a_worker_runs_what_it_is_given_and_is_missed_when_it_is_gone() {
     let site = Site::start("policy = \"fcfs\"\n[workers]\ngrace_s = 12.0\n");
     let mut worker = site.worker();
-    site.until("the worker is there", || site.state_of_worker() == "here");
+    site.until("the worker is there", || {
+        site.state_of_worker() == "connected"
+    });
     let status = site.json(&["status", "--format", "json"]);
     assert_eq!(status["workers"], 1);
 
@@ -48,15 +50,17 @@ fn a_worker_runs_what_it_is_given_and_is_missed_when_it_is_gone() {
     site.says(&["cancel", "1"]);
     site.until("it runs here", || lines(&may.join("pids")) == 2);
     assert!(!may.join("beside").exists(), "one at a time");
-    assert_eq!(site.state_of_worker(), "gone");
+    assert_eq!(site.state_of_worker(), "lost");
     fs::write(may.join("go"), "").unwrap();
     assert_eq!(site.run(&["wait", "3"]).status.code(), Some(0));
 
-    // It comes back, with a new life; what may not run again is lost with it.
+    // It comes back, with a new incarnation; what may not run again is lost with it.
     let mut worker = site.worker();
-    site.until("the worker is back", || site.state_of_worker() == "here");
+    site.until("the worker is back", || {
+        site.state_of_worker() == "connected"
+    });
     let nodes = site.json(&["nodes", "--format", "json"]);
-    assert_eq!(nodes["workers"][0]["epoch"], 2);
+    assert_eq!(nodes["workers"][0]["incarnation"], 2);
     site.says(&[
         "submit", "--procs", &procs, "--output", "none", "--", "sleep", "600",
     ]);
@@ -95,7 +99,9 @@ fn a_worker_s_token_only_takes_work() {
     // A token that was taken back ends the worker that came with it.
     offer = site.worker_words(&worker);
     let mut running = site.spawn(&offer);
-    site.until("the worker is there", || site.state_of_worker() == "here");
+    site.until("the worker is there", || {
+        site.state_of_worker() == "connected"
+    });
     let listed = site.json(&["token", "list", "--format", "json"]);
     let tokens = listed["tokens"].as_array().unwrap();
     let its = tokens

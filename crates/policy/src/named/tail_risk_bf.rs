@@ -4,7 +4,7 @@ use tollgate_model::distribution::LEVELS;
 use tollgate_model::{Market, Probability};
 
 use super::{Family, Named};
-use crate::queue::{Depth, Hope, Order, Settings, Test};
+use crate::queue::{Depth, Feasibility, Order, Settings, Test};
 
 /// The least probability of meeting its deadline at which a job is still started. Chosen on KTH
 /// SP2, LANL CM-5 and SDSC Blue Horizon.
@@ -20,7 +20,7 @@ pub(super) const TAIL_RISK_BF: Named = Named {
         depth: Depth::AtMost(1),
         extra: false,
         test: Test::Start,
-        hope: Hope::Chance(LEAST),
+        feasibility: Feasibility::Chance(LEAST),
         ..Settings::DEFAULT
     }),
 };

@@ -53,14 +53,14 @@ pub enum Admission {
 
 /// When a job that has not started is hopeless.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Hope {
+pub enum Feasibility {
     /// If its estimate says that it would miss its deadline.
     Estimate,
     /// If by its predictive distribution it would meet its deadline with a lower probability.
     Chance(Probability),
 }
 
-impl Hope {
+impl Feasibility {
     fn word(self) -> String {
         match self {
             Self::Estimate => "estimate".to_owned(),
@@ -95,7 +95,7 @@ pub struct Settings {
     /// Whether reservations are made anew at every pass (with depth above 1).
     pub compress: bool,
     /// When a job is hopeless.
-    pub hope: Hope,
+    pub feasibility: Feasibility,
     /// What is asked at the door.
     pub admission: Admission,
     /// The slack test's settings, by which `order=reward` orders too.
@@ -111,7 +111,7 @@ impl Settings {
         test: Test::None,
         pass: Discipline::Instant,
         compress: true,
-        hope: Hope::Estimate,
+        feasibility: Feasibility::Estimate,
         admission: Admission::None,
         slack: Slack::DEFAULT,
     };
@@ -196,12 +196,12 @@ pub(crate) const PARAMETERS: &[Parameter<Settings>] = &[
         set: |s, word| Word::read(&mut s.compress, word),
     },
     Parameter {
-        key: "hope",
+        key: "feasibility",
         values: "`estimate`, or a probability above 0 and below 1",
         meaning: "when a job is hopeless: by its estimate, or by the chance to meet its deadline",
         applies: |s| s.test != Test::None,
-        get: |s| s.hope.word(),
-        set: |s, word| Hope::read(&mut s.hope, word),
+        get: |s| s.feasibility.word(),
+        set: |s, word| Feasibility::read(&mut s.feasibility, word),
     },
     Parameter {
         key: "admission",

@@ -22,8 +22,10 @@ use super::rule::{Counted, Measured};
 /// A policy with a name.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Named {
-    /// What it is called.
+    /// Name of the policy.
     pub name: &'static str,
+    /// Short name: where the policy was published in a paper, the paper's own.
+    pub alias: &'static str,
     /// What it does, in one line.
     pub summary: &'static str,
     /// Where it was published.

@@ -1,7 +1,8 @@
-//! Policies as words: `n2:3`, `i1:24h+n1:6`, `d1:100,90h,3+n2`.
+//! Policies as text: `max-evictions:3`, `attempt-time:24h+max-evictions:6`,
+//! `dedicated:100,90h,3+max-non-user-evictions`, or by their aliases `n1:3`, `i1:24h+n1:6`, ..
 //!
-//! Rules stand side by side with `+`. A `d1` may bring its own limit on evictions; a bare `n1`, `n2`
-//! or `n3` beside it says which of them count.
+//! Rules stand side by side with `+`. `dedicated` may bring its own limit on evictions; a rule on
+//! evictions without a number beside it says which of them count.
 
 use std::fmt;
 use std::str::FromStr;
@@ -32,10 +33,12 @@ pub enum RetryError {
     #[error("retry policy `{0}` can be given once")]
     Twice(&'static str),
     /// Dedicated computers, and nothing that says which tasks they are for.
-    #[error("retry policy `d1` has no limit: expected `d1:M,D,N` or another rule beside it")]
+    #[error(
+        "retry policy `dedicated` has no limit: expected `dedicated:M,D,N` or another rule beside it"
+    )]
     NoLimit,
     /// A rule that never has enough beside one that may.
-    #[error("retry policy `x0` stands alone")]
+    #[error("retry policy `forever` stands alone")]
     NotAlone,
 }
 
@@ -52,9 +55,9 @@ struct Draft {
     rules: Vec<Rule>,
     longest_attempt: Option<Span>,
     dedicated: Option<Dedicated>,
-    /// The limit that `d1` brought along.
+    /// The limit that `dedicated` brought along.
     own_limit: Option<u32>,
-    /// What a bare `n1`, `n2` or `n3` says about it.
+    /// What a rule on evictions without a number says about it.
     own_counted: Option<(&'static str, Counted)>,
 }
 
@@ -77,7 +80,8 @@ impl Draft {
             Some((name, given)) => (name, Some(given)),
             None => (part, None),
         };
-        let named = REGISTRY.iter().find(|named| named.name == name);
+        let mut known = REGISTRY.iter();
+        let named = known.find(|named| named.name == name || named.alias == name);
         let named = named.ok_or_else(|| RetryError::Unknown(name.to_owned()))?;
         let wrong = || RetryError::Arguments {
             name: named.name,
@@ -122,7 +126,7 @@ impl Draft {
             (None, Some((name, _))) => {
                 return Err(RetryError::Arguments {
                     name,
-                    expected: "a number, as in n2:3, or a d1 with a limit beside it",
+                    expected: "a number, as in max-evictions:3, or `dedicated` with a limit beside it",
                     given: name.to_owned(),
                 });
             }
@@ -148,14 +152,14 @@ impl Named {
     pub const fn usage(&self) -> &'static str {
         match self.shape {
             Shape::Forever => "no number",
-            Shape::Evictions(_) => "a whole number of evictions, as in n2:3",
-            Shape::Accrued(_) => "a time, as in a1:40h",
-            Shape::Attempt => "a time, as in i1:24h",
-            Shape::Chance => "a probability, as in r1:0.2",
-            Shape::Exponential(_) => "a factor, 0 or more, as in e1:0.01",
-            Shape::Percentile(_) => "a percentage, as in p1:99",
+            Shape::Evictions(_) => "a whole number of evictions, as in max-evictions:3",
+            Shape::Accrued(_) => "a time, as in held-time:40h",
+            Shape::Attempt => "a time, as in attempt-time:24h",
+            Shape::Chance => "a probability, as in random:0.2",
+            Shape::Exponential(_) => "a factor, 0 or more, as in exp-evictions:0.01",
+            Shape::Percentile(_) => "a percentage, as in evictions-percentile:99",
             Shape::Dedicated(_) => {
-                "computers, the longest time there and a limit, as in d1:100,90h,3"
+                "computers, the longest time there and a limit, as in dedicated:100,90h,3"
             }
         }
     }
@@ -378,7 +382,7 @@ mod tests {
             assert_eq!(retry.end(0), Verdict::Dedicate);
         }
         let retry: Retry = "d1:100,90h+a1:20h".parse().unwrap();
-        assert_eq!(retry.to_string(), "d1:100,90h+a1:20h");
+        assert_eq!(retry.to_string(), "dedicated:100,90h+held-time:20h");
         let retry: Retry = "d2:100,90h+a1:20h".parse().unwrap();
         assert_eq!(
             (retry.end(0), retry.end(1)),
@@ -389,17 +393,17 @@ mod tests {
     #[test]
     fn wrong_words_are_answered_with_what_was_expected() {
         let answer = |words: &str| words.parse::<Retry>().unwrap_err().to_string();
-        insta::assert_snapshot!(answer("n4:3"), @"there is no retry policy `n4`: expected one of x0, n1, n2, n3, r1, e1, e2, a1, a2, a3, i1, p1, p2, d1, d2");
-        insta::assert_snapshot!(answer("n2:-1"), @"retry policy `n2`: expected a whole number of evictions, as in n2:3, got `n2:-1`");
-        insta::assert_snapshot!(answer("n2"), @"retry policy `n2`: expected a number, as in n2:3, or a d1 with a limit beside it, got `n2`");
-        insta::assert_snapshot!(answer("a1:40"), @"retry policy `a1`: expected a time, as in a1:40h, got `a1:40`");
-        insta::assert_snapshot!(answer("r1:1.5"), @"retry policy `r1`: expected a probability, as in r1:0.2, got `r1:1.5`");
-        insta::assert_snapshot!(answer("d1:0,90h,3"), @"retry policy `d1`: expected computers, the longest time there and a limit, as in d1:100,90h,3, got `d1:0,90h,3`");
-        insta::assert_snapshot!(answer("d1:5,90h"), @"retry policy `d1` has no limit: expected `d1:M,D,N` or another rule beside it");
-        insta::assert_snapshot!(answer("x0+n1:3"), @"retry policy `x0` stands alone");
-        insta::assert_snapshot!(answer("i1:1h+i1:2h"), @"retry policy `i1` can be given once");
-        insta::assert_snapshot!(answer("x0:1"), @"retry policy `x0`: expected no number, got `x0:1`");
-        insta::assert_snapshot!(answer(""), @"there is no retry policy ``: expected one of x0, n1, n2, n3, r1, e1, e2, a1, a2, a3, i1, p1, p2, d1, d2");
+        insta::assert_snapshot!(answer("n4:3"), @"there is no retry policy `n4`: expected one of forever, max-evictions, max-non-user-evictions, max-non-reboot-evictions, random, exp-evictions, exp-held-time, held-time, non-user-held-time, non-reboot-held-time, attempt-time, evictions-percentile, held-time-percentile, dedicated, dedicated-if-free");
+        insta::assert_snapshot!(answer("n2:-1"), @"retry policy `max-non-user-evictions`: expected a whole number of evictions, as in max-evictions:3, got `n2:-1`");
+        insta::assert_snapshot!(answer("n2"), @"retry policy `max-non-user-evictions`: expected a number, as in max-evictions:3, or `dedicated` with a limit beside it, got `n2`");
+        insta::assert_snapshot!(answer("a1:40"), @"retry policy `held-time`: expected a time, as in held-time:40h, got `a1:40`");
+        insta::assert_snapshot!(answer("r1:1.5"), @"retry policy `random`: expected a probability, as in random:0.2, got `r1:1.5`");
+        insta::assert_snapshot!(answer("d1:0,90h,3"), @"retry policy `dedicated`: expected computers, the longest time there and a limit, as in dedicated:100,90h,3, got `d1:0,90h,3`");
+        insta::assert_snapshot!(answer("d1:5,90h"), @"retry policy `dedicated` has no limit: expected `dedicated:M,D,N` or another rule beside it");
+        insta::assert_snapshot!(answer("x0+n1:3"), @"retry policy `forever` stands alone");
+        insta::assert_snapshot!(answer("i1:1h+i1:2h"), @"retry policy `attempt-time` can be given once");
+        insta::assert_snapshot!(answer("x0:1"), @"retry policy `forever`: expected no number, got `x0:1`");
+        insta::assert_snapshot!(answer(""), @"there is no retry policy ``: expected one of forever, max-evictions, max-non-user-evictions, max-non-reboot-evictions, random, exp-evictions, exp-held-time, held-time, non-user-held-time, non-reboot-held-time, attempt-time, evictions-percentile, held-time-percentile, dedicated, dedicated-if-free");
     }
 
     #[test]
@@ -407,6 +411,7 @@ mod tests {
         for (n, one) in REGISTRY.iter().enumerate() {
             for other in &REGISTRY[n + 1..] {
                 assert_ne!(one.name, other.name);
+                assert_ne!(one.alias, other.alias);
                 assert_ne!(one.shape, other.shape, "{} {}", one.name, other.name);
             }
         }
@@ -415,7 +420,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_words_panic_and_what_is_read_is_written_back(
-            words in "((x0|n1|n2|n3|r1|e1|a2|i1|p1|d1|z)?[:+]?(0|3|0.5|90h|1.5d|-1|1e9d|5,2h|5,2h,3)?[+]?){0,4}",
+            words in "((x0|n1|n2|max-evictions|n3|r1|e1|a2|held-time|i1|p1|d1|dedicated|z)?[:+]?(0|3|0.5|90h|1.5d|-1|1e9d|5,2h|5,2h,3)?[+]?){0,4}",
         ) {
             if let Ok(retry) = words.parse::<Retry>() {
                 prop_assert_eq!(retry.to_string().parse::<Retry>(), Ok(retry));

@@ -20,8 +20,10 @@ use crate::draw::Draw;
 /// A policy with a name.
 #[derive(Clone, Copy, Debug)]
 pub struct Named {
-    /// What it is called.
+    /// Name of the policy.
     pub name: &'static str,
+    /// Short name: where the policy was published in a paper, the paper's own.
+    pub alias: &'static str,
     /// What it does, in one line.
     pub summary: &'static str,
     /// Where it was published.
@@ -54,7 +56,7 @@ pub const REGISTRY: &[Named] = &[
     c7::C7,
 ];
 
-/// What `c4` and `c5` take a task to be: longer than most, because those that are evicted are.
+/// Length that policies by expected cost take a task to have: longer than most, because those that are evicted are.
 const LENGTH: Span = Span::from_secs(45 * 60);
 
 /// There is no policy of that name.
@@ -71,7 +73,8 @@ impl FromStr for &'static Named {
     type Err = SelectError;
 
     fn from_str(name: &str) -> Result<Self, SelectError> {
-        let named = REGISTRY.iter().find(|named| named.name == name);
+        let mut known = REGISTRY.iter();
+        let named = known.find(|named| named.name == name || named.alias == name);
         named.ok_or_else(|| SelectError(name.to_owned()))
     }
 }
@@ -98,9 +101,15 @@ mod tests {
     fn names_are_registered_once_and_found() {
         for (n, one) in REGISTRY.iter().enumerate() {
             assert_eq!(one.name.parse::<&Named>(), Ok(one));
-            assert!(REGISTRY[n + 1..].iter().all(|other| other != one));
+            assert_eq!(one.alias.parse::<&Named>(), Ok(one));
+            let others = &REGISTRY[n + 1..];
+            assert!(
+                others
+                    .iter()
+                    .all(|other| other != one && other.alias != one.alias)
+            );
         }
         let error = "c9".parse::<&Named>().unwrap_err().to_string();
-        insta::assert_snapshot!(error, @"there is no select policy `c9`: expected one of c1, c2, c3, c4, c5, c4-online, c5-online, c6, c7");
+        insta::assert_snapshot!(error, @"there is no select policy `c9`: expected one of prefer-awake, longest-idle, least-used-cluster, soonest-end, least-energy, soonest-end-online, least-energy-online, least-added-energy, least-added-energy-patient");
     }
 }

@@ -175,7 +175,7 @@ pub(super) fn all() -> Vec<Endpoint> {
         ),
         at(fleet::route::PATH).get(
             work::take,
-            does("Take work: the connection is a worker's from then on")
+            does("Register a worker (connection upgrade)")
                 .answers(101, Content::Nothing)
                 .problems(&[426]),
         ),

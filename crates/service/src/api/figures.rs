@@ -96,15 +96,15 @@ pub(super) fn nodes(site: &Site) -> Nodes {
 
 fn worker(site: &fleet::Site) -> Worker {
     let state = match site.standing {
-        Standing::Here => "here",
-        Standing::Away => "away",
-        Standing::Gone => "gone",
+        Standing::Here => "connected",
+        Standing::Away => "disconnected",
+        Standing::Gone => "lost",
     };
     let capacity = site.capacity.as_ref();
     Worker {
         name: site.name.clone(),
         state: state.to_owned(),
-        epoch: site.epoch,
+        incarnation: site.epoch,
         first_node: site.nodes.first,
         nodes: site.nodes.len,
         memory_per_node_bytes: capacity.map(|capacity| capacity.memory_per_node),

@@ -33,7 +33,7 @@ const FRESH: Duration = Duration::from_secs(30);
 pub struct Metrics {
     accepted: AtomicU64,
     queued: AtomicU64,
-    waits: AtomicU64,
+    deferred: AtomicU64,
     rejected: AtomicU64,
     /// Quotes by how long they took: up to each bound, and longer.
     quotes: [AtomicU64; BOUNDS.len() + 1],
@@ -57,7 +57,7 @@ impl Metrics {
         let count = match decision {
             Decision::Accepted => &self.accepted,
             Decision::Queued => &self.queued,
-            Decision::Waits => &self.waits,
+            Decision::Deferred => &self.deferred,
             Decision::Rejected => &self.rejected,
         };
         count.fetch_add(1, Relaxed);
@@ -125,7 +125,7 @@ impl Metrics {
         for (verdict, count) in [
             ("accepted", &self.accepted),
             ("queued", &self.queued),
-            ("waits", &self.waits),
+            ("deferred", &self.deferred),
             ("rejected", &self.rejected),
         ] {
             let count = count.load(Relaxed) as f64;

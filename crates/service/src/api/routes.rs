@@ -157,7 +157,7 @@ pub(super) async fn submit(
     let status = match answer.decision {
         super::types::Decision::Accepted
         | super::types::Decision::Queued
-        | super::types::Decision::Waits => StatusCode::CREATED,
+        | super::types::Decision::Deferred => StatusCode::CREATED,
         super::types::Decision::Rejected => StatusCode::OK,
     };
     Ok((status, Json(answer)))
@@ -261,7 +261,7 @@ pub(super) async fn status(
         held: census.held,
         running: census.running,
         workers: census.workers,
-        workers_away: census.workers_away,
+        workers_disconnected: census.workers_disconnected,
         // What all earned together is for who may see what each did.
         shadow: census
             .shadow

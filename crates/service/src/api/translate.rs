@@ -273,7 +273,7 @@ fn standing(standing: &Standing) -> (Decision, Option<f64>, Vec<Reason>) {
     match standing {
         Standing::Accepted { price } => (Decision::Accepted, Some(price.as_f64()), Vec::new()),
         Standing::Queued => (Decision::Queued, None, Vec::new()),
-        Standing::Waits => (Decision::Waits, None, Vec::new()),
+        Standing::Deferred => (Decision::Deferred, None, Vec::new()),
         Standing::Rejected(refusals) => {
             let reason = |refusal: &core::Refusal| Reason {
                 key: refusal.key().to_owned(),

@@ -100,8 +100,8 @@ pub enum Decision {
     Accepted,
     /// It waits; whether it is let in is decided at its start.
     Queued,
-    /// It waits for other jobs, or to be released; it is decided about then.
-    Waits,
+    /// Decided later: once the jobs before it are over, or once it is released.
+    Deferred,
     /// It is kept out.
     Rejected,
 }
@@ -228,8 +228,8 @@ pub struct Job {
     pub user_id: u32,
     /// What it is called.
     pub name: String,
-    /// `waiting` (for other jobs), `queued`, `held`, `running`, `finished`, `cancelled`, `lost` or
-    /// `rejected`; of a quote that was held, `quoted` or `lapsed`.
+    /// `dependent` (on other jobs), `queued`, `held`, `running`, `finished`, `cancelled`, `lost` or
+    /// `rejected`; of a reserved quote, `reserved` or `expired`.
     pub state: String,
     /// What it runs.
     pub command: Vec<String>,
@@ -351,8 +351,8 @@ pub struct Status {
     pub running: u32,
     /// Workers on other hosts that are connected.
     pub workers: u32,
-    /// Workers that are not, and are waited for.
-    pub workers_away: u32,
+    /// Workers that have lost their connection and may still come back.
+    pub workers_disconnected: u32,
     /// The policy that is asked too, on paper, if there is one; operators see it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shadow: Option<Shadow>,
@@ -446,10 +446,10 @@ pub struct Nodes {
 pub struct Worker {
     /// What it is called; several may have the same name.
     pub name: String,
-    /// `here`, `away` (not connected, and waited for), or `gone`.
+    /// `connected`, `disconnected` (may still come back) or `lost`.
     pub state: String,
-    /// Which of its lives: it has a new one after each time that it was given up.
-    pub epoch: u32,
+    /// Number of its incarnation: one more each time that it registers after it was lost.
+    pub incarnation: u32,
     /// The first of its nodes.
     pub first_node: u32,
     /// How many it has.
@@ -505,7 +505,7 @@ pub struct JobEvent {
     /// Which tasks of it, as in `1-5,9`, if not all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tasks: Option<String>,
-    /// What: `accepted`, `queued`, `waits`, `rejected`, `quoted`, `claimed`, `lapsed`, `held`,
+    /// What: `accepted`, `queued`, `deferred`, `rejected`, `reserved`, `claimed`, `expired`, `held`,
     /// `started`, `finished`, `cancelled` or `lost`.
     pub event: String,
     /// When.

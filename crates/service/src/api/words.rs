@@ -27,10 +27,11 @@ pub(super) fn words(job: &Job, story: Option<&Story>) -> Vec<String> {
                 ));
             }
         }
-        ("quoted", _) => {
-            words.push("it is a quote that is held, and waits to be taken up".to_owned())
-        }
-        ("waiting", story) => words.push(after_words(story)),
+        ("reserved", _) => words.push(format!(
+            "a reserved quote: `tollgate submit --quote {}` claims it",
+            job.id
+        )),
+        ("dependent", story) => words.push(after_words(story)),
         ("held", _) => words.push("its user holds it back".to_owned()),
         ("running", _) => words.push("it runs".to_owned()),
         ("cancelled", _) if forsaken(job).is_some() => words.extend(forsaken(job)),
@@ -69,7 +70,7 @@ fn forsaken(job: &Job) -> Option<String> {
 
 fn array_words(job: &Job, array: &Array, story: Option<&Story>) -> Vec<String> {
     let mut words = match job.state.as_str() {
-        "waiting" => vec![after_words(story)],
+        "dependent" => vec![after_words(story)],
         "held" => vec!["its user holds it back".to_owned()],
         "rejected" => vec![format!("it was rejected: {}", job.reasons.join(", "))],
         "cancelled" => forsaken(job).into_iter().collect(),

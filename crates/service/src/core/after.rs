@@ -61,16 +61,16 @@ impl Core {
             Standing::Rejected(refusals) => refusals.into_iter().find(|refusal| {
                 matches!(
                     refusal,
-                    Refusal::Malformed | Refusal::Policy(Reason::TooWide | Reason::NoMemory)
+                    Refusal::Malformed | Refusal::Policy(Reason::TooManyProcs | Reason::NoMemory)
                 )
             }),
-            Standing::Accepted { .. } | Standing::Queued | Standing::Waits => None,
+            Standing::Accepted { .. } | Standing::Queued | Standing::Deferred => None,
         };
         if never.is_some() {
             return None;
         }
         Some(Answer {
-            standing: Standing::Waits,
+            standing: Standing::Deferred,
             spec,
             source,
             basis: candidate.basis,
@@ -178,7 +178,7 @@ impl Core {
             }));
         }
         plan.held = hold;
-        step.changes.push(Change::Waits { job, held: hold });
+        step.changes.push(Change::Deferred { job, held: hold });
         self.decide_if_ready(job);
         Ok(())
     }

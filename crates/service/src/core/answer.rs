@@ -58,7 +58,7 @@ impl Core {
         let accepted = match answer.standing {
             Standing::Rejected(_) => return answer,
             Standing::Accepted { .. } => true,
-            Standing::Queued | Standing::Waits => false,
+            Standing::Queued | Standing::Deferred => false,
         };
         answer.prospect = self.prospect(at, &candidate);
         let probability = answer.prospect.and_then(|prospect| prospect.probability);
@@ -241,14 +241,14 @@ impl<'a> Candidate<'a> {
 /// The job with what it was refused for given up; none if nothing can be given up.
 fn without(reason: Reason, spec: &JobSpec) -> Option<JobSpec> {
     let sla = match reason {
-        Reason::TooWide | Reason::NoMemory => return None,
-        Reason::OverBudget | Reason::OverPriced | Reason::LowSlack => Sla {
+        Reason::TooManyProcs | Reason::NoMemory => return None,
+        Reason::OverBudget | Reason::PriceOverBudget | Reason::LowSlack => Sla {
             budget: None,
             ..spec.sla
         },
-        Reason::NoShare
-        | Reason::Risk
-        | Reason::Crowded
+        Reason::InsufficientShare
+        | Reason::DeadlineRisk
+        | Reason::NodeFull
         | Reason::DeadlinePassed
         | Reason::DeadlineUnreachable => Sla {
             deadline: None,

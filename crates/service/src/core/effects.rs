@@ -103,7 +103,7 @@ impl Core {
         };
         let job = task.job;
         if live.held.is_some() {
-            step.changes.push(Change::Lapsed { job });
+            step.changes.push(Change::Expired { job });
             self.tell_followers(job, false, step);
         } else if self.jobs.arrays.contains_key(&job) {
             self.task_over(task, &live, ending, step);

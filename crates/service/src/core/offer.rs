@@ -62,7 +62,7 @@ impl Core {
         let answer = self.answer_alone(at, submission, forecast);
         let price = match answer.standing {
             Standing::Accepted { price } => Some(price),
-            Standing::Queued | Standing::Waits => None,
+            Standing::Queued | Standing::Deferred => None,
             Standing::Rejected(_) => return None,
         };
         let probability = answer.prospect.and_then(|prospect| prospect.probability);

@@ -49,7 +49,7 @@ pub enum Ignored {
     #[error("there is no such job, or it is over")]
     UnknownJob,
     /// The job is no quote that is held.
-    #[error("there is no such quote, or it has lapsed")]
+    #[error("there is no such reserved quote, or it has expired")]
     NoQuote,
     /// None of these tasks is in a state that allows it.
     #[error("none of these tasks is in a state that allows it")]
@@ -139,7 +139,7 @@ pub enum Standing {
     /// It waits; whether it is let in is decided at its start.
     Queued,
     /// It waits for other jobs, or for its user, and is decided about then.
-    Waits,
+    Deferred,
     /// Kept out, for these reasons.
     Rejected(Vec<Refusal>),
 }
@@ -226,7 +226,7 @@ pub enum Change {
         answer: Answer,
     },
     /// What a job waits for has changed: whether its user holds it back.
-    Waits {
+    Deferred {
         /// Which one.
         job: u64,
         /// Whether that is so.
@@ -275,7 +275,7 @@ pub enum Change {
         job: u64,
     },
     /// A quote that was held is not taken up any more.
-    Lapsed {
+    Expired {
         /// Which one.
         job: u64,
     },

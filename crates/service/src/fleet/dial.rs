@@ -170,8 +170,10 @@ impl<E: Engine, N: FnMut(&str)> Caller<E, N> {
         }
         if self.hand.works() && !worked {
             self.failures = 0;
-            let epoch = self.hand.memory().epoch;
-            (self.note)(&format!("working for the service, life {epoch}"));
+            let incarnation = self.hand.memory().epoch;
+            (self.note)(&format!(
+                "registered with the service, incarnation {incarnation}"
+            ));
         }
         Ok(())
     }

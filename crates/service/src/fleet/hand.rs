@@ -63,7 +63,8 @@ pub struct Kit<E> {
 pub struct Memory {
     /// The service that it works for.
     pub service: Option<String>,
-    /// The life that it had last; 0 if none.
+    /// The worker's last incarnation; 0 if none.
+    #[serde(rename = "incarnation")]
     pub epoch: u32,
 }
 

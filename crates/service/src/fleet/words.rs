@@ -13,7 +13,8 @@ pub const LONGEST_LINE: usize = 64 << 20;
 /// ends the connection; one of another life is answered, and changes nothing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Frame<T> {
-    /// The life of the worker that this is about; 0 before it has one.
+    /// The incarnation of the worker that the frame is about; 0 before there is one.
+    #[serde(rename = "incarnation")]
     pub epoch: u32,
     /// Counts what this side has said on this connection, from 1.
     pub seq: u64,
@@ -58,7 +59,8 @@ pub struct Hello {
     pub root_jobs: bool,
     /// The service that it has worked for, if it has.
     pub service: Option<String>,
-    /// The life that it had last; 0 if none.
+    /// The worker's last incarnation; 0 if none.
+    #[serde(rename = "incarnation")]
     pub epoch: u32,
 }
 

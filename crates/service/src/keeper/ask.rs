@@ -162,7 +162,7 @@ pub struct Census {
     /// Workers that are connected.
     pub workers: u32,
     /// Workers that are not, and are waited for.
-    pub workers_away: u32,
+    pub workers_disconnected: u32,
     /// Batches that were committed since the store was made.
     pub commits: u64,
     /// How often the engine could not be told what to do, since the service was started.

@@ -68,7 +68,7 @@ impl<E: Engine> Keeper<E> {
             held: (held + by_user as u64) as u32,
             running: count(Phase::Running) as u32,
             workers: standing(Standing::Here),
-            workers_away: standing(Standing::Away),
+            workers_disconnected: standing(Standing::Away),
             commits: self.store.batch().unsigned_abs(),
             engine_failures: self.engine_failures,
             shadow,

@@ -29,8 +29,8 @@ pub struct JobRow {
     pub user: u32,
     /// What it is called.
     pub name: String,
-    /// `waiting`, `queued`, `held`, `running`, `finished`, `cancelled`, `lost` or `rejected`; of a
-    /// quote, `quoted` or `lapsed`.
+    /// `dependent`, `queued`, `held`, `running`, `finished`, `cancelled`, `lost` or `rejected`; of a
+    /// quote, `reserved` or `expired`.
     pub state: String,
     /// What it runs.
     pub program: Option<Program>,
@@ -155,7 +155,7 @@ impl Reader {
     /// If the store cannot be read.
     pub fn jobs(&self, selection: &Selection) -> Result<Vec<JobRow>, StoreError> {
         let live = if selection.live {
-            " AND state IN ('queued', 'held', 'running', 'quoted', 'waiting')"
+            " AND state IN ('queued', 'held', 'running', 'reserved', 'dependent')"
         } else {
             ""
         };
@@ -179,7 +179,7 @@ impl Reader {
     /// If the store cannot be read.
     pub fn programs_in_use(&self) -> Result<BTreeSet<PathBuf>, StoreError> {
         let sql = "SELECT DISTINCT json_extract(program, '$.argv[0]') FROM job
-             WHERE state IN ('queued', 'held', 'running', 'quoted', 'waiting')";
+             WHERE state IN ('queued', 'held', 'running', 'reserved', 'dependent')";
         let rows = self.rows(sql, [], |row| row.get::<_, Option<String>>(0))?;
         Ok(rows.into_iter().flatten().map(PathBuf::from).collect())
     }

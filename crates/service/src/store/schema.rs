@@ -221,6 +221,14 @@ INSERT INTO account SELECT user, at / 86400000000 AS day,
         sum(CASE kind WHEN 'penalty' THEN amount ELSE 0 END)
     FROM ledger GROUP BY user, day;
 ",
+    "
+DROP INDEX job_live;
+UPDATE job SET state = 'dependent' WHERE state = 'waiting';
+UPDATE job SET state = 'reserved' WHERE state = 'quoted';
+UPDATE job SET state = 'expired' WHERE state = 'lapsed';
+CREATE INDEX job_live ON job (state, id)
+    WHERE state IN ('queued', 'held', 'running', 'reserved', 'dependent');
+",
 ];
 
 /// The version of the tables.

@@ -154,7 +154,7 @@ fn as_job(row: &JobRow, task: u32, tried: Option<Tried>, range: Option<&Unstarte
             ..one
         },
         // Of an array that waits, or was over before any of its tasks came into being.
-        (None, None) if ["waiting", "held", "cancelled", "rejected"].contains(&&*row.state) => {
+        (None, None) if ["dependent", "held", "cancelled", "rejected"].contains(&&*row.state) => {
             JobRow {
                 finish: row.finish,
                 reasons: row.reasons.clone(),

@@ -133,7 +133,7 @@ fn write(
             insert_job(to, *job, at, submission, answer, batch.programs.get(job))
         }
         Change::Decided { job, answer } => decide(to, *job, at, answer),
-        Change::Waits { job, held } => set_state(to, *job, waiting_state(*held)),
+        Change::Deferred { job, held } => set_state(to, *job, deferred_state(*held)),
         Change::Forsaken { job, by } => run(
             to,
             "UPDATE job SET state = 'cancelled', finish = ?2, reasons = ?3 WHERE id = ?1",
@@ -155,9 +155,9 @@ fn write(
             "UPDATE job SET state = 'queued', program = ?2 WHERE id = ?1",
             params![job, program_words(batch.programs.get(job))?],
         ),
-        Change::Lapsed { job } => run(
+        Change::Expired { job } => run(
             to,
-            "UPDATE job SET state = 'lapsed', finish = ?2 WHERE id = ?1",
+            "UPDATE job SET state = 'expired', finish = ?2 WHERE id = ?1",
             params![job, at],
         ),
         Change::Accepted { job, price } => run(
@@ -240,8 +240,8 @@ fn insert_job(
     } = Verdict::of(answer, at);
     let program = program_words(program)?;
     let state = match (answer.held_until, state) {
-        (Some(_), _) => "quoted",
-        (None, "waiting") => waiting_state(submission.plan.held),
+        (Some(_), _) => "reserved",
+        (None, "dependent") => deferred_state(submission.plan.held),
         (None, state) => state,
     };
     let after = submission.plan.after.iter();
@@ -310,7 +310,7 @@ impl Verdict {
         let (state, decided, price, reasons) = match &answer.standing {
             Standing::Accepted { price } => ("queued", Some(at), Some(price.as_micros()), None),
             Standing::Queued => ("queued", None, None, None),
-            Standing::Waits => ("waiting", None, None, None),
+            Standing::Deferred => ("dependent", None, None, None),
             Standing::Rejected(refusals) => ("rejected", Some(at), None, Some(keys(refusals))),
         };
         let probability = answer.prospect.and_then(|prospect| prospect.probability);
@@ -324,8 +324,8 @@ impl Verdict {
     }
 }
 
-fn waiting_state(held: bool) -> &'static str {
-    if held { "held" } else { "waiting" }
+fn deferred_state(held: bool) -> &'static str {
+    if held { "held" } else { "dependent" }
 }
 
 fn program_words(program: Option<&Program>) -> rusqlite::Result<String> {

@@ -9,7 +9,7 @@ use tollgate_service::store::{JobRow, Selection, Store};
 
 use super::Run;
 
-const LIVE: [&str; 5] = ["queued", "held", "running", "quoted", "waiting"];
+const LIVE: [&str; 5] = ["queued", "held", "running", "reserved", "dependent"];
 
 /// After every step.
 pub(super) fn invariants(run: &Run) {
@@ -67,7 +67,7 @@ fn arrays(run: &Run, rows: &BTreeMap<u64, JobRow>) {
         for (state, count) in counted {
             let there = tasks.iter().filter(|task| task.state == state).count() as u64;
             // Whether one that has not come into being waits for others is the array's to say.
-            let asleep = ["waiting", "held"].contains(&&*row.state);
+            let asleep = ["dependent", "held"].contains(&&*row.state);
             assert!(
                 there == count || asleep,
                 "array {}: {there} of {count} {state}",
@@ -196,7 +196,7 @@ pub(super) fn everything_is_over(run: &Run) {
             let job = (row.id, row.task);
             match row.state.as_str() {
                 "finished" => assert_eq!(ran_to_its_end, 1, "job {job:?}"),
-                "lost" | "rejected" | "lapsed" => assert_eq!(ran_to_its_end, 0, "job {job:?}"),
+                "lost" | "rejected" | "expired" => assert_eq!(ran_to_its_end, 0, "job {job:?}"),
                 "cancelled" => assert!(ran_to_its_end <= 1, "job {job:?}"),
                 other => panic!("job {job:?} is {other}"),
             }

@@ -182,7 +182,7 @@ impl Run {
             if let Ok(Ok(verdict)) = answer.try_recv() {
                 match verdict.answer.standing {
                     Standing::Accepted { .. } => drop(self.told.insert(verdict.job, true)),
-                    Standing::Queued | Standing::Waits => {
+                    Standing::Queued | Standing::Deferred => {
                         self.told.insert(verdict.job, false);
                     }
                     Standing::Rejected(_) => {}

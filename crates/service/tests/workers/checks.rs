@@ -9,7 +9,7 @@ use tollgate_service::store::{JobRow, Selection, Store};
 
 use crate::run::Run;
 
-const LIVE: [&str; 4] = ["queued", "held", "running", "quoted"];
+const LIVE: [&str; 4] = ["queued", "held", "running", "reserved"];
 
 /// At every moment: of each task at most one attempt runs, and in one place.
 pub(super) fn nothing_runs_twice(run: &Run) {

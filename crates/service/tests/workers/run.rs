@@ -237,7 +237,7 @@ impl Run {
                 match verdict.answer.standing {
                     Standing::Accepted { .. } => drop(self.told.insert(verdict.job, true)),
                     Standing::Queued => drop(self.told.insert(verdict.job, false)),
-                    Standing::Rejected(_) | Standing::Waits => {}
+                    Standing::Rejected(_) | Standing::Deferred => {}
                 }
             }
         }

@@ -70,16 +70,16 @@ impl Shared {
         }
     }
 
-    fn tally(&mut self, words: &str) -> Tally {
-        if let Some(&tally) = self.tallies.get(words) {
+    fn tally(&mut self, mut policies: Policies) -> Tally {
+        let name = name(&policies);
+        if let Some(&tally) = self.tallies.get(&name) {
             return tally;
         }
-        let mut policies = policies(words).expect("the experiment was checked");
         if policies.retry.compares() {
             policies.retry = policies.retry.learn(self.finished());
         }
         let tally = year(&self.campus, &policies).tally;
-        self.tallies.insert(words.to_owned(), tally);
+        self.tallies.insert(name, tally);
         tally
     }
 
@@ -96,8 +96,9 @@ impl Shared {
 impl Environment for Shared {
     fn run(&mut self, values: &Values, policy: &str) -> Vec<Option<f64>> {
         let words = resolved(policy, values).expect("the experiment was checked");
-        let tally = self.tally(&words);
-        let with = Compared::to(&words).map(|words| self.tally(&words));
+        let policies = policies(&words).expect("the experiment was checked");
+        let with = Compared::to(&policies).map(|policies| self.tally(policies));
+        let tally = self.tally(policies);
         figures::figures(&tally, &with, values.get("price"))
     }
 }
@@ -106,13 +107,18 @@ impl Environment for Shared {
 fn policies(words: &str) -> Result<Policies, String> {
     let Some((retry, select)) = words.rsplit_once('/') else {
         return Err(format!(
-            "expected RETRY/SELECT, as in n2:3/c2, got `{words}`"
+            "expected RETRY/SELECT, as in max-evictions:3/longest-idle, got `{words}`"
         ));
     };
     Ok(Policies {
         retry: retry.parse().map_err(|error| format!("{error}"))?,
         select: select.parse().map_err(|error| format!("{error}"))?,
     })
+}
+
+/// Returns the one name of policies, however an experiment writes them.
+fn name(policies: &Policies) -> String {
+    format!("{}/{}", policies.retry, policies.select.name)
 }
 
 /// The words with settings in place of their keys in braces: `n1:{n}/c2`.
@@ -148,8 +154,8 @@ mod tests {
         );
         insta::assert_snapshot!(check("n1:{m}/c2").unwrap_err(), @"`n1:{m}/c2`: there is no setting `m`");
         insta::assert_snapshot!(check("n1:{n/c2").unwrap_err(), @"`n1:{n/c2`: expected `}` behind `{`");
-        insta::assert_snapshot!(check("n1:3").unwrap_err(), @"expected RETRY/SELECT, as in n2:3/c2, got `n1:3`");
-        insta::assert_snapshot!(check("n1/c2").unwrap_err(), @"retry policy `n1`: expected a number, as in n2:3, or a d1 with a limit beside it, got `n1`");
+        insta::assert_snapshot!(check("n1:3").unwrap_err(), @"expected RETRY/SELECT, as in max-evictions:3/longest-idle, got `n1:3`");
+        insta::assert_snapshot!(check("n1/c2").unwrap_err(), @"retry policy `max-evictions`: expected a number, as in max-evictions:3, or `dedicated` with a limit beside it, got `n1`");
     }
 
     #[test]
@@ -161,6 +167,10 @@ mod tests {
         assert_eq!(first.len(), figures::QUANTITIES.len());
         let lived = shared.tallies.len();
         assert_eq!(shared.run(&values, "p1:90/c2"), first);
+        assert_eq!(
+            shared.run(&values, "evictions-percentile:90/longest-idle"),
+            first
+        );
         assert_eq!(shared.tallies.len(), lived);
     }
 }

@@ -35,7 +35,7 @@ pub(super) fn decide(
 ) -> Result<Offer, Reason> {
     let procs = job.spec.procs as usize;
     if procs > cluster.len() {
-        return Err(Reason::TooWide);
+        return Err(Reason::TooManyProcs);
     }
     let deadline = job.spec.sla.deadline;
     let asked = Asked {
@@ -66,8 +66,8 @@ pub(super) fn decide(
         Fit::LibraRisk => {}
     }
     let lacking = match settings.fit {
-        Fit::Libra | Fit::LibraDollar => Reason::NoShare,
-        Fit::LibraRisk => Reason::Risk,
+        Fit::Libra | Fit::LibraDollar => Reason::InsufficientShare,
+        Fit::LibraRisk => Reason::DeadlineRisk,
     };
     let nodes = first(procs, nodes).ok_or(lacking)?;
     Ok(Offer { nodes, price })
@@ -86,13 +86,13 @@ fn by_price(
     let shared = (0..cluster.len()).filter(|&node| has_share(asked, &cluster[node], now, settings));
     let shared: Vec<usize> = shared.collect();
     if shared.len() < procs {
-        return Err(Reason::NoShare);
+        return Err(Reason::InsufficientShare);
     }
     let price_on = |node: usize| price(asked, &cluster[node], now, settings);
     let payable = |node: &usize| price_on(*node).is_some_and(|price| !job.cannot_pay(price));
     let mut nodes: Vec<usize> = shared.into_iter().filter(payable).collect();
     fullest_first(&mut nodes, cluster, now, settings);
-    let nodes = first(procs, nodes).ok_or(Reason::OverPriced)?;
+    let nodes = first(procs, nodes).ok_or(Reason::PriceOverBudget)?;
     let dearest = nodes.iter().filter_map(|&node| price_on(node)).max();
     Ok(Offer {
         price: dearest.unwrap_or(Credits::ZERO),

@@ -139,7 +139,7 @@ fn jobs(
         let now = Timestamp::now();
         jobs.extend(all.jobs.into_iter().filter(|job| is_fresh(job, now)));
     }
-    jobs.retain(|job| !matches!(job.state.as_str(), "quoted" | "lapsed"));
+    jobs.retain(|job| !matches!(job.state.as_str(), "reserved" | "expired"));
     jobs.sort_by_key(|job| job.id);
     if let Some(user) = asked.user.as_deref().filter(|&user| user != "*") {
         let own = rustix::process::geteuid().as_raw();
@@ -158,7 +158,7 @@ fn jobs(
 fn is_over(job: &Job) -> bool {
     matches!(
         job.state.as_str(),
-        "finished" | "cancelled" | "lost" | "rejected" | "lapsed"
+        "finished" | "cancelled" | "lost" | "rejected" | "expired"
     )
 }
 

@@ -4,7 +4,8 @@ use super::{Named, Shape};
 use crate::retry::rule::Counted;
 
 pub(super) const A1: Named = Named {
-    name: "a1",
+    name: "held-time",
+    alias: "a1",
     summary: "ends an evicted task that held computers for more than T in vain",
     paper: "McGough et al. 2013, section III",
     shape: Shape::Accrued(Counted::All),

@@ -4,7 +4,8 @@ use super::{Named, Shape};
 use crate::retry::Full;
 
 pub(super) const D1: Named = Named {
-    name: "d1",
+    name: "dedicated",
+    alias: "d1",
     summary: "runs a task on one of M dedicated computers, for D at most, after more than N evictions",
     paper: "McGough et al. 2013, section III",
     shape: Shape::Dedicated(Full::Waits),

@@ -4,8 +4,9 @@ use super::{Named, Shape};
 use crate::retry::Full;
 
 pub(super) const D2: Named = Named {
-    name: "d2",
-    summary: "as d1, but a task that finds all dedicated computers taken is tried again elsewhere",
+    name: "dedicated-if-free",
+    alias: "d2",
+    summary: "as dedicated, but retries a task elsewhere while all dedicated computers are taken",
     paper: "tollgate",
     shape: Shape::Dedicated(Full::GoesBack),
 };

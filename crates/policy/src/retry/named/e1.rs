@@ -7,7 +7,8 @@ use super::{Named, Shape};
 use crate::retry::rule::Measured;
 
 pub(super) const E1: Named = Named {
-    name: "e1",
+    name: "exp-evictions",
+    alias: "e1",
     summary: "ends an evicted task with probability 1 - exp(-K x evictions)",
     paper: "McGough et al. 2013, section III",
     shape: Shape::Exponential(Measured::Evictions),

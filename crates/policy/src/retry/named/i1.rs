@@ -3,7 +3,8 @@
 use super::{Named, Shape};
 
 pub(super) const I1: Named = Named {
-    name: "i1",
+    name: "attempt-time",
+    alias: "i1",
     summary: "ends a task as soon as one attempt takes longer than T",
     paper: "McGough et al. 2013, section III",
     shape: Shape::Attempt,

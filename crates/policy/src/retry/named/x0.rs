@@ -3,8 +3,9 @@
 use super::{Named, Shape};
 
 pub(super) const X0: Named = Named {
-    name: "x0",
-    summary: "tries again for ever: only its user ends a task",
+    name: "forever",
+    alias: "x0",
+    summary: "retries for ever: only its user ends a task",
     paper: "McGough et al. 2013, section III",
     shape: Shape::Forever,
 };

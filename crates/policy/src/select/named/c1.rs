@@ -7,7 +7,8 @@ use crate::select::Random;
 const REDRAWS: u32 = 30;
 
 pub(super) const C1: Named = Named {
-    name: "c1",
+    name: "prefer-awake",
+    alias: "c1",
     summary: "any free computer, rather one that is awake",
     paper: "McGough et al. 2013, section III",
     looks_ahead: false,

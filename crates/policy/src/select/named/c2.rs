@@ -6,7 +6,8 @@ use super::{Grounds, Named};
 use crate::select::Ordered;
 
 pub(super) const C2: Named = Named {
-    name: "c2",
+    name: "longest-idle",
+    alias: "c2",
     summary: "the free computer with the longest idle time between users",
     paper: "McGough et al. 2013, section III",
     looks_ahead: true,

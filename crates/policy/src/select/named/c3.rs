@@ -7,7 +7,8 @@ use crate::draw::Draw;
 use crate::select::Ordered;
 
 pub(super) const C3: Named = Named {
-    name: "c3",
+    name: "least-used-cluster",
+    alias: "c3",
     summary: "a free computer of the cluster that users use least",
     paper: "McGough et al. 2013, section III, Rank(c)",
     looks_ahead: true,

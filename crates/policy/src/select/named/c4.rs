@@ -4,7 +4,8 @@ use super::Named;
 use crate::select::{Cost, Expected, Knowledge};
 
 pub(super) const C4: Named = Named {
-    name: "c4",
+    name: "soonest-end",
+    alias: "c4",
     summary: "the free computer on which a task is expected to end soonest, by a record of log-ins",
     paper: "tollgate",
     looks_ahead: true,

@@ -4,8 +4,9 @@ use super::Named;
 use crate::select::{Cost, Expected, Knowledge};
 
 pub(super) const C4_ONLINE: Named = Named {
-    name: "c4-online",
-    summary: "as c4, by the log-ins so far",
+    name: "soonest-end-online",
+    alias: "c4-online",
+    summary: "as soonest-end, by the log-ins so far",
     paper: "tollgate",
     looks_ahead: false,
     build: |grounds, _| {

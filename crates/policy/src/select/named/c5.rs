@@ -4,7 +4,8 @@ use super::Named;
 use crate::select::{Cost, Expected, Knowledge};
 
 pub(super) const C5: Named = Named {
-    name: "c5",
+    name: "least-energy",
+    alias: "c5",
     summary: "the free computer on which a task is expected to draw least energy, by a record of log-ins",
     paper: "tollgate",
     looks_ahead: true,

@@ -4,8 +4,9 @@ use super::Named;
 use crate::select::{Cost, Expected, Knowledge};
 
 pub(super) const C5_ONLINE: Named = Named {
-    name: "c5-online",
-    summary: "as c5, by the log-ins so far",
+    name: "least-energy-online",
+    alias: "c5-online",
+    summary: "as least-energy, by the log-ins so far",
     paper: "tollgate",
     looks_ahead: false,
     build: |grounds, _| {

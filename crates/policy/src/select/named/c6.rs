@@ -5,7 +5,8 @@ use super::Named;
 use crate::select::{Cost, Expected, Knowledge};
 
 pub(super) const C6: Named = Named {
-    name: "c6",
+    name: "least-added-energy",
+    alias: "c6",
     summary: "the free computer that draws least beyond what it would have drawn, by the log-ins so far",
     paper: "tollgate",
     looks_ahead: false,

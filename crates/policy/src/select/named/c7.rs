@@ -15,8 +15,9 @@ const PATIENCE: Patience = Patience {
 };
 
 pub(super) const C7: Named = Named {
-    name: "c7",
-    summary: "as c6, but waits for a while rather than take a computer that is much worse than others",
+    name: "least-added-energy-patient",
+    alias: "c7",
+    summary: "as least-added-energy, but waits for a while rather than take a computer that is much worse than others",
     paper: "tollgate",
     looks_ahead: false,
     build: |grounds, _| {

@@ -39,7 +39,7 @@ impl Shadow {
                 submission,
                 answer,
             } => match answer.standing {
-                Standing::Waits => {
+                Standing::Deferred => {
                     self.waiting.insert(*job, submission.as_ref().clone());
                 }
                 // A quote is handed in on paper once it is taken up.
@@ -96,10 +96,10 @@ impl Shadow {
                 // The tasks of an array are over already.
                 self.over((*job).into(), *ending);
             }
-            Change::Waits { .. }
+            Change::Deferred { .. }
             | Change::Forsaken { .. }
             | Change::Tally { .. }
-            | Change::Lapsed { .. }
+            | Change::Expired { .. }
             | Change::Accepted { .. }
             | Change::Fate { .. } => {}
         }

@@ -106,7 +106,9 @@ impl<E: Engine> Hand<E> {
 
     fn obey(&mut self, epoch: u32, word: ToWorker, now: Duration) -> Result<(), Leave> {
         if epoch != self.memory.epoch {
-            return Err(again("the service speaks of another life"));
+            return Err(again(
+                "the service addressed another incarnation of this worker",
+            ));
         }
         if self.is_out_of_lease(now) {
             // It may be old, and its sender may have given this worker up since.

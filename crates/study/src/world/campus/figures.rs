@@ -1,7 +1,8 @@
 //! From a year to its figures.
 
 use tollgate_model::{Energy, Span};
-use tollgate_sim::campus::Tally;
+use tollgate_sim::campus::retry::{Retry, Rule};
+use tollgate_sim::campus::{Policies, Tally};
 
 use crate::world::Quantity;
 
@@ -82,18 +83,38 @@ pub(super) struct Compared<T> {
 /// The combination of the paper's conclusion, with the best of the machine choices beyond it.
 const DEDICATED: &str = "d1:100,90h,3+n2/c5";
 
-impl Compared<String> {
-    /// The policies with which those of `words` are compared.
-    pub(super) fn to(words: &str) -> Self {
-        let (retry, select) = words.rsplit_once('/').unwrap_or((words, ""));
-        let is_limit = retry.starts_with(['n']) && !retry.contains('+');
-        let has_dedicated = retry.starts_with(['d']);
+impl Compared<Policies> {
+    /// The policies with which `policies` are compared.
+    pub(super) fn to(policies: &Policies) -> Self {
+        let Policies { retry, select } = policies;
+        let named = |text: &str| super::policies(text).expect("it is written here");
+        let with_retry = |text: &str| Policies {
+            retry: text.parse().expect("it is written here"),
+            select: *select,
+        };
+        let all_evictions =
+            limit_on_evictions(retry).map(|most| with_retry(&format!("max-evictions:{most}")));
         Self {
-            same_select: Some(format!("x0/{select}")),
-            same_retry: Some(format!("{retry}/c1")),
-            all_evictions: is_limit.then(|| format!("n1{}/{select}", &retry[2..])),
-            dedicated: has_dedicated.then(|| DEDICATED.to_owned()),
+            same_select: Some(with_retry("forever")),
+            same_retry: Some(Policies {
+                retry: retry.clone(),
+                ..named(super::BASELINE)
+            }),
+            all_evictions,
+            dedicated: retry.dedicated().map(|_| named(DEDICATED)),
         }
+    }
+}
+
+/// Returns how many evictions a policy bears that has this one limit and nothing else.
+fn limit_on_evictions(retry: &Retry) -> Option<u32> {
+    match retry.rules() {
+        [Rule::Evictions { most, .. }]
+            if retry.longest_attempt().is_none() && retry.dedicated().is_none() =>
+        {
+            Some(*most)
+        }
+        _ => None,
     }
 }
 
@@ -145,26 +166,39 @@ pub(super) fn figures(tally: &Tally, with: &Compared<Tally>, price: f64) -> Vec<
 
 #[cfg(test)]
 mod tests {
+    use super::super::{name, policies};
     use super::*;
 
     #[test]
     fn policies_are_compared_with_their_like() {
-        let to = Compared::to("n2:3/c5");
-        assert_eq!(to.same_select.as_deref(), Some("x0/c5"));
-        assert_eq!(to.same_retry.as_deref(), Some("n2:3/c1"));
-        assert_eq!(to.all_evictions.as_deref(), Some("n1:3/c5"));
-        assert_eq!(to.dedicated, None);
-        let to = Compared::to("d2:30,90h+a1:2h/c6");
+        let to = |text: &str| {
+            let policies = policies(text).unwrap();
+            Compared::to(&policies).map(|policies| name(&policies))
+        };
+        let with = to("n2:3/c5");
+        assert_eq!(with.same_select.as_deref(), Some("forever/least-energy"));
         assert_eq!(
-            (to.all_evictions, to.dedicated.as_deref()),
-            (None, Some(DEDICATED))
+            with.same_retry.as_deref(),
+            Some("max-non-user-evictions:3/prefer-awake")
+        );
+        assert_eq!(
+            with.all_evictions.as_deref(),
+            Some("max-evictions:3/least-energy")
+        );
+        assert_eq!(with.dedicated, None);
+        let with = to("dedicated-if-free:30,90h+held-time:2h/least-added-energy");
+        assert_eq!(with.all_evictions, None);
+        assert_eq!(
+            with.dedicated.as_deref(),
+            Some("dedicated:100,90h+max-non-user-evictions:3/least-energy")
         );
     }
 
     #[test]
     fn there_is_a_figure_a_quantity_and_no_share_of_nothing() {
         let tally = Tally::default();
-        let with = Compared::to("n1:1/c1").map(|_| Tally::default());
+        let policies = policies("n1:1/c1").unwrap();
+        let with = Compared::to(&policies).map(|_| Tally::default());
         let figures = figures(&tally, &with, 0.0);
         assert_eq!(figures.len(), QUANTITIES.len());
         assert_eq!(figures[12], None);

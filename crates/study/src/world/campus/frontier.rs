@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use tollgate_sim::campus::retry::{Retry, Rule};
+
 use super::{policies, resolved};
 use crate::chart::{Chart, ChartSeries, Drawn, Sheet};
 use crate::experiment::Experiment;
@@ -159,7 +161,8 @@ fn series(
     let point = |one: &Candidate| [one.energy_mwh, height(one)];
     let mut series: Vec<ChartSeries> = Vec::new();
     for one in candidates {
-        let name = family_name(&one.words);
+        let policies = policies(&one.words).expect("the experiment was checked");
+        let name = family_name(&policies.retry);
         match series.iter_mut().find(|known| known.name == name) {
             Some(known) => known.points.push(point(one)),
             None => series.push(ChartSeries {
@@ -180,15 +183,15 @@ fn series(
     series
 }
 
-fn family_name(words: &str) -> &'static str {
-    match words.as_bytes().first() {
-        Some(b'x') => "x0",
-        Some(b'n') => "n1-n3, evictions",
-        Some(b'r' | b'e') => "r1, e1, e2, chance",
-        Some(b'a') => "a1-a3, accrued time",
-        Some(b'i') => "i1, one attempt",
-        Some(b'p') => "p1, p2, percentile",
-        _ => "d1, d2, dedicated",
+fn family_name(retry: &Retry) -> &'static str {
+    match retry.rules().first() {
+        _ if retry.dedicated().is_some() => "d1, d2, dedicated",
+        Some(Rule::Evictions { .. }) => "n1-n3, evictions",
+        Some(Rule::Chance { .. } | Rule::Exponential { .. }) => "r1, e1, e2, chance",
+        Some(Rule::Accrued { .. }) => "a1-a3, accrued time",
+        Some(Rule::Percentile { .. }) => "p1, p2, percentile",
+        None if retry.longest_attempt().is_some() => "i1, one attempt",
+        None => "x0",
     }
 }
 

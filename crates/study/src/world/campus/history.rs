@@ -39,6 +39,15 @@ pub(super) fn charts(results: &Results) -> Vec<Chart> {
     charts
 }
 
+/// Whether a policy never gives a task up.
+fn retries_for_ever(words: &str) -> bool {
+    policies(words).is_ok_and(|policies| {
+        let retry = policies.retry;
+        let is_limited = retry.longest_attempt().is_some() || retry.dedicated().is_some();
+        retry.rules().is_empty() && !is_limited
+    })
+}
+
 /// Table II: what every select policy comes to if tasks are tried again for ever.
 fn baseline(results: &Results, set: usize) -> Option<Chart> {
     let experiment = results.experiment();
@@ -47,7 +56,7 @@ fn baseline(results: &Results, set: usize) -> Option<Chart> {
     for row in results.rows().iter().filter(first) {
         let at = row.planned.at();
         let words = &experiment.markets[at.market].policies[at.policy];
-        if words.starts_with("x0/") && !rows.iter().any(|known| known[0] == *words) {
+        if retries_for_ever(words) && !rows.iter().any(|known| known[0] == *words) {
             let mut cells = vec![words.clone()];
             for (name, decimals) in TABLE {
                 cells.push(estimate(results, at, name, decimals)?);

@@ -13,7 +13,7 @@ use crate::live::front::named::SERVER;
 fn state(job: &Job) -> &'static str {
     match job.state.as_str() {
         "running" => "r",
-        "held" | "waiting" => "hqw",
+        "held" | "dependent" => "hqw",
         _ => "qw",
     }
 }

@@ -16,7 +16,7 @@ fn letter(job: &Job) -> char {
         "running" => 'R',
         "queued" => 'Q',
         // For others or for its user.
-        "held" | "waiting" => 'H',
+        "held" | "dependent" => 'H',
         _ => 'C',
     }
 }
