@@ -58,7 +58,14 @@ struct Draft {
     /// The limit that `dedicated` brought along.
     own_limit: Option<u32>,
     /// What a rule on evictions without a number says about it.
-    own_counted: Option<(&'static str, Counted)>,
+    own_counted: Option<BareLimit>,
+}
+
+/// A rule on evictions without a number.
+struct BareLimit {
+    name: &'static str,
+    given: String,
+    counted: Counted,
 }
 
 impl FromStr for Retry {
@@ -91,7 +98,12 @@ impl Draft {
         match (named.shape, given) {
             (Shape::Forever, None) => self.forever = true,
             (Shape::Evictions(counted), None) => {
-                if self.own_counted.replace((named.name, counted)).is_some() {
+                let bare = BareLimit {
+                    name: named.name,
+                    given: part.to_owned(),
+                    counted,
+                };
+                if self.own_counted.replace(bare).is_some() {
                     return Err(RetryError::Twice(named.name));
                 }
             }
@@ -119,15 +131,15 @@ impl Draft {
             (Some(most), counted) => self.rules.insert(
                 0,
                 Rule::Evictions {
-                    counted: counted.map_or(Counted::All, |(_, counted)| counted),
+                    counted: counted.map_or(Counted::All, |bare| bare.counted),
                     most,
                 },
             ),
-            (None, Some((name, _))) => {
+            (None, Some(bare)) => {
                 return Err(RetryError::Arguments {
-                    name,
+                    name: bare.name,
                     expected: "a number, as in max-evictions:3, or `dedicated` with a limit beside it",
-                    given: name.to_owned(),
+                    given: bare.given,
                 });
             }
             (None, None) => {}
