@@ -35,7 +35,9 @@ impl Scene {
             "policy = \"fcfs\"\n[workers]\ngrace_s = {grace_s}\n"
         ));
         let worker = site.worker();
-        site.until("the worker is there", || site.state_of_worker() == "here");
+        site.until("the worker is there", || {
+            site.state_of_worker() == "connected"
+        });
         let status = site.json(&["status", "--format", "json"]);
         let here = (status["nodes"].as_u64().unwrap() - 1).to_string();
         // Nodes of this host come first: they are full until the job runs.
@@ -154,6 +156,6 @@ fn worker_asked_to_end_settles_its_jobs_at_once() {
     send(scene.worker.pid(), Signal::TERM);
     let Scene { site, worker, .. } = &mut scene;
     site.until("the worker has ended", || worker.has_ended());
-    assert_eq!(site.state_of_worker(), "gone");
+    assert_eq!(site.state_of_worker(), "lost");
     scene.ends_without_overlap(|_| {});
 }
