@@ -22,6 +22,7 @@
 
 pub(crate) mod act;
 mod address;
+mod clock;
 pub(crate) mod demo;
 mod error;
 pub(crate) mod figures;

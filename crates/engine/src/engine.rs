@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{AttemptKey, Capacity, EngineError, KillReason, Launch, Report, Running};
+use crate::{AttemptKey, BootTime, Capacity, EngineError, KillReason, Launch, Report, Running};
 
 /// Called when there may be something to [`Engine::poll`], from any thread. Must not block.
 pub type Wake = Arc<dyn Fn() + Send + Sync>;
@@ -65,6 +65,14 @@ pub trait Engine: Send {
     /// # Errors
     /// If the engine cannot be asked.
     fn acknowledge(&mut self, attempts: &[AttemptKey]) -> Result<(), EngineError>;
+
+    /// Lets what runs go on until `until`, a moment by the clock of the engine's host, if the engine was
+    /// opened with a lease; without one this does nothing. Once that moment has passed the engine ends what
+    /// runs with [`KillReason::Evicted`], and starts nothing until the lease is renewed.
+    ///
+    /// # Errors
+    /// If the engine cannot be asked, or cannot keep the moment; then the lease ends when it did before.
+    fn renew_lease(&mut self, until: BootTime) -> Result<(), EngineError>;
 
     /// Every attempt that was handed in and has not ended, in ascending order. After a restart of
     /// the caller: what is found again.

@@ -5,6 +5,7 @@
 //! | [`engine`] | [`Engine`]: the trait, and what every engine owes its caller |
 //! | [`launch`] | [`Launch`]: one attempt to be started, down to its limits |
 //! | [`report`] | [`Report`]: what became of it |
+//! | [`lease`] | [`BootTime`]: until when what runs may go on without another word |
 //! | [`capacity`] | [`Capacity`]: what there is, what is enforced, what can escape |
 //! | [`error`] | [`EngineError`]: what went wrong, and whether trying again can help |
 //! | [`memory`] | [`MemoryEngine`]: nothing runs, under a simulated clock; faults on order |
@@ -17,6 +18,7 @@ pub mod conformance;
 pub mod engine;
 pub mod error;
 pub mod launch;
+pub mod lease;
 pub mod local;
 pub mod memory;
 pub mod report;
@@ -27,6 +29,7 @@ pub use capacity::Capacity;
 pub use engine::{Engine, Wake};
 pub use error::{EngineError, Retry};
 pub use launch::{AttemptKey, Launch, Limits, User};
+pub use lease::BootTime;
 pub use local::{LocalEngine, LocalSettings};
 pub use memory::{MemoryEngine, MemoryWorld};
 pub use report::{Ended, Event, KillReason, Report, Running, Start, Status};

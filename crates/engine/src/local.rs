@@ -4,6 +4,7 @@ mod connection;
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,8 +13,10 @@ use std::time::{Duration, Instant};
 use crate::memory::check_shares;
 use crate::runner::folder;
 use crate::runner::settings::Settings;
-use crate::wire::{Answer, Ask};
-use crate::{AttemptKey, Capacity, Engine, EngineError, KillReason, Launch, Report, Running, Wake};
+use crate::wire::{self, Answer, Ask};
+use crate::{
+    AttemptKey, BootTime, Capacity, Engine, EngineError, KillReason, Launch, Report, Running, Wake,
+};
 use connection::Connection;
 
 /// How a [`LocalEngine`] is opened.
@@ -36,8 +39,9 @@ pub struct LocalSettings {
     pub setup: Duration,
     /// How long a runner stays that nobody is connected to and that runs nothing.
     pub idle: Duration,
-    /// How long what runs may go on although nobody is connected to the runner: then it is ended
-    /// with [`KillReason::Evicted`]. For ever if not said.
+    /// Whether what runs is under a lease, and how long the first one is, from the start of a runner
+    /// in a new folder: once the lease has ended, what runs is ended with [`KillReason::Evicted`]. It is
+    /// renewed by [`Engine::renew_lease`] alone. Without a lease what runs goes on for ever.
     pub lease: Option<Duration>,
     /// Whether control groups are used where they can be. Without them less is enforced.
     pub control_groups: bool,
@@ -145,13 +149,17 @@ impl LocalEngine {
         // What the last runner said and nobody took yet is said again by the next.
         self.mailbox.lock().clear();
         let deadline = Instant::now() + self.settings.patience;
-        let mut connection = Connection::open(&self.settings.folder, &self.mailbox)?;
+        let oldest = match self.settings.lease {
+            Some(_) => wire::FIRST_WITH_LEASES,
+            None => wire::OLDEST,
+        };
+        let mut connection = Connection::open(&self.settings.folder, oldest, &self.mailbox)?;
         if connection.is_none() {
             self.reap_runner();
         }
         while connection.is_none() && Instant::now() < deadline {
             self.start_runner()?;
-            connection = Connection::open(&self.settings.folder, &self.mailbox)?;
+            connection = Connection::open(&self.settings.folder, oldest, &self.mailbox)?;
             if connection.is_none() {
                 std::thread::sleep(Duration::from_millis(2));
             }
@@ -193,7 +201,12 @@ impl LocalEngine {
         let log = std::fs::OpenOptions::new()
             .create(true)
             .append(true)
-            .open(&log_path);
+            .mode(folder::FILE_MODE)
+            .open(&log_path)
+            .and_then(|log| {
+                folder::close_to_others(&log_path, folder::FILE_MODE)?;
+                Ok(log)
+            });
         let log = log.map_err(failed(log_path, "opening it"))?;
         let mut words = self.settings.runner.iter();
         let program = words.next().cloned().unwrap_or_default();
@@ -309,6 +322,13 @@ impl Engine for LocalEngine {
 
     fn acknowledge(&mut self, attempts: &[AttemptKey]) -> Result<(), EngineError> {
         self.ask(|| Ask::Acknowledge(attempts.to_vec()))?.done()
+    }
+
+    fn renew_lease(&mut self, until: BootTime) -> Result<(), EngineError> {
+        if self.settings.lease.is_none() {
+            return Ok(());
+        }
+        self.ask(|| Ask::RenewLease(until.as_micros()))?.done()
     }
 
     fn running(&mut self) -> Result<Vec<Running>, EngineError> {

@@ -13,7 +13,8 @@ pub use deed::Deed;
 use crate::capacity::{MemoryLimit, Pinning, Shares, Tree};
 use crate::launch::is_share;
 use crate::{
-    AttemptKey, Capacity, Engine, EngineError, Event, KillReason, Launch, Report, Running, Wake,
+    AttemptKey, BootTime, Capacity, Engine, EngineError, Event, KillReason, Launch, Report,
+    Running, Wake,
 };
 use world::World;
 
@@ -85,13 +86,6 @@ impl MemoryWorld {
     /// What was handed in and has not ended, whoever has opened an engine here.
     pub fn running(&self) -> Vec<Running> {
         self.lock().world.running()
-    }
-
-    /// Asks an attempt to end, as somebody here does on their own.
-    pub fn evict(&self, attempt: AttemptKey) {
-        let mut machine = self.lock();
-        machine.world.kill(attempt, KillReason::Evicted);
-        machine.dispatch();
     }
 
     /// Orders faults from now on.
@@ -270,6 +264,15 @@ impl Engine for MemoryEngine {
             machine.mail.retain(|(_, report)| {
                 matches!(report.event, Event::Started(_)) || !attempts.contains(&report.attempt)
             });
+            Ok(())
+        })
+    }
+
+    /// The world's clock stands at zero at its boot. A world whose lease was never renewed has none.
+    fn renew_lease(&mut self, until: BootTime) -> Result<(), EngineError> {
+        self.call("renew_lease", |machine| {
+            let micros = i64::try_from(until.since_boot().as_micros()).unwrap_or(i64::MAX);
+            machine.world.renew_lease(Instant::from_micros(micros));
             Ok(())
         })
     }

@@ -106,7 +106,7 @@ pub enum KillReason {
     TimeLimit,
     /// It used more than its [`crate::Limits::memory`]. Engines say this by themselves.
     MemoryLimit,
-    /// Its nodes are needed for something else.
+    /// Its nodes are needed for something else, its lease has ended, or what ran it was asked to end.
     Evicted,
 }
 

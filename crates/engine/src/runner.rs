@@ -9,6 +9,7 @@
 //! | `socket` | where the service asks (one JSON value a line, see `wire`) |
 //! | `runner.json` | its settings |
 //! | `journal` | attempts taken, ended, acknowledged; append-only, a checksum a line |
+//! | `lease` | until when what runs may go on, where there is a lease |
 //! | `attempts/<attempt>` | the attempt was started: made with O_EXCL by the child itself |
 //!
 //! The order of things keeps an attempt from being started twice and an end from being forgotten:
@@ -17,6 +18,10 @@
 //! 2. Its child makes the `started` file before it becomes the program, and ends with the runner until then.
 //! 3. Its end is in the journal before the service hears of it, and stays until that is acknowledged.
 //!
+//! With a *lease* what runs may go on only until a moment that the caller renews: then the runner ends it,
+//! or, if the runner was killed or stopped, the runner's *watcher* (see `watch`).
+//!
+//! A runner that gets SIGTERM or SIGINT asks all that runs to end, records how it ended, and goes.
 //! A runner that is killed leaves its tasks running. The next one finds those that are alive by
 //! number and start, watches them, and learns their exit status from the kernel (Linux 6.15 and newer; on
 //! older ones they are reported as lost when they end). Those that have ended meanwhile are
@@ -36,6 +41,7 @@ mod group;
 mod happening;
 mod journal;
 mod keeper;
+mod lease;
 mod live;
 mod log;
 mod machine;
@@ -53,6 +59,7 @@ mod takeover;
 mod task;
 mod timers;
 mod tree;
+mod watch;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -61,22 +68,33 @@ use std::sync::mpsc;
 
 use crate::EngineError;
 use folder::Folder;
+use happening::Happening;
 use journal::Journal;
 use keeper::Keeper;
+use lease::{Lease, LeaseEnd};
 use machine::Machine;
+use rustix::process::Signal;
 use settings::Settings;
 use slots::Slots;
+use sys::Signals;
+use watch::Watcher;
 
 /// Runs the runner of the folder that is the only word of `args`, until it is not needed any more:
 /// nobody is connected, and nothing runs. Ends with 1 if it cannot begin, with 2 on wrong usage; another
 /// runner in the folder is no failure.
 pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.collect();
-    let [folder] = args.as_slice() else {
-        log::say(format_args!("expected the folder to work in"));
-        return ExitCode::from(2);
+    let done = match args.as_slice() {
+        [folder] => run(Path::new(folder)).map_err(|error| error.to_string()),
+        [folder, word] if word == watch::WORD => {
+            watch::run(Path::new(folder)).map_err(|error| format!("its watcher: {error}"))
+        }
+        _ => {
+            log::say(format_args!("expected the folder to work in"));
+            return ExitCode::from(2);
+        }
     };
-    match run(Path::new(folder)) {
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             log::say(format_args!("{error}"));
@@ -94,6 +112,9 @@ fn run(path: &Path) -> Result<(), EngineError> {
             source,
         }
     };
+    // Before there are threads, so that each holds them back.
+    let signals = Signals::hold_back(&[Signal::TERM, Signal::INT, Signal::HUP])
+        .map_err(failed("holding signals back"))?;
     // Its own session, so that no terminal and no process group of the service's ends it. It fails
     // if it has one already, and then nothing needs to be done.
     let _ = rustix::process::setsid();
@@ -106,9 +127,22 @@ fn run(path: &Path) -> Result<(), EngineError> {
     let settings = Settings::read(path)?;
     let machine = Machine::look(path, &settings).map_err(failed("looking at the machine"))?;
     let (journal, entries) = Journal::open(&folder.journal())?;
+    let lease = settings.lease().map(|first| {
+        let path = folder.lease();
+        Lease::open(&path, &machine.boot, first).map_err(|source| EngineError::Setup {
+            path,
+            step: "writing the lease down",
+            source,
+        })
+    });
+    let lease = lease.transpose()?;
+    let watcher = lease.as_ref().map(|_| Watcher::start());
+    let watcher = watcher.transpose().map_err(failed("being watched"))?;
     let (to, happenings) = mpsc::channel();
+    tell_of_signals(signals, to.clone());
     let most = settings.slots_per_node.max(1) as usize * machine.cpus.len();
-    let slots = Slots::new(most, folder.attempts(), to.clone());
+    let end = lease.as_ref().map_or_else(LeaseEnd::never, Lease::end);
+    let slots = Slots::new(most, folder.attempts(), end, to.clone());
     let mut keeper = Keeper {
         tasks: recall::tasks(&entries),
         folder,
@@ -120,6 +154,9 @@ fn run(path: &Path) -> Result<(), EngineError> {
         slots,
         timers: Default::default(),
         client: Default::default(),
+        lease,
+        watcher,
+        is_ending: false,
         to: to.clone(),
         unwritten: Vec::new(),
     };
@@ -132,4 +169,16 @@ fn run(path: &Path) -> Result<(), EngineError> {
     door::accept(listener, to);
     keeper.work(&happenings);
     Ok(())
+}
+
+/// Passes on that the runner is asked to end. That a terminal is gone ends none of its tasks.
+fn tell_of_signals(signals: Signals, to: mpsc::Sender<Happening>) {
+    std::thread::spawn(move || {
+        loop {
+            let is_hangup = signals.wait() == Signal::HUP.as_raw();
+            if !is_hangup && to.send(Happening::Asked).is_err() {
+                return;
+            }
+        }
+    });
 }

@@ -10,7 +10,13 @@ use serde::{Deserialize, Serialize};
 use crate::{AttemptKey, Capacity, EngineError, KillReason, Launch, Report, Running};
 
 /// Counts changes that the other side cannot do without.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
+
+/// The first version in which a lease is renewed by [`Ask::RenewLease`]; before, an open connection renewed
+/// it. Without a lease both speak the same.
+pub(crate) const FIRST_WITH_LEASES: u32 = 2;
+/// The first version that is understood at all.
+pub(crate) const OLDEST: u32 = 1;
 
 /// From the engine to the runner.
 #[derive(Debug, Serialize, Deserialize)]
@@ -29,6 +35,8 @@ pub(crate) enum Ask {
     SetShares(Vec<(AttemptKey, f64)>),
     Kill(Vec<AttemptKey>, KillReason),
     Acknowledge(Vec<AttemptKey>),
+    /// What runs may go on until so many microseconds after the boot of the host.
+    RenewLease(u64),
     Running,
 }
 
@@ -41,6 +49,7 @@ impl Ask {
             Self::SetShares(_) => "set_shares",
             Self::Kill(..) => "kill",
             Self::Acknowledge(_) => "acknowledge",
+            Self::RenewLease(_) => "renew_lease",
             Self::Running => "running",
         }
     }

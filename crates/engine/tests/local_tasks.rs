@@ -205,3 +205,28 @@ fn find(program: &str) -> String {
         .find(|path| Path::new(path).exists())
         .expect("it is installed")
 }
+
+#[test]
+fn files_of_the_runner_are_closed_to_others() {
+    use std::os::unix::fs::MetadataExt;
+
+    let home = Home::new();
+    let folder = &home.settings.folder;
+    let mut engine = home.open();
+    run(&mut engine, &command(1, &["true"]));
+    // As an earlier release has left them.
+    for file in ["log", "runner.json"] {
+        let open = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+        fs::set_permissions(folder.join(file), open).unwrap();
+    }
+    common::signal(engine.runner_pid().unwrap(), rustix::process::Signal::KILL);
+    drop(engine);
+    let _engine = home.open();
+    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        let mode = entry.metadata().unwrap().mode() & 0o7777;
+        assert_eq!(mode & 0o077, 0, "{}: {mode:o}", entry.path().display());
+    }
+    for file in ["log", "runner.json", "socket", "journal", "lock", "lease"] {
+        assert!(folder.join(file).exists(), "{file}");
+    }
+}

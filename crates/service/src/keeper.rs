@@ -9,6 +9,7 @@ mod ask;
 mod begin;
 mod commit;
 mod crowd;
+mod due;
 mod look;
 mod orders;
 mod owner;

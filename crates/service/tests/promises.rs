@@ -232,7 +232,12 @@ fn hold(site: &mut Site, secs: i64) -> (Option<u64>, Answer) {
         hold: Some(Span::from_secs(secs)),
         ..submission("sleep", 20)
     };
-    site.ask(|reply| Ask::Hold { submission, reply }).unwrap()
+    site.ask(|reply| Ask::Hold {
+        submission,
+        due: None,
+        reply,
+    })
+    .unwrap()
 }
 
 fn claim(site: &mut Site, job: u64) -> Result<(), Failed> {

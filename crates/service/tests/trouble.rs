@@ -111,6 +111,7 @@ fn a_disk_that_is_really_full_loses_nothing() {
         program.argv.truncate(2);
         keeper.turn(vec![Ask::Submit {
             submission: submission("sleep", 10),
+            due: None,
             program: Box::new(program),
             reply,
         }]);

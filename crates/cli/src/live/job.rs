@@ -8,7 +8,7 @@ use jiff::Zoned;
 use tollgate_service::api::types::JobRequest;
 
 use super::script::Script;
-use super::words;
+use super::words::{self, Moment};
 use crate::args::count;
 use crate::exit::Failure;
 
@@ -133,7 +133,14 @@ impl JobArgs {
         };
         let output = self.output.as_deref().unwrap_or(usual);
         let deadline = self.deadline.as_deref();
-        let deadline = deadline.map(|words| words::instant(words, now)).transpose();
+        let deadline = deadline.map(|words| words::moment(words, now)).transpose();
+        let deadline = deadline.map_err(|message| Failure::flag("deadline", message))?;
+        // The service's clock says when a span from now is over, whatever the clock here says.
+        let (deadline_s, deadline_at) = match deadline {
+            Some(Moment::After(secs)) => (Some(secs), None),
+            Some(Moment::At(at)) => (None, Some(at.to_string())),
+            None => (None, None),
+        };
         Ok(JobRequest {
             command: self.command.clone(),
             script,
@@ -141,10 +148,8 @@ impl JobArgs {
             procs: self.procs.unwrap_or(1),
             memory_bytes: self.mem,
             estimate_s: self.estimate,
-            deadline_s: None,
-            deadline_at: deadline
-                .map_err(|message| Failure::flag("deadline", message))?
-                .map(|at| at.to_string()),
+            deadline_s,
+            deadline_at,
             budget: self.budget,
             penalty_per_s: self.penalty.unwrap_or(0.0),
             confidence: self.confidence,

@@ -2,15 +2,18 @@
 
 use std::io::{self, Write};
 
-use jiff::Zoned;
+use jiff::{Timestamp, Zoned};
+use tollgate_service::Client;
 use tollgate_service::api::types::{Answer, Decision, Done, JobRequest, Offer, Reason};
 
 use super::address::Address;
+use super::clock;
 use super::error::LiveError;
 use super::job::JobArgs;
 use super::{print, words};
 use crate::args::Format;
 use crate::exit::{Failure, NoCsv};
+use crate::voice::Voice;
 
 /// Hand in a job: it is accepted with a promise, queued, or rejected with the reasons (exit code 3).
 #[derive(Debug, clap::Args)]
@@ -83,7 +86,7 @@ fn hand_in(args: &Common, path: &str, hold_s: Option<f64>, held: bool) -> Result
         held,
         ..args.job.request(&now)?
     };
-    let answer: Answer = args.address.connect()?.post(path, &request)?;
+    let answer = decided(&mut args.address.connect()?, path, &request)?;
     let mut out = io::stdout().lock();
     match (args.quiet, args.format) {
         (true, _) => {
@@ -99,6 +102,22 @@ fn hand_in(args: &Common, path: &str, hold_s: Option<f64>, held: bool) -> Result
         Decision::Accepted | Decision::Queued | Decision::Deferred => Ok(()),
         Decision::Rejected => Err(LiveError::Rejected.into()),
     }
+}
+
+/// Has the service decide about a job, and notes on standard error if its clock is not this one:
+/// instants are read here and kept there.
+pub(super) fn decided(
+    client: &mut Client,
+    path: &str,
+    request: &JobRequest,
+) -> Result<Answer, Failure> {
+    let asked = Timestamp::now();
+    let answer: Answer = client.post(path, request)?;
+    if let Ok(theirs) = answer.now_at.parse::<Timestamp>() {
+        let off = clock::apart(theirs, asked, Timestamp::now());
+        off.into_iter().for_each(|off| Voice::Notes.note(off));
+    }
+    Ok(answer)
 }
 
 fn write_words(out: &mut impl Write, answer: &Answer, now: &Zoned) -> io::Result<()> {

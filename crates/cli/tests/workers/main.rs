@@ -1,6 +1,7 @@
 //! A service and a worker that comes over TCP with TLS and a token: the worker runs what it is given,
 //! its token opens nothing else, and what it ran when it was killed is requeued or lost.
 
+mod overlap;
 mod site;
 
 use std::fs;

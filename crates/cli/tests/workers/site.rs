@@ -30,6 +30,10 @@ impl Process {
         self.0.wait().unwrap();
     }
 
+    pub(crate) fn pid(&self) -> Pid {
+        Pid::from_raw(self.0.id() as i32).unwrap()
+    }
+
     pub(crate) fn has_ended(&mut self) -> bool {
         self.0.try_wait().unwrap().is_some()
     }
@@ -37,9 +41,9 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        if let Some(pid) = Pid::from_raw(self.0.id() as i32) {
-            let _ = kill_process(pid, Signal::TERM);
-        }
+        let _ = kill_process(self.pid(), Signal::TERM);
+        // One that is stopped cannot end.
+        let _ = kill_process(self.pid(), Signal::CONT);
         let _ = self.0.wait();
     }
 }
@@ -176,6 +180,25 @@ impl Site {
         let log = File::create(self.folder().join("worker-log")).unwrap();
         let mut command = tollgate(self.folder());
         Process(command.args(words).stderr(log).spawn().unwrap())
+    }
+
+    /// The process that runs the worker's jobs, and the one that watches it.
+    pub(crate) fn runner_of_worker(&self) -> (Pid, Pid) {
+        let folder = self.worker_data().into_os_string().into_string().unwrap();
+        let processes = fs::read_dir("/proc").unwrap().flatten();
+        let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        let (mut runner, mut watcher) = (None, None);
+        for pid in pids {
+            let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            let words = String::from_utf8_lossy(&words);
+            let is_its = words.contains("__runner") && words.contains(&folder);
+            match words.contains("--watch") {
+                true if is_its => watcher = Pid::from_raw(pid),
+                false if is_its => runner = Pid::from_raw(pid),
+                true | false => {}
+            }
+        }
+        (runner.unwrap(), watcher.unwrap())
     }
 
     #[track_caller]

@@ -15,6 +15,8 @@ pub(super) const GRACE: Span = Span::from_secs(5);
 pub(super) struct World {
     pub(super) now: Instant,
     tasks: BTreeMap<AttemptKey, Task>,
+    /// When all that runs is asked to end; None before the first lease.
+    lease: Option<Instant>,
     /// What happened and nobody was told yet, oldest first.
     pub(super) happened: Vec<Report>,
 }
@@ -53,6 +55,7 @@ impl World {
             let at = self.now;
             self.report(launch.attempt, Event::Started(Start { pid: None, at }));
         }
+        self.end_with_the_lease();
         self.end_those_due();
     }
 
@@ -117,19 +120,42 @@ impl World {
         }
     }
 
+    /// Lets what runs go on until `until`.
+    pub(super) fn renew_lease(&mut self, until: Instant) {
+        self.lease = Some(until);
+        self.end_with_the_lease();
+    }
+
     /// Lets time pass until `until`, one end after the other.
     pub(super) fn advance_to(&mut self, until: Instant) {
         while let Some(next) = self.next_end().filter(|&next| next <= until) {
             self.pass(next);
+            self.end_with_the_lease();
             self.end_those_due();
         }
         self.pass(until);
+        self.end_with_the_lease();
     }
 
-    /// When the next task ends, if nothing else happens.
+    /// When the next task ends or the lease does, if nothing else happens.
     pub(super) fn next_end(&self) -> Option<Instant> {
         let running = self.tasks.values().filter(|task| task.end.is_none());
-        running.map(|task| self.end_of(task)).min()
+        let asked = |task: &Task| task.asked_to_end.is_some();
+        let free = running.clone().any(|task| !asked(task));
+        let lease = self.lease.filter(|_| free).map(|at| at.max(self.now));
+        running.map(|task| self.end_of(task)).chain(lease).min()
+    }
+
+    fn end_with_the_lease(&mut self) {
+        if self.lease.is_none_or(|at| self.now < at) {
+            return;
+        }
+        let now = self.now;
+        for task in self.tasks.values_mut().filter(|task| task.end.is_none()) {
+            let why = KillReason::Evicted;
+            task.asked_to_end.get_or_insert((now, why));
+        }
+        self.end_those_due();
     }
 
     fn end_of(&self, task: &Task) -> Instant {

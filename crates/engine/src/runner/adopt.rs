@@ -31,11 +31,11 @@ pub(super) fn hold(identity: Identity) -> Option<Live> {
 pub(super) fn watch(
     attempt: AttemptKey,
     started: Option<Start>,
-    process: Process,
+    (process, identity): (Process, Identity),
     to: Sender<Happening>,
 ) {
     thread::spawn(move || {
-        let status = process.live.pidfd().and_then(wait);
+        let status = process.live.pidfd().and_then(|pidfd| wait(pidfd, identity));
         tree::end_adopted(&process.group, &attempt.to_string());
         process.live.reap(|_| ());
         let event = match status {
@@ -52,14 +52,16 @@ pub(super) fn watch(
     });
 }
 
-/// Waits until the process has ended, and then a moment for whoever reaps it.
-fn wait(pidfd: &OwnedFd) -> Option<Status> {
+/// Waits until the process has ended, and then a moment for its parent to wait for it. One that never
+/// does, as the first process of many containers, leaves the status on the process table.
+fn wait(pidfd: &OwnedFd, identity: Identity) -> Option<Status> {
     const PATIENCE: Duration = Duration::from_secs(2);
     let mut watched = [PollFd::new(pidfd, PollFlags::IN)];
     while poll(&mut watched, None).is_err() {}
     let ended = Instant::now();
     loop {
-        let status = sys::exit_of(pidfd.as_fd());
+        let unreaped = || identity.unreaped_exit().map(sys::status_of);
+        let status = sys::exit_of(pidfd.as_fd()).or_else(unreaped);
         if status.is_some() || ended.elapsed() >= PATIENCE {
             return status;
         }

@@ -10,10 +10,11 @@ use super::journal::Entry;
 use super::keeper::Keeper;
 use super::task::{State, Task};
 use super::timers::Due;
+use super::watch::Watcher;
 use super::{clock, fault, log, nice, slot};
 use crate::capacity::Shares;
 use crate::wire::{Answer, Ask, Call, Word};
-use crate::{AttemptKey, Event, KillReason, Launch};
+use crate::{AttemptKey, BootTime, Event, KillReason, Launch};
 
 /// From this size on the journal is rewritten if that makes it a quarter or less.
 const LARGE_JOURNAL: u64 = 4 << 20;
@@ -37,6 +38,7 @@ impl Keeper {
                 self.forget(&attempts);
                 Answer::Done
             }
+            Ask::RenewLease(micros) => self.renew_lease(BootTime::from_micros(micros)),
             Ask::Running => {
                 Answer::Running(self.tasks.values().filter_map(Task::running).collect())
             }
@@ -47,8 +49,26 @@ impl Keeper {
         });
     }
 
+    fn renew_lease(&mut self, until: BootTime) -> Answer {
+        let Some(lease) = &self.lease else {
+            return Answer::Done;
+        };
+        let is_sooner = lease.end().moment().is_some_and(|end| until < end);
+        match lease.renew(until) {
+            Ok(()) => {
+                let watcher = self.watcher.as_mut().filter(|_| is_sooner);
+                watcher.into_iter().for_each(Watcher::wake);
+                Answer::Done
+            }
+            Err(error) => Answer::Full(format!("the lease cannot be written down: {error}")),
+        }
+    }
+
     /// Takes on attempts that it does not know: on the disk first.
     fn take_on(&mut self, launches: Vec<Launch>) -> Answer {
+        if self.is_ending {
+            return Answer::Full("the runner was asked to end".to_owned());
+        }
         let mut new: BTreeMap<AttemptKey, Launch> = BTreeMap::new();
         let mut order = Vec::new();
         for launch in launches {
@@ -193,7 +213,7 @@ impl Keeper {
     pub(super) fn signal_end(&mut self, attempt: AttemptKey) {
         let process = self.tasks.get(&attempt).and_then(Task::process);
         if let Some(process) = process {
-            let until = Instant::now() + self.settings.grace();
+            let until = Instant::now() + self.grace();
             process.live.give_time(until);
             process.live.signal(Signal::TERM);
             // Who is stopped cannot end.

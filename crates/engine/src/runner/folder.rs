@@ -3,7 +3,7 @@
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -38,7 +38,7 @@ impl Folder {
             .create(true)
             .truncate(false)
             .write(true)
-            .mode(0o600)
+            .mode(FILE_MODE)
             .open(&lock_path);
         let lock = lock.map_err(failed(lock_path, "opening it"))?;
         if !lock_patiently(&lock) {
@@ -60,6 +60,11 @@ impl Folder {
         Arc::clone(&self.attempts)
     }
 
+    /// Where it stands until when what runs may go on.
+    pub(super) fn lease(&self) -> PathBuf {
+        lease(&self.path)
+    }
+
     /// The `started` file of an attempt.
     pub(super) fn started(&self, attempt: AttemptKey) -> PathBuf {
         self.path.join("attempts").join(attempt.to_string())
@@ -67,9 +72,7 @@ impl Folder {
 
     /// Every `started` file there is.
     pub(super) fn all_started(&self) -> Vec<PathBuf> {
-        let entries = fs::read_dir(self.path.join("attempts"));
-        let entries = entries.into_iter().flatten().flatten();
-        entries.map(|entry| entry.path()).collect()
+        all_started(&self.path)
     }
 
     /// Whether it was removed: no service can ever find this runner again.
@@ -84,13 +87,38 @@ impl Folder {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             Ok(()) | Err(_) => {}
         }
-        UnixListener::bind(reachable(&open))
+        let listener = UnixListener::bind(reachable(&open))?;
+        close_to_others(&reachable(&open), SOCKET_MODE)?;
+        Ok(listener)
     }
 
     /// Closes it.
     pub(super) fn close(&self) {
         let _ = fs::remove_file(socket(&self.path));
     }
+}
+
+/// Who may connect to the runner: its own user and root.
+const SOCKET_MODE: u32 = 0o600;
+
+/// The mode of every other file in the folder.
+pub(crate) const FILE_MODE: u32 = 0o600;
+
+/// Gives a file its mode, which it may not have if an earlier release made it.
+pub(crate) fn close_to_others(path: &Path, mode: u32) -> io::Result<()> {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode))
+}
+
+/// Where it stands until when what the runner in `folder` runs may go on.
+pub(super) fn lease(folder: &Path) -> PathBuf {
+    folder.join("lease")
+}
+
+/// Every `started` file of the runner in `folder`.
+pub(super) fn all_started(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder.join("attempts"));
+    let entries = entries.into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).collect()
 }
 
 /// The socket of the runner that lives in `folder`.

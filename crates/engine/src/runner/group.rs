@@ -8,6 +8,8 @@ use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 use tollgate_model::Span;
 
+use super::process;
+
 /// The groups of one slot. Written to the `started` file, so that the next runner finds them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Group {
@@ -144,14 +146,18 @@ impl Group {
         self.tree().is_some()
     }
 
-    /// Every process in here but this one. None if there is no group to ask.
+    /// Every process in here that goes on, but this one: version 1 lists those too that have ended and
+    /// were not waited for. None if there is no group to ask.
     pub(super) fn members(&self) -> Option<Vec<Pid>> {
         let us = rustix::process::getpid();
         let list = fs::read_to_string(self.tree()?.join("cgroup.procs")).ok()?;
         let pids = list
             .lines()
             .filter_map(|line| Pid::from_raw(line.parse().ok()?));
-        Some(pids.filter(|pid| *pid != us).collect())
+        Some(
+            pids.filter(|pid| *pid != us && process::goes_on(*pid))
+                .collect(),
+        )
     }
 
     /// Keeps those in here from starting others, or lets them again.

@@ -17,6 +17,8 @@ pub(super) enum Happening {
     Called(u64, Call),
     /// It is gone.
     Disconnected(u64),
+    /// The runner was asked to end: by an operator, a batch system, a host that goes down.
+    Asked,
     /// An attempt's program runs.
     Started {
         attempt: AttemptKey,

@@ -10,15 +10,17 @@ use super::client::Client;
 use super::folder::Folder;
 use super::happening::Happening;
 use super::journal::{Entry, Journal};
+use super::lease::{Lease, LeaseEnd};
 use super::machine::Machine;
 use super::settings::Settings;
 use super::slot::Order;
 use super::slots::Slots;
 use super::task::{self, Process, State, Task};
 use super::timers::{Due, Timers};
+use super::watch::Watcher;
 use super::{door, fault, log, nice, tree};
 use crate::capacity::Shares;
-use crate::{AttemptKey, Event, KillReason, Report, Start};
+use crate::{AttemptKey, BootTime, Event, KillReason, Report, Start, Status};
 
 /// How often the runner looks after what nobody tells it: orphans, children that are held up.
 const TICK: Duration = Duration::from_secs(1);
@@ -43,6 +45,12 @@ pub(super) struct Keeper {
     pub(super) slots: Slots,
     pub(super) timers: Timers,
     pub(super) client: Client,
+    /// None where what runs may go on however long no caller is there.
+    pub(super) lease: Option<Lease>,
+    /// What ends what runs if this runner does not; there is one where there is a lease.
+    pub(super) watcher: Option<Watcher>,
+    /// Whether the runner was asked to end, with all that runs.
+    pub(super) is_ending: bool,
     pub(super) to: Sender<Happening>,
     /// Entries that are to be written before their reports are sent.
     pub(super) unwritten: Vec<(Entry, Option<Report>)>,
@@ -52,28 +60,28 @@ impl Keeper {
     /// Works until nobody is connected and nothing runs.
     pub(super) fn work(mut self, happenings: &Receiver<Happening>) {
         let mut idle_since = Instant::now();
-        let mut client_seen = Instant::now();
         let mut last_look = Instant::now();
         loop {
             self.begin_waiting();
             self.write_down();
             self.client.flush();
+            if self.is_ending && self.open() == 0 {
+                break;
+            }
             if self.client.is_there() || self.open() > 0 {
                 idle_since = Instant::now();
             } else if idle_since.elapsed() >= self.idle_limit() || self.folder.is_gone() {
                 break;
             }
-            if self.client.is_there() {
-                client_seen = Instant::now();
-            }
             let busy = self.take(happenings, self.patience(idle_since));
             self.end_what_is_due();
+            self.end_what_may_not_run();
             if busy || last_look.elapsed() >= TICK {
                 tree::reap_orphans();
                 let limit = self.settings.setup();
                 self.slots.end_those_held_up(Instant::now(), limit);
                 self.renice();
-                self.end_what_nobody_wants(client_seen.elapsed());
+                self.keep_watched();
                 last_look = Instant::now();
             }
         }
@@ -90,10 +98,14 @@ impl Keeper {
             .next()
             .map(|at| at.saturating_duration_since(now));
         let runs = self.open() > 0;
+        let lease = self.lease_end().moment().filter(|_| runs);
+        let lease = lease.map(|end| end.saturating_since(BootTime::now()));
+        // Once it has ended, all was asked to end.
+        let lease = lease.filter(|left| !left.is_zero());
         let tick = (runs || !self.unwritten.is_empty()).then_some(TICK);
         let idle = (!self.client.is_there() && !runs)
             .then(|| self.idle_limit().saturating_sub(idle_since.elapsed()));
-        let waits = timer.into_iter().chain(tick).chain(idle);
+        let waits = timer.into_iter().chain(lease).chain(tick).chain(idle);
         waits.min().unwrap_or(Duration::from_secs(3600))
     }
 
@@ -131,6 +143,10 @@ impl Keeper {
                 self.client.cut_off();
             }
             Happening::Called(..) | Happening::Disconnected(_) => {}
+            Happening::Asked => {
+                log::say(format_args!("asked to end: so are all tasks"));
+                self.is_ending = true;
+            }
             Happening::Started {
                 attempt,
                 start,
@@ -178,6 +194,9 @@ impl Keeper {
 
     /// Gives those that wait to slots, in the order in which they were handed in.
     fn begin_waiting(&mut self) {
+        if self.may_not_run() {
+            return;
+        }
         while self.slots.has_room() {
             let Some(attempt) = self.waiting.pop_front() else {
                 return;
@@ -230,12 +249,16 @@ impl Keeper {
 
     pub(super) fn over(&mut self, attempt: AttemptKey, event: Event) {
         fault::point("over");
+        let lease_ended = self.lease_end().has_come();
         let Some(task) = self.tasks.get_mut(&attempt).filter(|task| !task.is_over()) else {
             return;
         };
         let event = match event {
             Event::Ended(mut ended) => {
-                ended.killed = task.killed.or(ended.killed);
+                // While this runner was stopped its watcher ended what ran.
+                let late = lease_ended && matches!(ended.status, Status::Signalled(_));
+                let late = late.then_some(KillReason::Evicted);
+                ended.killed = task.killed.or(ended.killed).or(late);
                 Event::Ended(ended)
             }
             Event::Started(_) | Event::Lost { .. } => event,
@@ -268,18 +291,52 @@ impl Keeper {
         }
     }
 
-    /// Without its folder a runner is found by nobody; and with a lease, what runs may go on for only
-    /// so long while nobody asks.
-    fn end_what_nobody_wants(&mut self, alone: Duration) {
+    /// When what runs may go on no longer.
+    fn lease_end(&self) -> LeaseEnd {
+        let lease = self.lease.as_ref();
+        lease.map_or_else(LeaseEnd::never, Lease::end)
+    }
+
+    /// Whether nothing may run: no caller can ever find a runner without its folder, the service takes what
+    /// runs beyond a lease for ended, and a runner that ends leaves nothing.
+    pub(super) fn may_not_run(&self) -> bool {
+        self.is_ending || self.folder.is_gone() || self.lease_end().has_come()
+    }
+
+    fn end_what_may_not_run(&mut self) {
         if self.folder.is_gone() {
             self.client.cut_off();
-        } else if self.client.is_there() || self.settings.lease().is_none_or(|lease| alone < lease)
-        {
+        }
+        if self.open() == 0 || !self.may_not_run() {
             return;
         }
         let open: Vec<AttemptKey> = self.waiting.iter().chain(&self.placed).copied().collect();
         for attempt in open {
             self.ask_to_end(attempt, KillReason::Evicted);
+        }
+    }
+
+    /// How long a task may take from now to end that is asked to. What was to end with its lease may not
+    /// take longer because this runner was stopped meanwhile.
+    pub(super) fn grace(&self) -> Duration {
+        let grace = self.settings.grace();
+        match self.lease_end().moment() {
+            Some(end) => (end + grace).saturating_since(BootTime::now()).min(grace),
+            None => grace,
+        }
+    }
+
+    /// Starts another watcher if the last one was killed.
+    fn keep_watched(&mut self) {
+        let Some(watcher) = &mut self.watcher else {
+            return;
+        };
+        if watcher.is_there() {
+            return;
+        }
+        match Watcher::start() {
+            Ok(another) => *watcher = another,
+            Err(error) => log::say(format_args!("the watcher is gone, and no other: {error}")),
         }
     }
 

@@ -29,21 +29,64 @@ impl Identity {
 
     /// Whether this very process is there, and not merely what is left of it.
     pub(super) fn is_alive(self) -> bool {
-        let path = format!("/proc/{}/stat", self.pid.as_raw_pid());
-        let Ok(stat) = fs::read_to_string(path) else {
-            return false;
-        };
-        let gone = stat
-            .rsplit_once(')')
-            .is_some_and(|(_, rest)| rest.trim_start().starts_with(['Z', 'X']));
-        Self::parse(&stat) == Some(self) && !gone
+        let stat = stat(self.pid);
+        Self::parse(&stat) == Some(self) && !is_over(&stat)
     }
+
+    /// How this very process has ended that its parent has not waited for, as the operating system packs
+    /// it. None if it goes on, is not there any more, or does not show it.
+    pub(super) fn unreaped_exit(self) -> Option<i32> {
+        const EXIT_CODE: usize = 49;
+        let stat = stat(self.pid);
+        let is_known = Self::parse(&stat) == Some(self) && is_over(&stat);
+        // The kernel tells others that it was 0.
+        (is_known && shows_all(self.pid)).then_some(())?;
+        let (_, after_name) = stat.rsplit_once(')')?;
+        let mut fields = after_name.split_ascii_whitespace();
+        fields.nth(EXIT_CODE)?.parse().ok()
+    }
+}
+
+/// Whether a process goes on: it is there and has not ended, whether or not its parent has waited for it.
+pub(super) fn goes_on(pid: Pid) -> bool {
+    let stat = stat(pid);
+    !stat.is_empty() && !is_over(&stat)
+}
+
+/// Whether a process does nothing since it was stopped, or is not there.
+pub(super) fn is_stopped(pid: Pid) -> bool {
+    state(&stat(pid)).is_none_or(|state| matches!(state, 'T' | 't' | 'Z' | 'X'))
+}
+
+/// Whether the kernel shows this process everything about that one: it is root's, or the other's user
+/// is its own in every respect.
+fn shows_all(pid: Pid) -> bool {
+    let own = rustix::process::geteuid();
+    let status = format!("/proc/{}/status", pid.as_raw_pid());
+    let status = fs::read_to_string(status).unwrap_or_default();
+    let users = status.lines().find_map(|line| line.strip_prefix("Uid:"));
+    let is_own = |word: &str| word.parse() == Ok(own.as_raw());
+    own.is_root() || users.is_some_and(|users| users.split_ascii_whitespace().all(is_own))
+}
+
+fn stat(pid: Pid) -> String {
+    fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid())).unwrap_or_default()
+}
+
+fn state(stat: &str) -> Option<char> {
+    let (_, after_name) = stat.rsplit_once(')')?;
+    after_name.trim_start().chars().next()
+}
+
+/// Whether `stat` is that of a process of which only its entry is left.
+fn is_over(stat: &str) -> bool {
+    matches!(state(stat), Some('Z' | 'X'))
 }
 
 /// Processor time of a process and of those of its children that it has waited for. Zero if it is
 /// not there.
 pub(super) fn cpu(pid: Pid) -> Span {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid())).unwrap_or_default();
+    let stat = stat(pid);
     let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
     let ticks = fields.split_ascii_whitespace().skip(11).take(4);
     let ticks: u64 = ticks.filter_map(|word| word.parse::<u64>().ok()).sum();

@@ -74,7 +74,7 @@ pub(super) fn trace(folder: &Folder, attempt: AttemptKey, boot: &str) -> Trace {
 }
 
 /// A header, and the line of the process; a file that was cut off has no end of line.
-fn parse(text: &str) -> Option<(Header, Identity)> {
+pub(super) fn parse(text: &str) -> Option<(Header, Identity)> {
     let (header, stat) = text.strip_suffix('\n')?.split_once('\n')?;
     Some((serde_json::from_str(header).ok()?, Identity::parse(stat)?))
 }

@@ -1,10 +1,14 @@
 //! What a runner is told by the service that starts it: `runner.json` in its folder.
 
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::folder::{FILE_MODE, close_to_others};
 use crate::EngineError;
 
 /// The settings.
@@ -22,8 +26,8 @@ pub(crate) struct Settings {
     pub(crate) setup_ms: u64,
     /// Milliseconds after which a runner ends that nobody is connected to and that runs nothing.
     pub(crate) idle_ms: u64,
-    /// Milliseconds without anybody connected after which all that runs is ended; never without
-    /// a number.
+    /// Milliseconds of the first lease, once which has ended all that runs is ended; no lease without a
+    /// number.
     #[serde(default)]
     pub(crate) lease_ms: Option<u64>,
     /// Whether control groups are used where they can be.
@@ -37,9 +41,13 @@ impl Settings {
     pub(crate) fn write(&self, folder: &Path) -> Result<(), EngineError> {
         let path = folder.join(FILE);
         let new = folder.join("runner.json.new");
-        let written = std::fs::write(&new, crate::wire::line(self));
-        let written = written.and_then(|()| std::fs::rename(&new, &path));
-        written.map_err(|source| EngineError::Setup {
+        let mut options = OpenOptions::new();
+        let options = options.create(true).truncate(true).write(true);
+        let open = options.mode(FILE_MODE).open(&new);
+        let written = open.and_then(|mut file| file.write_all(&crate::wire::line(self)));
+        let closed = written.and_then(|()| close_to_others(&new, FILE_MODE));
+        let renamed = closed.and_then(|()| std::fs::rename(&new, &path));
+        renamed.map_err(|source| EngineError::Setup {
             path,
             step: "writing it",
             source,

@@ -18,6 +18,7 @@ use super::clock;
 use super::fault;
 use super::group::{self, Group};
 use super::happening::Happening;
+use super::lease::LeaseEnd;
 use super::live::Live;
 use super::meter::Meter;
 use super::plan::Plan;
@@ -36,6 +37,8 @@ pub(super) struct Slot {
     /// The child that is being set up, or 0.
     pub(super) setting_up: Arc<AtomicI32>,
     pub(super) to: Sender<Happening>,
+    /// When nothing may be started any more.
+    pub(super) lease: LeaseEnd,
     pub(super) pinned_to: Option<String>,
     pub(super) memory_limit: Option<u64>,
 }
@@ -85,7 +88,7 @@ impl Slot {
             Ok(plan) => plan,
             Err(error) => return not_started(Step::Confine, error.to_string()),
         };
-        let birth = match sys::spawn(&plan, stack, &self.setting_up) {
+        let birth = match sys::spawn(&plan, &self.lease, stack, &self.setting_up) {
             Ok(birth) => birth,
             Err(error) => return not_started(Step::Begin, error.to_string()),
         };
@@ -197,6 +200,9 @@ fn end_of(birth: &Birth, ended: impl FnOnce() -> Ended) -> Event {
     match birth.failed {
         // Somebody started it before: the runner that this one has replaced.
         Some(Errno::EXIST) if birth.reached == Step::Started => Event::Lost { at: clock::now() },
+        Some(sys::LEASE_ENDED) if birth.reached == Step::Program => {
+            not_started(Step::Begin, "the lease has ended".to_owned())
+        }
         Some(errno) => not_started(birth.reached, in_words(birth.reached, errno)),
         None if birth.reached != Step::Program => not_started(
             birth.reached,

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::happening::Happening;
+use super::lease::LeaseEnd;
 use super::machine::Machine;
 use super::slot::{self, Order, Slot};
 
@@ -27,6 +28,7 @@ pub(super) struct Slots {
     reserved: BTreeSet<usize>,
     attempts: Arc<OwnedFd>,
     to: Sender<Happening>,
+    lease: LeaseEnd,
 }
 
 struct Handle {
@@ -38,7 +40,12 @@ struct Handle {
 }
 
 impl Slots {
-    pub(super) fn new(most: usize, attempts: Arc<OwnedFd>, to: Sender<Happening>) -> Self {
+    pub(super) fn new(
+        most: usize,
+        attempts: Arc<OwnedFd>,
+        lease: LeaseEnd,
+        to: Sender<Happening>,
+    ) -> Self {
         Self {
             most,
             made: BTreeMap::new(),
@@ -46,6 +53,7 @@ impl Slots {
             reserved: BTreeSet::new(),
             attempts,
             to,
+            lease,
         }
     }
 
@@ -105,6 +113,7 @@ impl Slots {
             cpus: Arc::clone(&machine.cpus),
             setting_up: Arc::clone(&setting_up),
             to: self.to.clone(),
+            lease: self.lease.clone(),
             pinned_to: None,
             memory_limit: None,
         };

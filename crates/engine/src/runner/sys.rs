@@ -1,5 +1,5 @@
 //! The one place with `unsafe` code: a child that shares the runner's memory until its program
-//! replaces it, and two questions about processes that no safe library asks.
+//! replaces it, two questions about processes that no safe library asks, and signals that are waited for.
 //!
 //! A plain fork would copy the runner's page tables for each task; this costs what `posix_spawn`
 //! costs, and does what that cannot: the steps of [`super::child`].
@@ -13,16 +13,20 @@ use std::ptr;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use rustix::io::Errno;
-use rustix::process::Pid;
+use rustix::process::{Pid, Signal};
 use tollgate_model::Span;
 
 use super::child::{self, Step};
+use super::lease::LeaseEnd;
 use super::plan::Plan;
 use crate::Status;
 
 /// Stack for a child before its program replaces it. What it does there takes 4 KiB optimised,
 /// several times that unoptimised.
 const STACK_BYTES: usize = 128 << 10;
+
+/// Why a child does not become its program whose runner's lease has ended.
+pub(super) const LEASE_ENDED: Errno = Errno::KEYEXPIRED;
 
 /// A stack for children, one after the other.
 pub(super) struct Stack(Vec<u128>);
@@ -45,17 +49,24 @@ pub(super) struct Birth {
 
 struct Shared<'a> {
     plan: &'a Plan,
+    lease: &'a LeaseEnd,
     argv: Vec<*const c_char>,
     env: Vec<*const c_char>,
     reached: Cell<Step>,
     failed: Cell<Option<Errno>>,
 }
 
-/// Starts a child that follows `plan`, and waits until its program has replaced it or it gave up.
-/// While it waits, `setting_up` holds the child's number, so that one who takes too long can be ended.
-pub(super) fn spawn(plan: &Plan, stack: &mut Stack, setting_up: &AtomicI32) -> io::Result<Birth> {
+/// Starts a child that follows `plan`, and waits until its program has replaced it or it gave up: also
+/// if the lease has ended by then. While it waits, `setting_up` holds the child's number, so that one who takes too long can be ended.
+pub(super) fn spawn(
+    plan: &Plan,
+    lease: &LeaseEnd,
+    stack: &mut Stack,
+    setting_up: &AtomicI32,
+) -> io::Result<Birth> {
     let shared = Shared {
         plan,
+        lease,
         argv: pointers(&plan.argv),
         env: pointers(&plan.env),
         reached: Cell::new(Step::Begin),
@@ -96,6 +107,8 @@ extern "C" fn enter(shared: *mut c_void) -> c_int {
     // SAFETY: `spawn` passes a `Shared` that it keeps until the child has left its memory.
     let shared = unsafe { &*shared.cast::<Shared<'_>>() };
     let failed = match child::prepare(shared.plan, |step| shared.reached.set(step)) {
+        // A child may have been held up for longer than anything may run.
+        Ok(()) if shared.lease.has_come() => LEASE_ENDED,
         Ok(()) => execute(shared),
         Err(errno) => errno,
     };
@@ -159,6 +172,39 @@ fn inherit_nothing() {
     }
 }
 
+/// Signals that this process takes one by one, and that interrupt nothing. A handler would not do: until
+/// its program replaces it a child shares the runner's memory, and its user could have it run there.
+pub(super) struct Signals(libc::sigset_t);
+
+impl Signals {
+    /// Holds these signals back from the calling thread and from those that it starts.
+    pub(super) fn hold_back(signals: &[Signal]) -> io::Result<Self> {
+        // SAFETY: an all-zero set is a valid value, and is made the empty set before it is used.
+        let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
+        // SAFETY: `set` is a live set, and the numbers are those of signals.
+        unsafe {
+            libc::sigemptyset(&mut set);
+            for signal in signals {
+                libc::sigaddset(&mut set, signal.as_raw());
+            }
+        }
+        // SAFETY: `set` is a live set, and no old one is asked for.
+        match unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &set, ptr::null_mut()) } {
+            0 => Ok(Self(set)),
+            error => Err(io::Error::from_raw_os_error(error)),
+        }
+    }
+
+    /// Waits for the next of them, and returns its number.
+    pub(super) fn wait(&self) -> c_int {
+        let mut number = 0;
+        // SAFETY: both pointers are to live values of the right type. It fails for sets alone that name
+        // no signal, and is then tried again.
+        while unsafe { libc::sigwait(&self.0, &mut number) } != 0 {}
+        number
+    }
+}
+
 /// What a child that has ended used.
 pub(super) struct Usage {
     pub(super) cpu: Span,
@@ -186,7 +232,7 @@ pub(super) fn reap(pid: Pid) -> io::Result<(Status, Usage)> {
 }
 
 /// A status as the operating system packs it.
-fn status_of(packed: c_int) -> Status {
+pub(super) fn status_of(packed: c_int) -> Status {
     let byte = |number: c_int| u8::try_from(number & 0xff).unwrap_or(u8::MAX);
     if libc::WIFSIGNALED(packed) {
         Status::Signalled(byte(libc::WTERMSIG(packed)))

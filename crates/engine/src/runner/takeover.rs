@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::group::Group;
 use super::journal::Entry;
 use super::keeper::Keeper;
+use super::process::Identity;
 use super::recall::{self, Trace};
 use super::task::Process;
 use super::{adopt, clock, log, tree};
@@ -34,7 +35,7 @@ impl Keeper {
                     Some(live) => {
                         in_use.insert(header.slot.to_string());
                         self.slots.reserve(header.slot);
-                        self.adopt(attempt, adopt::process(live, *header));
+                        self.adopt(attempt, identity, adopt::process(live, *header));
                     }
                 },
             }
@@ -47,11 +48,11 @@ impl Keeper {
         self.forget_strangers();
     }
 
-    fn adopt(&mut self, attempt: AttemptKey, found: (Process, Start)) {
+    fn adopt(&mut self, attempt: AttemptKey, identity: Identity, found: (Process, Start)) {
         let (process, start) = found;
         let watched = process.clone();
         self.started(attempt, start, process);
-        adopt::watch(attempt, Some(start), watched, self.to.clone());
+        adopt::watch(attempt, Some(start), (watched, identity), self.to.clone());
     }
 
     fn lose(&mut self, attempt: AttemptKey) {

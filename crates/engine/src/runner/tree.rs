@@ -47,9 +47,43 @@ pub(super) fn end_adopted(group: &Group, mark: &str) {
     end_marked(mark, process::all);
 }
 
-/// Kills who is in the group until nobody is; nobody there can start others meanwhile.
+/// Ends the processes of a task whose runner cannot: `runner` is stopped or gone, and is spared.
+pub(super) fn end_for(runner: Pid, group: &Group, mark: &str) {
+    if group.holds_trees() {
+        return end_all_but(Some(runner), group);
+    }
+    end_marked(mark, process::all);
+}
+
+/// Asks the processes of a task to end whose runner cannot.
+pub(super) fn ask_for(runner: Pid, group: &Group, mark: &str) {
+    for pid in left_of(runner, group, mark) {
+        let _ = kill_process(pid, Signal::TERM);
+        let _ = kill_process(pid, Signal::CONT);
+    }
+}
+
+/// Every process of a task that goes on, but `runner`, whose threads wait in the control groups.
+pub(super) fn left_of(runner: Pid, group: &Group, mark: &str) -> Vec<Pid> {
+    let mut left = match group.members() {
+        Some(members) => members,
+        None => marked(mark, process::all),
+    };
+    left.retain(|pid| *pid != runner);
+    left
+}
+
+/// Kills the processes in the group until there are none; none of them can start others meanwhile.
 fn end_members(group: &Group) {
-    let members = || group.members().filter(|members| !members.is_empty());
+    end_all_but(None, group);
+}
+
+fn end_all_but(spared: Option<Pid>, group: &Group) {
+    let members = || {
+        let mut members = group.members()?;
+        members.retain(|pid| Some(*pid) != spared);
+        (!members.is_empty()).then_some(members)
+    };
     if members().is_none() {
         return;
     }

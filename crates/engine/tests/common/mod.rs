@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use tollgate_engine::{
     AttemptKey, Ended, Engine, Event, Launch, LocalEngine, LocalSettings, Report,
@@ -29,7 +30,7 @@ impl Home {
         settings.grace = Duration::from_millis(300);
         settings.idle = Duration::from_millis(200);
         // A test that is killed removes no folder; then this ends what it left running.
-        settings.lease = Some(PATIENCE);
+        settings.lease = Some(10 * PATIENCE);
         Self { dir, settings }
     }
 
@@ -131,6 +132,17 @@ pub(crate) fn wait_for_start(engine: &mut dyn Engine, attempt: AttemptKey) -> u3
         panic!("{start:?}");
     };
     start.pid.expect("a process")
+}
+
+/// Whether the process is there and has not ended.
+pub(crate) fn lives(pid: u32) -> bool {
+    std::fs::read(format!("/proc/{pid}/environ")).is_ok_and(|environ| !environ.is_empty())
+}
+
+/// Sends a signal to a process that may have gone.
+pub(crate) fn signal(pid: u32, signal: Signal) {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    let _ = pid.map(|pid| kill_process(pid, signal));
 }
 
 /// Waits until `there` is so.

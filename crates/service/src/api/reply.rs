@@ -7,6 +7,7 @@ use axum::extract::rejection::{JsonRejection, QueryRejection};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 
+use super::instant::iso;
 use super::types::Problem;
 use crate::core::Ignored;
 use crate::keeper::Failed;
@@ -70,6 +71,12 @@ impl From<Failed> for Refused {
             Failed::Ignored(Ignored::NoQuote) => StatusCode::NOT_FOUND,
             Failed::Ignored(Ignored::Gate(_) | Ignored::NoTask) | Failed::InVain(_) => {
                 StatusCode::CONFLICT
+            }
+            Failed::NotToCome(now) => {
+                let now = iso(*now);
+                let expected =
+                    format!("an instant that is still to come: by the service's clock it is {now}");
+                return Self::field("deadline_at", &expected);
             }
             Failed::NoPredecessor(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Failed::TooMany(_) => StatusCode::TOO_MANY_REQUESTS,

@@ -141,13 +141,15 @@ pub(super) async fn submit(
     if request.hold_s.is_some() {
         return Err(Refused::field("hold_s", "nothing: only a quote is held"));
     }
-    let submission = translate::submission(&request, peer.user, (service.clock)())?;
+    let submission = translate::submission(&request, peer.user)?;
+    let due = translate::due(&request)?;
     check_size(&service, &submission)?;
     let program = Box::new(translate::program(
         copied(&service, peer.user, request).await?,
     )?);
     let verdict = ask(&service, |reply| Ask::Submit {
         submission,
+        due,
         program,
         reply,
     })
@@ -178,19 +180,30 @@ pub(super) async fn quote(
     request: Result<Json<JobRequest>, JsonRejection>,
 ) -> Answered<Answer> {
     let Json(request) = request?;
-    let submission = translate::submission(&request, peer.user, (service.clock)())?;
+    let submission = translate::submission(&request, peer.user)?;
+    let due = translate::due(&request)?;
     if submission.plan != Plan::default() {
         let expected = "nothing: a quote is for one task that may start at once";
         return Err(Refused::field("array, after, held", expected));
     }
     if submission.hold.is_none() {
         let began = Instant::now();
-        let answer = ask(&service, |reply| Ask::Quote { submission, reply }).await?;
+        let answer = ask(&service, |reply| Ask::Quote {
+            submission,
+            due,
+            reply,
+        })
+        .await?;
         service.metrics.quoted(began.elapsed());
         return Ok(Json(translate::answer(None, &answer)));
     }
     may_submit(&peer)?;
-    let (id, answer) = ask(&service, |reply| Ask::Hold { submission, reply }).await?;
+    let (id, answer) = ask(&service, |reply| Ask::Hold {
+        submission,
+        due,
+        reply,
+    })
+    .await?;
     Ok(Json(translate::answer(id, &answer)))
 }
 

@@ -25,12 +25,8 @@ const MOST_AFTER: usize = 1_000;
 /// The longest name, in bytes.
 const LONGEST_NAME: usize = 128;
 
-/// What decisions depend on, of a job that `user` hands in at `now`.
-pub(super) fn submission(
-    request: &JobRequest,
-    user: u32,
-    now: Instant,
-) -> Result<Submission, Refused> {
+/// What decisions depend on, of a job that `user` submits; without its deadline if that is an instant.
+pub(super) fn submission(request: &JobRequest, user: u32) -> Result<Submission, Refused> {
     if request.procs == 0 {
         return Err(Refused::field("procs", "at least 1"));
     }
@@ -40,7 +36,7 @@ pub(super) fn submission(
         procs: request.procs,
         memory: request.memory_bytes,
         estimate: span("estimate_s", request.estimate_s)?,
-        deadline: deadline(request, now)?,
+        deadline: span("deadline_s", request.deadline_s)?,
         budget: amount("budget", request.budget)?.map(Credits::from_f64),
         penalty: CreditsPerSecond::from_f64(
             amount("penalty_per_s", Some(request.penalty_per_s))?.unwrap_or(0.0),
@@ -146,24 +142,19 @@ fn span(field: &str, secs: Option<f64>) -> Result<Option<Span>, Refused> {
     }
 }
 
-fn deadline(request: &JobRequest, now: Instant) -> Result<Option<Span>, Refused> {
+/// The instant by which a job must have finished, if that was said. How long that leaves depends on
+/// the clock that is decided by.
+pub(super) fn due(request: &JobRequest) -> Result<Option<Instant>, Refused> {
     let Some(at) = &request.deadline_at else {
-        return span("deadline_s", request.deadline_s);
+        return Ok(None);
     };
     if request.deadline_s.is_some() {
         let expected = "one of deadline_s and deadline_at, not both";
         return Err(Refused::field("deadline_at", expected));
     }
-    let at = read_iso(at)
-        .map_err(|_| Refused::field("deadline_at", "an instant as in 2026-12-01T09:00:00Z"))?;
-    let left = at.since(now);
-    if left <= Span::ZERO {
-        return Err(Refused::field(
-            "deadline_at",
-            "an instant that is still to come",
-        ));
-    }
-    span("deadline_at", Some(left.as_secs_f64()))
+    let expected = "an instant as in 2026-12-01T09:00:00Z";
+    let at = read_iso(at).map_err(|_| Refused::field("deadline_at", expected))?;
+    Ok(Some(at))
 }
 
 fn amount(field: &str, credits: Option<f64>) -> Result<Option<f64>, Refused> {
@@ -254,6 +245,7 @@ pub(super) fn answer(id: Option<u64>, answer: &core::Answer) -> Answer {
         decision,
         reasons,
         price,
+        now_at: iso(answer.spec.submit),
         deadline_at: answer.spec.due().map(iso),
         estimate_s: answer.spec.estimate.as_secs_f64(),
         estimate_source: answer.source.key().to_owned(),

@@ -129,6 +129,8 @@ pub struct Answer {
     /// The most it will cost, in credits; left out unless it is accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<f64>,
+    /// When this was decided, by the service's clock.
+    pub now_at: String,
     /// By when it must have finished.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline_at: Option<String>,

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
-use tollgate_engine::Engine;
+use tollgate_engine::{BootTime, Engine};
 
 use super::hand::{Hand, Leave};
 use super::line::{Ear, say_all};
@@ -28,6 +28,10 @@ const MOST_UNSENT: usize = 4_096;
 /// How long the service may stay silent before the connection is no more waited for. The worker
 /// itself gives up earlier.
 const SILENCE: Duration = super::terms::LONGEST;
+
+/// How long a worker that was asked to go stays to tell the service how its tasks ended, after these have
+/// been killed.
+const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// Why a worker cannot work.
 #[derive(Debug, thiserror::Error)]
@@ -48,8 +52,8 @@ pub enum DialError {
     },
 }
 
-/// Works until SIGTERM or SIGINT, or until the service does not want this worker. `engine_calls`
-/// is notified when the engine has something to say; `note` is told what an operator wants to know.
+/// Works until SIGTERM or SIGINT, or until the service does not want this worker. Then it ends what it
+/// runs, and tells the service; a second signal ends it at once. `engine_calls` is notified when the engine has something to say; `note` is told what an operator wants to know.
 ///
 /// # Errors
 /// If the service cannot be spoken to at all, or does not want this worker.
@@ -68,7 +72,7 @@ pub fn work<E: Engine + 'static>(
     let caller = Caller {
         hand,
         route: Arc::new(route),
-        began: Instant::now(),
+        leave_by: None,
         link: None,
         dialling: None,
         dial_at: Instant::now(),
@@ -92,7 +96,8 @@ type Dialling = Pin<Box<dyn Future<Output = Result<Stream, RouteError>> + Send>>
 struct Caller<E, N> {
     hand: Hand<E>,
     route: Arc<Route>,
-    began: Instant,
+    /// When it goes at the latest, once it was asked to.
+    leave_by: Option<Instant>,
     link: Option<Link>,
     dialling: Option<Dialling>,
     dial_at: Instant,
@@ -105,6 +110,8 @@ enum Event {
     Heard(Option<Frame<ToWorker>>),
     Dialled(Result<Stream, RouteError>),
     Turn,
+    /// The worker is asked to end.
+    Asked,
 }
 
 impl<E: Engine, N: FnMut(&str)> Caller<E, N> {
@@ -126,22 +133,31 @@ impl<E: Engine, N: FnMut(&str)> Caller<E, N> {
                 dialled = dial(&mut self.dialling) => Event::Dialled(dialled),
                 () = engine_calls.notified() => Event::Turn,
                 () = tokio::time::sleep(wait) => Event::Turn,
-                _ = terminate.recv() => return Ok(()),
-                _ = interrupt.recv() => return Ok(()),
+                _ = terminate.recv() => Event::Asked,
+                _ = interrupt.recv() => Event::Asked,
             };
+            if matches!(event, Event::Asked) && self.leave_by.is_some() {
+                return Ok(());
+            }
             self.take(event)?;
+            let is_late = self.leave_by.is_some_and(|by| Instant::now() >= by);
+            if self.leave_by.is_some() && (is_late || self.hand.has_left()) {
+                return Ok(());
+            }
         }
     }
 
     fn wait(&self) -> Duration {
-        let turn = self.hand.patience(self.began.elapsed());
+        let turn = self.hand.patience(since_boot());
         let is_off = self.link.is_none() && self.dialling.is_none();
         let dial = is_off.then(|| self.dial_at.saturating_duration_since(Instant::now()));
-        dial.into_iter().fold(turn, Duration::min)
+        let leave = self.leave_by;
+        let leave = leave.map(|by| by.saturating_duration_since(Instant::now()));
+        dial.into_iter().chain(leave).fold(turn, Duration::min)
     }
 
     fn take(&mut self, event: Event) -> Result<(), DialError> {
-        let now = self.began.elapsed();
+        let now = since_boot();
         let worked = self.hand.works();
         let done = match event {
             Event::Heard(Some(frame)) => self.hand.hear(frame, now),
@@ -158,6 +174,13 @@ impl<E: Engine, N: FnMut(&str)> Caller<E, N> {
                     return Err(error.into());
                 }
                 Err(Leave::Again(error.to_string()))
+            }
+            Event::Asked => {
+                let time = self.hand.terms().stop() + LAST_WORDS;
+                self.leave_by = Some(Instant::now() + time);
+                self.hand.leave();
+                (self.note)("asked to end: so are its tasks");
+                Ok(())
             }
             Event::Turn => Ok(()),
         };
@@ -235,6 +258,11 @@ fn talk(stream: Stream) -> Link {
         }
     });
     Link { heard, say }
+}
+
+/// The time as the engine's lease counts it.
+fn since_boot() -> Duration {
+    BootTime::now().since_boot()
 }
 
 /// The time by the clock on the wall; before 1970 it stands still.

@@ -1,7 +1,8 @@
 //! The worker's own end: what it hears and says, and what it has its engine do.
 //!
 //! It reads no clock and no socket: who drives a [`Hand`] tells it what came and what time it is, sends
-//! what it has to say ([`Hand::take_words`]), and gives it a turn when it asks for one.
+//! what it has to say ([`Hand::take_words`]), and gives it a turn when it asks for one. Times are spans
+//! since the boot of the host, as its engine reads them ([`tollgate_engine::BootTime`]).
 
 mod hear;
 mod todo;
@@ -12,7 +13,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tollgate_engine::{AttemptKey, Engine, EngineError, Event, KillReason, Report, Retry, User};
+use tollgate_engine::{
+    AttemptKey, BootTime, Engine, EngineError, Event, KillReason, Report, Retry, User,
+};
 use tollgate_model::Instant;
 
 use super::terms::Terms;
@@ -48,7 +51,7 @@ pub struct Kit<E> {
     pub all_users: bool,
     /// Whether it runs jobs of root.
     pub root_jobs: bool,
-    /// Opens the engine, on these terms: it ends what runs when nobody asks for it for so long.
+    /// Opens the engine, on these terms: under a lease that the worker renews.
     pub open: Open<E>,
     /// As whom a job runs whose owner is called so; none is as whom the engine runs.
     pub run_as: RunAs,
@@ -102,6 +105,18 @@ pub struct Hand<E> {
     offered: Duration,
     last_beat: Duration,
     last_heard: Duration,
+    leaving: Leaving,
+}
+
+/// Whether the worker goes for good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Leaving {
+    /// It does not.
+    No,
+    /// It was asked to, and ends what it runs.
+    Asked,
+    /// It has told the service that it runs nothing any more.
+    Told,
 }
 
 /// How far the present connection has come.
@@ -141,6 +156,7 @@ impl<E: Engine> Hand<E> {
             offered: Duration::ZERO,
             last_beat: Duration::ZERO,
             last_heard: Duration::ZERO,
+            leaving: Leaving::No,
         }
     }
 
@@ -184,6 +200,30 @@ impl<E: Engine> Hand<E> {
         self.stage == Stage::Working
     }
 
+    /// On which terms it works.
+    pub fn terms(&self) -> Terms {
+        self.terms
+    }
+
+    /// Asks the worker to go for good: it ends what it runs, and once the service has the ends, it tells
+    /// the service that it goes, which then waits for it no longer.
+    pub fn leave(&mut self) {
+        if self.leaving == Leaving::No {
+            self.leaving = Leaving::Asked;
+        }
+    }
+
+    /// Whether a worker that was asked to go need not stay: it runs nothing, and the service has
+    /// answered that its life is over, or cannot be told.
+    pub fn has_left(&mut self) -> bool {
+        let is_done = match self.leaving {
+            Leaving::No => false,
+            Leaving::Asked => self.runs_nothing(),
+            Leaving::Told => true,
+        };
+        is_done && self.stage != Stage::Working
+    }
+
     /// The engine, once it was opened.
     pub fn engine(&mut self) -> Option<&mut E> {
         self.engine.as_mut()
@@ -218,7 +258,7 @@ impl<E: Engine> Hand<E> {
     /// # Errors
     /// If the connection is of no use any more.
     pub fn turn(&mut self, now: Duration, at: Instant) -> Result<(), Leave> {
-        if self.is_out_of_lease(now) {
+        if self.is_out_of_lease(now) || self.leaving != Leaving::No {
             self.end_everything();
         }
         self.poll();
@@ -226,6 +266,7 @@ impl<E: Engine> Hand<E> {
             self.clear(now);
         }
         self.carry_out(now, at);
+        self.tell_that_it_goes();
         if self.stage == Stage::Off {
             return Ok(());
         }
@@ -285,9 +326,32 @@ impl<E: Engine> Hand<E> {
         }
     }
 
+    /// Lets the engine's tasks go on for the runner's lease from what was said last and answered. An
+    /// engine that cannot be asked is asked again with the next answer of the service.
+    fn renew_lease(&mut self) {
+        let until = BootTime::after_boot(self.assured + self.terms.runner_lease());
+        if let Some(engine) = &mut self.engine {
+            let _ = engine.renew_lease(until);
+        }
+    }
+
+    /// The last word of a worker that was asked to go, once all that it has to report is acknowledged.
+    fn tell_that_it_goes(&mut self) {
+        let is_asked = self.leaving == Leaving::Asked && self.stage == Stage::Working;
+        if is_asked && self.runs_nothing() && self.reports.is_empty() {
+            self.say(ToService::Leave);
+            self.leaving = Leaving::Told;
+        }
+    }
+
+    fn runs_nothing(&mut self) -> bool {
+        self.running().is_ok_and(|running| running.is_empty())
+    }
+
     /// Asks all that runs to end. Whoever was asked before is not asked differently.
     fn end_everything(&mut self) {
-        self.todo.clear();
+        let is_harmless = |todo: &Todo| matches!(todo, Todo::Acknowledge(_));
+        self.todo.retain(is_harmless);
         let running = self.running().unwrap_or_default();
         if let Some(engine) = self.engine.as_mut().filter(|_| !running.is_empty()) {
             // Tried again at the next turn, if it cannot be asked.
@@ -309,7 +373,8 @@ impl<E: Engine> Hand<E> {
         let ended = self.reports.values().flatten();
         let ended = ended.filter(|report| engine_words::is_end(report));
         let ended: Vec<AttemptKey> = ended.map(|report| report.attempt).collect();
-        let is_clear = self.running().is_ok_and(|running| running.is_empty());
+        // A worker that goes has nothing to offer.
+        let is_clear = self.leaving == Leaving::No && self.runs_nothing();
         let Some(engine) = self.engine.as_mut().filter(|_| is_clear) else {
             return;
         };

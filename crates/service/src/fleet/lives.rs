@@ -21,7 +21,7 @@ impl<E: Engine> Fleet<E> {
         for (&worker, post) in &self.posts {
             let overdue = now.saturating_sub(post.heard) >= grace;
             if let Some(life) = post.life
-                && (overdue || post.offer.is_some())
+                && (overdue || post.offer.is_some() || post.has_left)
             {
                 let epoch = life.epoch;
                 commands.push(Command::WorkerGone { worker, epoch });
@@ -105,6 +105,7 @@ impl<E: Engine> Fleet<E> {
         };
         let before = std::mem::replace(&mut post.line, offer);
         post.life = life;
+        post.has_left = false;
         post.heard = now;
         post.is_known = offer.is_some();
         if offer.is_some() {

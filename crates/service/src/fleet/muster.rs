@@ -12,6 +12,7 @@ use tollgate_model::{Instant, NodeId, NodeRange};
 
 use super::post::{Connection, Post};
 use super::roster::Roster;
+use super::talk::lost_if_evicted;
 use super::terms::Terms;
 use super::words::ToWorker;
 use crate::accounts::NameOf;
@@ -203,6 +204,7 @@ impl<E: Engine> Fleet<E> {
     pub(crate) fn poll(&mut self, now: Instant) -> (Vec<Report>, Option<EngineError>) {
         let mut reports = std::mem::take(&mut self.inbox);
         let here = self.local.poll(Duration::ZERO);
+        let here = here.map(|here| here.into_iter().map(lost_if_evicted));
         let failed = here.map(|here| reports.extend(here)).err();
         for report in reports.iter().filter(|report| engine_words::is_end(report)) {
             if let Some(seat) = self.seats.get_mut(&report.attempt) {

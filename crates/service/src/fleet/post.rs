@@ -57,6 +57,8 @@ pub(super) struct Post {
     pub(super) capacity: Option<Capacity>,
     /// A new life that it has offered on this connection.
     pub(super) offer: Option<u64>,
+    /// Whether it has said that it runs nothing any more and goes.
+    pub(super) has_left: bool,
     /// Whether it has said what it runs, since the service was started. As long as it has not, it may
     /// run what the service does not remember.
     pub(super) is_known: bool,
@@ -79,6 +81,7 @@ impl Post {
             heard: now,
             capacity: None,
             offer: None,
+            has_left: false,
             is_known: false,
             running: None,
         }

@@ -74,6 +74,13 @@ impl<E: Engine> Fleet<E> {
                     false => self.answer(line, frame.epoch, ToWorker::Over),
                 }
             }
+            (Stage::Offered(worker), ToService::Leave) => match self.note(worker, frame.epoch) {
+                true => {
+                    let post = self.posts.get_mut(&worker);
+                    post.into_iter().for_each(|post| post.has_left = true);
+                }
+                false => self.answer(line, frame.epoch, ToWorker::Over),
+            },
             // Whoever says something else is no worker of ours.
             _ => self.hang_up(line),
         }
@@ -245,8 +252,8 @@ impl<E: Engine> Fleet<E> {
     }
 }
 
-/// A task that a worker ended because nobody could be asked about it was lost, not finished.
-fn lost_if_evicted(report: Report) -> Report {
+/// A task that was ended because its worker lost touch or went, or its host did, was lost, not finished.
+pub(super) fn lost_if_evicted(report: Report) -> Report {
     match report.event {
         Event::Ended(ended) if ended.killed == Some(KillReason::Evicted) => Report {
             event: Event::Lost { at: ended.at },

@@ -6,17 +6,21 @@
 //!
 //! ```text
 //!  worker:   beat is sent ----- lease -----> asks its tasks to end -- stop --> kills them
-//!  runner:       (worker killed) -- runner's lease -----> asks them to end -- stop --> kills them
+//!  runner:   (the same) ----------- runner's lease -----> asks them to end -- stop --> kills them
 //!  service:    beat is heard ---------------------- grace ---------------------------> gives it up
 //! ```
 //!
-//! A beat is heard after it is sent, so the worker is always the first, if worker, runner and
-//! service see time pass at the same speed, within a tenth. A host that is suspended does not; what
-//! it ran goes on when it wakes up, until its worker is told that its life is over.
+//! A beat is heard after it is sent, so the worker's host is always the first, if it and the service see
+//! time pass at the same speed, within a tenth. The runner does not trust the worker to be there: its
+//! lease ends at a moment that the worker renews once the service has answered, and only to a span after
+//! what was answered was sent. A worker that is stopped, hangs or is killed renews nothing. Nor does the
+//! host trust the runner: a second process, the runner's watcher, ends what runs if the runner does not.
+//! On the host all three read one clock, which goes on while the host is suspended: a host that wakes up
+//! too late ends at once what it ran.
 
 use std::time::Duration;
 
-/// The shortest grace time: below it, what a runner looks after once a second comes too late.
+/// The shortest grace time: below it, words that are late by half a second cost a worker its tasks.
 pub const SHORTEST: Duration = Duration::from_secs(2);
 /// The longest grace time: connections are thought to be gone after less than that.
 pub const LONGEST: Duration = Duration::from_secs(3600);
@@ -44,9 +48,9 @@ impl Terms {
         self.grace / 2
     }
 
-    /// How long its runner does after the worker itself was killed.
+    /// How long its runner does, counted from the same word, if the worker does not end what runs.
     pub fn runner_lease(&self) -> Duration {
-        self.grace / 4
+        self.grace * 3 / 4
     }
 
     /// How long a task may take to end before it is killed.
@@ -75,7 +79,8 @@ mod tests {
         for secs in [2, 10, 60, 3600] {
             let grace = Duration::from_secs(secs);
             let terms = Terms { grace };
-            let worst = terms.lease() + terms.runner_lease() + terms.stop();
+            let worst = terms.runner_lease() + terms.stop();
+            assert!(terms.lease() + terms.stop() < terms.runner_lease());
             assert!(worst <= grace.mul_f64(0.9), "{worst:?} of {grace:?}");
             assert!(terms.beat() * 2 < terms.silence());
             assert!(terms.silence() < terms.lease());

@@ -40,6 +40,8 @@ pub enum ToService {
     Reports(Vec<Report>),
     /// The worker is there. Answered with the same number.
     Beat(u64),
+    /// The worker runs nothing any more, and goes: its life is over.
+    Leave,
 }
 
 /// Who a worker is.

@@ -18,6 +18,9 @@ pub enum Ask {
     Submit {
         /// What decisions depend on.
         submission: Submission,
+        /// By when it must have finished, if that was said as an instant: then its deadline follows
+        /// from this, by the clock that the answer is decided by.
+        due: Option<Instant>,
         /// What it runs.
         program: Box<Program>,
         /// Its number and what it is told.
@@ -38,6 +41,8 @@ pub enum Ask {
     Hold {
         /// What decisions depend on; it says for how long.
         submission: Submission,
+        /// As of a job that is submitted.
+        due: Option<Instant>,
         /// Its number, if it is held, and what it is told.
         reply: Reply<(Option<u64>, Answer)>,
     },
@@ -45,6 +50,8 @@ pub enum Ask {
     Quote {
         /// What decisions depend on.
         submission: Submission,
+        /// As of a job that is submitted.
+        due: Option<Instant>,
         /// What it would be told.
         reply: Reply<Answer>,
     },
@@ -216,6 +223,9 @@ pub enum Failed {
         "expected at most {0} jobs of one user that are not over, each task of an array counted"
     )]
     TooMany(u32),
+    /// The instant by which a job must have finished is past, or too far away; the present is said.
+    #[error("deadline_at: expected an instant that is still to come")]
+    NotToCome(Instant),
     /// The user has no job of that number to start after.
     #[error("after: there is no job {0}")]
     NoPredecessor(u64),

@@ -61,7 +61,8 @@ impl<E: Engine> Keeper<E> {
             });
         }
         if !commands.is_empty() {
-            let step = self.commit(&commands, Programs::new())?;
+            let at = self.now();
+            let step = self.commit(at, &commands, Programs::new())?;
             self.orders.extend(step.orders);
         }
         self.full = !self.store.keep_reserve();

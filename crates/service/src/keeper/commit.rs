@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use tollgate_engine::Engine;
+use tollgate_model::Instant;
 
 use super::answers::Asker;
 use super::owner::Keeper;
@@ -26,8 +27,14 @@ impl<E: Engine> Keeper<E> {
         }
     }
 
-    pub(super) fn act(&mut self, commands: &[Command], programs: Programs, askers: Vec<Asker>) {
-        match self.commit(commands, programs) {
+    pub(super) fn act(
+        &mut self,
+        at: Instant,
+        commands: &[Command],
+        programs: Programs,
+        askers: Vec<Asker>,
+    ) {
+        match self.commit(at, commands, programs) {
             Ok(step) => {
                 self.moment(Moment::Committed);
                 self.answer(&step, askers);
@@ -46,13 +53,14 @@ impl<E: Engine> Keeper<E> {
         }
     }
 
-    /// What was decided and not written was not decided: the state is what the store says.
+    /// Decides at `at`, which is not before what was handled last. What was decided and not written was
+    /// not decided: the state is what the store says.
     pub(super) fn commit(
         &mut self,
+        at: Instant,
         commands: &[Command],
         programs: Programs,
     ) -> Result<Step, StoreError> {
-        let at = self.now();
         let step = self.core.step(at, commands);
         let batch = Batch {
             at,
@@ -78,7 +86,8 @@ impl<E: Engine> Keeper<E> {
         if reports.is_empty() {
             return;
         }
-        match self.commit(&reports, Programs::new()) {
+        let at = self.now();
+        match self.commit(at, &reports, Programs::new()) {
             Ok(step) => {
                 self.tell_waiting();
                 self.orders.extend(step.orders);

@@ -5,6 +5,7 @@ use tollgate_model::NodeId;
 use tollgate_policy::Phase;
 
 use super::ask::{Ask, Census, Failed, Site, Story};
+use super::due;
 use super::owner::Keeper;
 use crate::core::TaskKey;
 use crate::fleet::Standing;
@@ -12,9 +13,14 @@ use crate::fleet::Standing;
 impl<E: Engine> Keeper<E> {
     pub(super) fn look(&mut self, ask: Ask) {
         match ask {
-            Ask::Quote { submission, reply } => {
+            Ask::Quote {
+                mut submission,
+                due,
+                reply,
+            } => {
                 let at = self.now();
-                let _ = reply.send(Ok(self.core.quote(at, &submission)));
+                let settled = due::settle(&mut submission, due, at);
+                let _ = reply.send(settled.map(|()| self.core.quote(at, &submission)));
             }
             Ask::Census { reply } => {
                 let census = self.census();

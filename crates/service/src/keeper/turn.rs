@@ -1,11 +1,13 @@
 //! One turn of the keeper: everything that came in meanwhile.
 
 use tollgate_engine::Engine;
+use tollgate_model::Instant;
 
 use super::answers::Asker;
 use super::ask::{Ask, Failed};
 use super::commit::Programs;
 use super::crowd::Crowd;
+use super::due;
 use super::owner::Keeper;
 use crate::core::{Command, Need, Submission};
 use crate::engine_words;
@@ -48,11 +50,13 @@ impl<E: Engine> Keeper<E> {
         if self.core.next_wake().is_some_and(|at| at <= now) {
             intake.add(Command::Tick, Asker::Nobody);
         }
+        // What is left until a deadline is counted from the instant at which it is decided about.
+        let at = self.now();
         for ask in asks {
-            self.take_in(ask, &mut intake);
+            self.take_in(ask, at, &mut intake);
         }
         if !intake.commands.is_empty() {
-            self.act(&intake.commands, intake.programs, intake.askers);
+            self.act(at, &intake.commands, intake.programs, intake.askers);
         }
         for (worker, running) in self.fleet.settle(self.core.gate()) {
             self.bring_up_to_date(worker, &running);
@@ -84,7 +88,7 @@ impl<E: Engine> Keeper<E> {
         others
     }
 
-    fn take_in(&mut self, ask: Ask, to: &mut Intake) {
+    fn take_in(&mut self, ask: Ask, at: Instant, to: &mut Intake) {
         match ask {
             Ask::Submit { .. } | Ask::Hold { .. } | Ask::Claim { .. } if self.full => {
                 ask.fail(Failed::Full);
@@ -96,18 +100,27 @@ impl<E: Engine> Keeper<E> {
             }
             Ask::Submit {
                 mut submission,
+                due,
                 program,
                 reply,
-            } => match self.settle_predecessors(&mut submission) {
+            } => match self
+                .settle_predecessors(&mut submission)
+                .and_then(|()| due::settle(&mut submission, due, at))
+            {
                 Ok(()) => {
                     to.programs.insert(to.commands.len(), *program);
                     to.add(Command::Submit(submission), Asker::Submitted(reply));
                 }
                 Err(failed) => drop(reply.send(Err(failed))),
             },
-            Ask::Hold { submission, reply } => {
-                to.add(Command::Submit(submission), Asker::Held(reply));
-            }
+            Ask::Hold {
+                mut submission,
+                due,
+                reply,
+            } => match due::settle(&mut submission, due, at) {
+                Ok(()) => to.add(Command::Submit(submission), Asker::Held(reply)),
+                Err(failed) => drop(reply.send(Err(failed))),
+            },
             Ask::Claim {
                 user,
                 job,

@@ -109,13 +109,19 @@ impl Site {
         let program = Box::new(program(words));
         self.ask(|reply| Ask::Submit {
             submission,
+            due: None,
             program,
             reply,
         })
     }
 
     pub(crate) fn quote(&mut self, submission: Submission) -> Answer {
-        self.ask(|reply| Ask::Quote { submission, reply }).unwrap()
+        self.ask(|reply| Ask::Quote {
+            submission,
+            due: None,
+            reply,
+        })
+        .unwrap()
     }
 
     pub(crate) fn reader(&self) -> Reader {

@@ -26,6 +26,10 @@ pub(super) fn invariants(run: &Run) {
             "job {job} was let in, and then kept out"
         );
     }
+    for (job, asked) in &run.asked_by {
+        let due = rows[job].due;
+        assert!(due <= Some(*asked), "job {job} is due later than was asked");
+    }
     let live: BTreeSet<u64> = core.jobs().into_keys().collect();
     let stored = rows.values().filter(|row| LIVE.contains(&&*row.state));
     let stored: BTreeSet<u64> = stored.map(|row| row.id).collect();

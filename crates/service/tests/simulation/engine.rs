@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tollgate_engine::{
-    AttemptKey, Capacity, Engine, EngineError, KillReason, Launch, MemoryEngine, MemoryWorld,
-    Report, Running, Wake,
+    AttemptKey, BootTime, Capacity, Engine, EngineError, KillReason, Launch, MemoryEngine,
+    MemoryWorld, Report, Running, Wake,
 };
 
 /// What engines of a world were told they may forget: to hand it in again would run it again.
@@ -55,6 +55,10 @@ impl Engine for Watched {
         // Also if this fails: it may have been carried out.
         self.acknowledged.lock().unwrap().extend(attempts);
         self.engine.acknowledge(attempts)
+    }
+
+    fn renew_lease(&mut self, until: BootTime) -> Result<(), EngineError> {
+        self.engine.renew_lease(until)
     }
 
     fn running(&mut self) -> Result<Vec<Running>, EngineError> {

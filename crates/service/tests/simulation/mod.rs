@@ -31,6 +31,9 @@ use random::Random;
 /// How much happens in one run.
 const STEPS: u32 = 80;
 
+/// What the clock on the wall shows when the world begins, so that it can be set back.
+const EPOCH: Span = Span::from_secs(10_000);
+
 /// What a crash unwinds with.
 struct Crash;
 
@@ -52,20 +55,50 @@ pub(crate) struct Run {
     rules: Rules,
     keeper: Option<Keeper<Watched>>,
     acknowledged: Acknowledged,
-    /// How far the clock on the wall is off, in microseconds.
-    clock_is_off: Arc<Mutex<i64>>,
+    clock: Arc<Mutex<Clock>>,
     trouble: Arc<Mutex<Trouble>>,
     /// Jobs whose users were told that they were let in, or wait.
     told: BTreeMap<u64, bool>,
+    /// Jobs that must have finished by an instant, and which one was asked for.
+    asked_by: BTreeMap<u64, Instant>,
     /// Quotes that somebody was told are held.
     quoted: BTreeSet<u64>,
     crashes: u32,
 }
 
 type Waiting = (
-    Vec<oneshot::Receiver<Result<Verdict, Failed>>>,
-    Vec<oneshot::Receiver<Result<(Option<u64>, tollgate_service::core::Answer), Failed>>>,
+    Vec<(Option<Instant>, oneshot::Receiver<Result<Verdict, Failed>>)>,
+    Vec<(
+        Option<Instant>,
+        oneshot::Receiver<Result<(Option<u64>, tollgate_service::core::Answer), Failed>>,
+    )>,
 );
+
+/// The service's clock on the wall.
+#[derive(Clone, Copy, Default)]
+struct Clock {
+    /// How far it is off, in microseconds.
+    off: i64,
+    /// So many looks at it until it is set to be off so far.
+    set_in: Option<(u32, i64)>,
+    /// How often it was looked at: each look takes a microsecond.
+    looks: i64,
+}
+
+impl Clock {
+    fn look(&mut self, now: Instant) -> Instant {
+        self.looks += 1;
+        match &mut self.set_in {
+            Some((0, off)) => {
+                self.off = *off;
+                self.set_in = None;
+            }
+            Some((looks, _)) => *looks -= 1,
+            None => {}
+        }
+        now + Span::from_micros(self.off + self.looks)
+    }
+}
 
 impl Run {
     pub(crate) fn new(seed: u64) -> Self {
@@ -95,9 +128,10 @@ impl Run {
             },
             keeper: None,
             acknowledged: Acknowledged::default(),
-            clock_is_off: Arc::default(),
+            clock: Arc::default(),
             trouble: Arc::default(),
             told: BTreeMap::new(),
+            asked_by: BTreeMap::new(),
             quoted: BTreeSet::new(),
             crashes: 0,
         };
@@ -132,7 +166,7 @@ impl Run {
             10 => self.disturb_engine(),
             11 => {
                 let hours = self.random.below(5) as i64 - 2;
-                *self.clock_is_off.lock().unwrap() = hours * 1_800_000_000;
+                self.clock.lock().unwrap().off = hours * 1_800_000_000;
             }
             12 => {
                 let mut trouble = self.trouble.lock().unwrap();
@@ -161,25 +195,41 @@ impl Run {
         let mut waiting: Waiting = (Vec::new(), Vec::new());
         for _ in 0..=self.random.below(3) {
             let (submission, secs) = self.job();
+            let due = self.due(&submission);
             let program = Box::new(program(&["work", &secs.to_string()]));
             if submission.hold.is_some() {
                 let (reply, answer) = oneshot::channel();
-                waiting.1.push(answer);
-                asks.push(Ask::Hold { submission, reply });
+                waiting.1.push((due, answer));
+                asks.push(Ask::Hold {
+                    submission,
+                    due,
+                    reply,
+                });
             } else {
                 let (reply, answer) = oneshot::channel();
-                waiting.0.push(answer);
+                waiting.0.push((due, answer));
                 asks.push(Ask::Submit {
                     submission,
+                    due,
                     program,
                     reply,
                 });
             }
         }
+        if self.random.one_in(3) {
+            let (looks, hours) = (self.random.below(6) as u32, self.random.below(5) as i64);
+            let off = (hours - 2) * 1_800_000_000;
+            self.clock.lock().unwrap().set_in = Some((looks, off));
+        }
         self.turn(asks);
         // Also of a service that has crashed since.
-        for mut answer in waiting.0 {
+        for (due, mut answer) in waiting.0 {
             if let Ok(Ok(verdict)) = answer.try_recv() {
+                if let Some(due) = due {
+                    let promised = verdict.answer.spec.due().expect("a deadline");
+                    assert!(promised <= due, "job {}: a later deadline", verdict.job);
+                    self.asked_by.insert(verdict.job, due);
+                }
                 match verdict.answer.standing {
                     Standing::Accepted { .. } => drop(self.told.insert(verdict.job, true)),
                     Standing::Queued | Standing::Deferred => {
@@ -189,8 +239,9 @@ impl Run {
                 }
             }
         }
-        for mut answer in waiting.1 {
+        for (due, mut answer) in waiting.1 {
             if let Ok(Ok((Some(job), _))) = answer.try_recv() {
+                self.asked_by.extend(due.map(|due| (job, due)));
                 self.told.insert(job, true);
                 self.quoted.insert(job);
             }
@@ -228,6 +279,13 @@ impl Run {
             },
             secs,
         )
+    }
+
+    /// Now and then a deadline is an instant, by the clock as its user sees it.
+    fn due(&mut self, submission: &Submission) -> Option<Instant> {
+        let deadline = submission.deadline?;
+        let now = self.clock.lock().unwrap().look(self.world.now() + EPOCH);
+        self.random.one_in(2).then(|| now + deadline)
     }
 
     /// Now and then an array, one that waits for others, or one that is held.
@@ -348,11 +406,8 @@ impl Run {
         while self.keeper.is_none() {
             let store = Store::open(&self.store()).expect("the store opens");
             let engine = Watched::open(&self.world, &self.acknowledged);
-            let (world, off) = (self.world.clone(), Arc::clone(&self.clock_is_off));
-            let now = Box::new(move || {
-                let now = world.now() + Span::from_secs(10_000);
-                now + Span::from_micros(*off.lock().unwrap())
-            });
+            let (world, clock) = (self.world.clone(), Arc::clone(&self.clock));
+            let now = Box::new(move || clock.lock().unwrap().look(world.now() + EPOCH));
             let mut keeper = Keeper::new(store, engine, &self.rules, now).expect("it recovers");
             keeper.sabotage(saboteur(&self.trouble));
             let begun = catch_unwind(AssertUnwindSafe(|| keeper.begin().is_ok()));
@@ -397,7 +452,7 @@ impl Run {
             }
             self.pass(Span::from_secs(60));
             // Clocks are right in the end.
-            *self.clock_is_off.lock().unwrap() = 4_000_000_000;
+            self.clock.lock().unwrap().off = 4_000_000_000;
         }
     }
 

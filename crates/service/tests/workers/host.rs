@@ -7,7 +7,7 @@ use std::time::Duration;
 use tollgate_engine::MemoryWorld;
 use tollgate_engine::memory::Deed;
 use tollgate_model::{Instant, Span};
-use tollgate_service::fleet::{Hand, Kit, Leave, Memory, Terms};
+use tollgate_service::fleet::{Hand, Kit, Leave, Memory};
 
 use crate::engine::{Acknowledged, Watched};
 use crate::network::{Network, Parcel};
@@ -21,8 +21,8 @@ pub(super) struct Host {
     acknowledged: Acknowledged,
     hand: Option<Hand<Watched>>,
     pub(super) line: Option<u64>,
-    /// Since when nobody has asked for what runs here.
-    alone_since: Duration,
+    /// What has arrived since the worker was stopped; None while it goes on.
+    stopped: Option<Vec<(u64, Parcel)>>,
     dial_at: Duration,
 }
 
@@ -38,7 +38,7 @@ impl Host {
             acknowledged: Arc::clone(acknowledged),
             hand: None,
             line: None,
-            alone_since: Duration::ZERO,
+            stopped: None,
             dial_at: Duration::ZERO,
         }
     }
@@ -72,23 +72,42 @@ impl Host {
     }
 
     /// Kills the worker; what it runs goes on. Whether the other side notices is up to the network.
-    pub(super) fn kill_worker(&mut self, network: &Network, now: Duration) {
-        if self.engine_is_open() {
-            self.alone_since = now;
-        }
+    pub(super) fn kill_worker(&mut self, network: &Network) {
         self.hand = None;
+        self.stopped = None;
         if let Some(line) = self.line.take() {
             network.send(line, Parcel::ServiceClosed);
         }
     }
 
     /// Switches the host off: what runs is lost, and nobody says so.
-    pub(super) fn switch_off(&mut self, now: Duration) {
+    pub(super) fn switch_off(&mut self) {
         self.hand = None;
+        self.stopped = None;
         self.line = None;
-        self.alone_since = now;
         for running in self.world.running() {
             self.world.lose(running.attempt);
+        }
+    }
+
+    /// Stops the worker, as Ctrl-Z does: its connection stays, and so does its end of the engine.
+    pub(super) fn stop_worker(&mut self) {
+        if self.hand.is_some() && self.stopped.is_none() {
+            self.stopped = Some(Vec::new());
+        }
+    }
+
+    /// Lets a worker go on that was stopped: it hears all at once what has arrived.
+    pub(super) fn let_go_on(&mut self, network: &Network, now: Duration) {
+        for (line, parcel) in self.stopped.take().unwrap_or_default() {
+            self.take(line, parcel, network, now);
+        }
+    }
+
+    /// Asks the worker to go for good.
+    pub(super) fn ask_to_leave(&mut self) {
+        if let Some(hand) = &mut self.hand {
+            hand.leave();
         }
     }
 
@@ -100,25 +119,16 @@ impl Host {
         self.hand.as_ref().is_some_and(Hand::works)
     }
 
-    fn engine_is_open(&mut self) -> bool {
-        self.hand
-            .as_mut()
-            .is_some_and(|hand| hand.engine().is_some())
-    }
-
-    /// A moment of the worker's life, and of its runner's. A new connection, if there is one.
+    /// A moment of the worker's life, and of its runner's, which has a lease to keep. A new connection, if
+    /// there is one.
     pub(super) fn live(
         &mut self,
         network: &Network,
         now: Duration,
     ) -> Option<(u64, Box<dyn tollgate_service::fleet::Line>)> {
         self.world.advance_to(instant(now));
-        if self.engine_is_open() {
-            self.alone_since = now;
-        } else if now.saturating_sub(self.alone_since) >= Terms::default().runner_lease() {
-            for running in self.world.running() {
-                self.world.evict(running.attempt);
-            }
+        if self.stopped.is_some() {
+            return None;
         }
         let dials = self.line.is_none() && now >= self.dial_at;
         let hand = self.hand.as_mut()?;
@@ -129,11 +139,18 @@ impl Host {
         }
         let left = hand.turn(now, instant(now)).err();
         self.after(left, network, now);
+        if self.hand.as_mut().is_some_and(Hand::has_left) {
+            self.kill_worker(network);
+        }
         line
     }
 
     /// A word of the service.
     pub(super) fn take(&mut self, line: u64, parcel: Parcel, network: &Network, now: Duration) {
+        if let Some(arrived) = &mut self.stopped {
+            arrived.push((line, parcel));
+            return;
+        }
         let current = self.line == Some(line);
         let Some(hand) = self.hand.as_mut().filter(|_| current) else {
             return;

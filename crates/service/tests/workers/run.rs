@@ -126,7 +126,7 @@ impl Run {
 
     fn step(&mut self) {
         let host = self.random.below(HOSTS as u64) as usize;
-        match self.random.below(18) {
+        match self.random.below(20) {
             0..5 => self.submit(),
             5..10 => {
                 let secs = self.random.below(25);
@@ -150,20 +150,22 @@ impl Run {
             }),
             14 => {
                 if self.hosts[host].is_up() {
-                    self.hosts[host].kill_worker(&self.network, self.now);
+                    self.hosts[host].kill_worker(&self.network);
                 } else {
                     self.hosts[host].start();
                 }
             }
             15 => {
-                self.hosts[host].switch_off(self.now);
+                self.hosts[host].switch_off();
                 if self.random.one_in(3) {
                     self.disks += 1;
                     let now = instant(self.now);
                     self.hosts[host] = Host::new(host, self.disks, &self.acknowledged, now);
                 }
             }
-            16 => {
+            16 => self.hosts[host].stop_worker(),
+            17 => self.hosts[host].ask_to_leave(),
+            18 => {
                 let hours = self.random.below(5) as i64 - 2;
                 *self.clock_is_off.lock().unwrap() = hours * 1_800_000_000;
             }
@@ -174,6 +176,7 @@ impl Run {
         }
         if self.random.one_in(3) {
             self.hosts[host].start();
+            self.hosts[host].let_go_on(&self.network, self.now);
         }
         self.turn(Vec::new());
     }
@@ -226,6 +229,7 @@ impl Run {
             answers.push(answer);
             asks.push(Ask::Submit {
                 submission,
+                due: None,
                 program: Box::new(program(&words)),
                 reply,
             });
@@ -329,7 +333,10 @@ impl Run {
     /// Nothing new comes, and what is held back is released: everything ends.
     fn drain(&mut self) {
         for _ in 0..40 {
-            self.hosts.iter_mut().for_each(Host::start);
+            for host in &mut self.hosts {
+                host.start();
+                host.let_go_on(&self.network, self.now);
+            }
             let jobs: Vec<u64> = self.keeper().core().jobs().into_keys().collect();
             for &job in &jobs {
                 self.command(Command::Release { job, tasks: None });

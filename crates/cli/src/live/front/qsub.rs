@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use tollgate_service::api::types::{Answer, Decision, Job, JobRequest};
+use tollgate_service::api::types::{Decision, Job, JobRequest};
 
 use super::error::FrontError;
 use super::options::{self, Given};
@@ -16,6 +16,7 @@ use crate::exit::Failure;
 use crate::live::address::Address;
 use crate::live::error::LiveError;
 use crate::live::job::JobArgs;
+use crate::live::submit::decided;
 use crate::live::{print, script};
 use crate::voice::{self, Voice};
 
@@ -54,7 +55,7 @@ pub(super) fn run(words: &[String], address: &Address) -> Result<(), Failure> {
     }
     let request = request(&wishes, &body, &arguments, style)?;
     let mut client = address.connect()?;
-    let answer: Answer = client.post("/v1/jobs", &request)?;
+    let answer = decided(&mut client, "/v1/jobs", &request)?;
     let Some(id) = answer.id.filter(|_| answer.decision != Decision::Rejected) else {
         return Err(rejected(&answer));
     };

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tollgate_engine::{AttemptKey, Engine, EngineError};
 
 use super::todo::Todo;
-use super::{Hand, Leave, Stage, has_ended};
+use super::{Hand, Leave, Leaving, Stage, has_ended};
 use crate::fleet::terms::Terms;
 use crate::fleet::words::{Charge, Frame, Order, ToService, ToWorker};
 
@@ -53,8 +53,9 @@ impl<E: Engine> Hand<E> {
                 return;
             }
             self.unanswered.pop_front();
-            if said == number && self.stage == Stage::Working {
-                self.assured = self.assured.max(at);
+            if said == number && self.stage == Stage::Working && at > self.assured {
+                self.assured = at;
+                self.renew_lease();
             }
         }
     }
@@ -100,6 +101,7 @@ impl<E: Engine> Hand<E> {
         self.stage = Stage::Working;
         // The service counts from when it took the offer. Beats before that were not about this life.
         self.assured = self.offered;
+        self.renew_lease();
         self.unanswered.clear();
         Ok(())
     }
@@ -115,6 +117,8 @@ impl<E: Engine> Hand<E> {
             return Err(again("the service was silent for too long"));
         }
         match word {
+            // What is not started ends with the life.
+            ToWorker::Start(_) if self.leaving != Leaving::No => {}
             ToWorker::Start(charges) => self.take_charges(charges),
             ToWorker::SetShares(shares) => self.todo.push_back(Todo::SetShares(shares)),
             ToWorker::Kill(attempts, why) => self.todo.push_back(Todo::Kill(attempts, why)),

@@ -1,0 +1,228 @@
+//! The watcher: a process beside a runner with a lease, which ends what runs when the lease has ended and
+//! the runner does not end it, because it was killed or stopped.
+//!
+//! It is the same program in a session of its own. It reads in the folder until when the lease goes and
+//! what was started, and is woken by its runner only when the lease ends sooner than it did. It goes once its runner has gone and either nothing runs any
+//! more, or the lease was renewed since: then another runner works here, with a watcher of its own.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, Signal};
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_settime,
+};
+
+use super::folder;
+use super::group::Group;
+use super::lease;
+use super::log;
+use super::process;
+use super::recall;
+use super::settings::Settings;
+use super::sys::Signals;
+use super::tree;
+use crate::BootTime;
+
+/// The word after the folder with which the program is a watcher.
+pub(super) const WORD: &str = "--watch";
+
+/// How often a watcher without a runner looks whether anything is left to watch, and one whose lease has
+/// ended whether that was renewed.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// The runner's end of its watcher.
+pub(super) struct Watcher {
+    process: Child,
+    /// Closed when the runner ends, however it does.
+    pipe: ChildStdin,
+}
+
+impl Watcher {
+    /// Starts a watcher, and returns when it watches.
+    ///
+    /// # Errors
+    /// If it cannot be started, or has ended at once.
+    pub(super) fn start() -> io::Result<Self> {
+        let mut words = std::env::args_os();
+        let mut command = Command::new("/proc/self/exe");
+        if let Some(name) = words.next() {
+            command.arg0(name);
+        }
+        command.args(words).arg(WORD);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut process = command.spawn()?;
+        let (pipe, watches) = (process.stdin.take(), process.stdout.take());
+        let (Some(pipe), Some(mut watches)) = (pipe, watches) else {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        };
+        watches.read_exact(&mut [0])?;
+        Ok(Self { process, pipe })
+    }
+
+    /// Has it look at the lease again, which ends sooner than it did. One that is gone is replaced by one
+    /// that looks anyway.
+    pub(super) fn wake(&mut self) {
+        let _ = self.pipe.write_all(&[0]);
+    }
+
+    /// Whether it is there.
+    pub(super) fn is_there(&mut self) -> bool {
+        // An error says that the runner has waited for it already, as for any other orphan.
+        matches!(self.process.try_wait(), Ok(None))
+    }
+}
+
+/// Watches in `folder` until there is nothing to watch.
+pub(super) fn run(folder: &Path) -> io::Result<()> {
+    // It has to outlive what ends its runner: a terminal, a process group, a batch system's signals.
+    let _ = rustix::process::setsid();
+    let _held_back = Signals::hold_back(&[Signal::TERM, Signal::INT, Signal::HUP])?;
+    let settings = Settings::read(folder).map_err(io::Error::other)?;
+    let watch = Watch {
+        folder: folder.to_owned(),
+        lease: File::open(folder::lease(folder))?,
+        boot: process::boot_id()?,
+        grace: settings.grace(),
+        runner: rustix::process::getppid().ok_or(io::ErrorKind::NotFound)?,
+    };
+    let mut watches = io::stdout();
+    watches.write_all(b"\n")?;
+    watches.flush()?;
+    watch.work()
+}
+
+struct Watch {
+    folder: PathBuf,
+    lease: File,
+    boot: String,
+    grace: Duration,
+    runner: Pid,
+}
+
+/// An attempt of which something may be left.
+struct Trace {
+    group: Group,
+    mark: String,
+}
+
+impl Watch {
+    fn work(&self) -> io::Result<()> {
+        let timer = timerfd_create(TimerfdClockId::Boottime, TimerfdFlags::CLOEXEC)?;
+        let stdin = io::stdin();
+        let mut is_alone = false;
+        // The end of the lease when the runner went.
+        let mut left_with = None;
+        let mut asked_at = None;
+        loop {
+            let (now, end) = (BootTime::now(), self.end());
+            if is_alone && (left_with.is_some_and(|left| left != end) || self.left().is_empty()) {
+                return Ok(());
+            }
+            let next = if now < end {
+                end
+            } else if now < end + self.grace {
+                // A runner that works asks them by itself.
+                if asked_at != Some(end) && (is_alone || process::is_stopped(self.runner)) {
+                    asked_at = Some(end);
+                    self.ask_those_left();
+                }
+                end + self.grace
+            } else {
+                self.end_those_left();
+                now + LOOK
+            };
+            let next = match is_alone {
+                true => next.min(now + LOOK),
+                false => next,
+            };
+            timerfd_settime(&timer, TimerfdTimerFlags::ABSTIME, &at(next))?;
+            let mut watched = vec![PollFd::new(&timer, PollFlags::IN)];
+            let fd = stdin.as_fd();
+            if !is_alone {
+                watched.push(PollFd::from_borrowed_fd(fd, PollFlags::IN));
+            }
+            // What interrupts it is looked into like any other wake.
+            let _ = poll(&mut watched, None);
+            let is_called = watched.get(1).is_some_and(|it| !it.revents().is_empty());
+            // The end of what it says: the runner has gone.
+            if is_called && rustix::io::read(fd, &mut [0; 64]) == Ok(0) {
+                is_alone = true;
+                left_with = Some(self.end());
+            }
+        }
+    }
+
+    fn end(&self) -> BootTime {
+        // Where no lease was ever written, nothing may run.
+        lease::read(&self.lease, &self.boot).unwrap_or_default()
+    }
+
+    /// What was started here since the host was, and has not been forgotten.
+    fn traces(&self) -> Vec<Trace> {
+        let files = folder::all_started(&self.folder);
+        let traces = files.into_iter().filter_map(|file| {
+            let text = std::fs::read_to_string(&file).ok()?;
+            let (header, _) = recall::parse(&text)?;
+            let mark = file.file_name().and_then(OsStr::to_str)?.to_owned();
+            let group = header.group;
+            (header.boot == self.boot).then_some(Trace { group, mark })
+        });
+        traces.collect()
+    }
+
+    /// The attempts of which something goes on.
+    fn left(&self) -> Vec<Trace> {
+        let mut traces = self.traces();
+        traces.retain(|trace| !tree::left_of(self.runner, &trace.group, &trace.mark).is_empty());
+        traces
+    }
+
+    fn ask_those_left(&self) {
+        for trace in self.left() {
+            log::say(format_args!(
+                "attempt {} is asked to end: its lease has ended, and its runner does not work",
+                trace.mark
+            ));
+            tree::ask_for(self.runner, &trace.group, &trace.mark);
+        }
+    }
+
+    fn end_those_left(&self) {
+        for trace in self.left() {
+            // It may have been renewed meanwhile.
+            if BootTime::now() < self.end() {
+                return;
+            }
+            log::say(format_args!(
+                "attempt {} is ended: its lease has ended",
+                trace.mark
+            ));
+            tree::end_for(self.runner, &trace.group, &trace.mark);
+        }
+    }
+}
+
+fn at(moment: BootTime) -> Itimerspec {
+    let since = moment.since_boot();
+    // A timer that is set to zero never fires; the boot itself is past.
+    let nanos = since.subsec_nanos().max(1);
+    Itimerspec {
+        it_interval: Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        },
+        it_value: Timespec {
+            tv_sec: i64::try_from(since.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: i64::from(nanos),
+        },
+    }
+}

@@ -1,0 +1,220 @@
+//! What runs under a lease ends with it, whoever is killed or stopped; and a runner that is asked to end
+//! ends what it runs.
+
+mod common;
+
+use std::cell::Cell;
+use std::fs;
+use std::time::Duration;
+
+use common::{Home, command, fates, lives, script, signal, wait_for_start, wait_until};
+use rustix::process::Signal;
+use tollgate_engine::{BootTime, Ended, Engine, Event, KillReason, Launch, LocalEngine, Status};
+
+/// Long enough to kill a process meanwhile.
+const SOON: Duration = Duration::from_millis(500);
+
+/// A task that does not end when it is asked to.
+fn stubborn(job: u64) -> Launch {
+    script(job, "trap '' TERM; while :; do sleep 1; done")
+}
+
+fn start(engine: &mut LocalEngine, launch: &Launch) -> u32 {
+    engine.start(std::slice::from_ref(launch)).unwrap();
+    wait_for_start(engine, launch.attempt)
+}
+
+#[track_caller]
+fn ended(engine: &mut LocalEngine, launch: &Launch) -> Ended {
+    match fates(engine, &[launch.attempt]).remove(0) {
+        Event::Ended(ended) => ended,
+        other @ (Event::Started(_) | Event::Lost { .. }) => panic!("{other:?}"),
+    }
+}
+
+/// The watcher of a runner.
+fn watcher_of(runner: u32) -> Option<u32> {
+    let children = fs::read_to_string(format!("/proc/{runner}/task/{runner}/children")).ok()?;
+    let watches = |pid: &u32| {
+        let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        words.ends_with(b"--watch\0")
+    };
+    let mut pids = children.split_whitespace().flat_map(str::parse);
+    pids.find(watches)
+}
+
+#[test]
+fn lease_that_is_not_renewed_ends_what_runs_though_the_caller_is_connected() {
+    let home = Home::new();
+    let mut engine = home.open();
+    let launch = command(1, &["sleep", "600"]);
+    start(&mut engine, &launch);
+    engine.renew_lease(BootTime::now() + SOON).unwrap();
+    let ended = ended(&mut engine, &launch);
+    assert_eq!(ended.status, Status::Signalled(15));
+    assert_eq!(ended.killed, Some(KillReason::Evicted));
+}
+
+#[test]
+fn attempt_under_an_ended_lease_is_not_started() {
+    let home = Home::new();
+    let mut engine = home.open();
+    engine.renew_lease(BootTime::now()).unwrap();
+    let late = script(1, &format!("echo > {}/ran", home.path().display()));
+    engine.start(std::slice::from_ref(&late)).unwrap();
+    let end = ended(&mut engine, &late);
+    assert!(matches!(end.status, Status::NotStarted { .. }), "{end:?}");
+    assert_eq!(end.killed, Some(KillReason::Evicted));
+    assert!(!home.path().join("ran").exists());
+
+    engine.renew_lease(BootTime::now() + 100 * SOON).unwrap();
+    let next = command(2, &["true"]);
+    engine.start(std::slice::from_ref(&next)).unwrap();
+    assert_eq!(ended(&mut engine, &next).status, Status::Exited(0));
+}
+
+#[test]
+fn child_that_is_held_up_beyond_the_lease_does_not_become_its_program() {
+    let home = Home::new().with_fault("child-stopped");
+    let mut engine = home.open();
+    let launch = script(1, &format!("echo > {}/ran", home.path().display()));
+    engine.start(std::slice::from_ref(&launch)).unwrap();
+    let file = home.settings.folder.join("attempts/1.0.1");
+    let child = Cell::new(0);
+    wait_until("the child stops", || {
+        let text = fs::read_to_string(&file).unwrap_or_default();
+        let stat = text.lines().nth(1).unwrap_or_default();
+        let pid = stat.split(' ').next().unwrap_or_default();
+        child.set(pid.parse().unwrap_or(0));
+        let now = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        now.contains(") T ")
+    });
+    engine.renew_lease(BootTime::now()).unwrap();
+    signal(child.get(), Signal::CONT);
+    let end = ended(&mut engine, &launch);
+    assert_eq!(
+        end.status.to_string(),
+        "not started: start: the lease has ended"
+    );
+    assert_eq!(end.killed, Some(KillReason::Evicted));
+    assert!(!home.path().join("ran").exists());
+}
+
+#[test]
+fn task_of_a_killed_runner_ends_with_its_lease() {
+    for home in [Home::new(), Home::without_control_groups()] {
+        let mut engine = home.open();
+        let task = start(&mut engine, &stubborn(1));
+        engine.renew_lease(BootTime::now() + SOON).unwrap();
+        signal(engine.runner_pid().unwrap(), Signal::KILL);
+        drop(engine);
+        wait_until("the task is gone", || !lives(task));
+    }
+}
+
+#[test]
+fn task_of_a_stopped_runner_ends_with_its_lease() {
+    for home in [Home::new(), Home::without_control_groups()] {
+        let mut engine = home.open();
+        let launch = stubborn(1);
+        let task = start(&mut engine, &launch);
+        engine.renew_lease(BootTime::now() + SOON).unwrap();
+        let runner = engine.runner_pid().unwrap();
+        signal(runner, Signal::STOP);
+        wait_until("the task is gone", || !lives(task));
+        signal(runner, Signal::CONT);
+        let end = ended(&mut engine, &launch);
+        assert_eq!(end.status, Status::Signalled(9));
+        assert_eq!(end.killed, Some(KillReason::Evicted));
+    }
+}
+
+#[test]
+fn watcher_that_is_killed_is_replaced() {
+    let home = Home::new();
+    let mut engine = home.open();
+    let task = start(&mut engine, &stubborn(1));
+    let runner = engine.runner_pid().unwrap();
+    let first = watcher_of(runner).unwrap();
+    signal(first, Signal::KILL);
+    wait_until("there is another watcher", || {
+        watcher_of(runner).is_some_and(|watcher| watcher != first)
+    });
+    engine.renew_lease(BootTime::now() + SOON).unwrap();
+    signal(runner, Signal::STOP);
+    wait_until("the task is gone", || !lives(task));
+    signal(runner, Signal::CONT);
+}
+
+#[test]
+fn watcher_goes_when_its_runner_has_and_nothing_runs() {
+    let home = Home::new();
+    let mut engine = home.open();
+    let launch = command(1, &["sleep", "600"]);
+    let task = start(&mut engine, &launch);
+    let runner = engine.runner_pid().unwrap();
+    let watcher = watcher_of(runner).unwrap();
+    signal(watcher, Signal::TERM);
+    signal(runner, Signal::KILL);
+    wait_until("the runner is gone", || !lives(runner));
+    assert!(lives(watcher), "it watches what the runner has left");
+    signal(task, Signal::KILL);
+    wait_until("the watcher is gone", || !lives(watcher));
+}
+
+#[test]
+fn next_runner_goes_on_with_the_lease_and_a_watcher_of_its_own() {
+    let home = Home::new();
+    let mut engine = home.open();
+    let launch = command(1, &["sleep", "600"]);
+    let task = start(&mut engine, &launch);
+    let first = watcher_of(engine.runner_pid().unwrap()).unwrap();
+    signal(engine.runner_pid().unwrap(), Signal::KILL);
+    drop(engine);
+    let mut engine = home.open();
+    assert_eq!(wait_for_start(&mut engine, launch.attempt), task);
+    engine.renew_lease(BootTime::now() + 100 * SOON).unwrap();
+    wait_until("the first watcher is gone", || !lives(first));
+    assert!(lives(task));
+    let runner = engine.runner_pid().unwrap();
+    assert!(watcher_of(runner).is_some());
+    engine.renew_lease(BootTime::now()).unwrap();
+    fates(&mut engine, &[launch.attempt]);
+}
+
+#[test]
+fn runner_that_is_asked_to_end_ends_its_tasks_and_goes() {
+    for asked in [Signal::TERM, Signal::INT] {
+        let mut home = Home::new();
+        if asked == Signal::INT {
+            home.settings.lease = None;
+        }
+        let mut engine = home.open();
+        let (gentle, stubborn) = (command(1, &["sleep", "600"]), stubborn(2));
+        let tasks = [start(&mut engine, &gentle), start(&mut engine, &stubborn)];
+        let runner = engine.runner_pid().unwrap();
+        signal(runner, asked);
+        wait_until("the runner is gone", || !lives(runner));
+        assert!(!tasks.into_iter().any(lives), "it leaves nothing");
+        // The next runner says how they ended.
+        for (launch, signal) in [(gentle, 15), (stubborn, 9)] {
+            let end = ended(&mut engine, &launch);
+            assert_eq!(end.status, Status::Signalled(signal));
+            assert_eq!(end.killed, Some(KillReason::Evicted));
+        }
+    }
+}
+
+#[test]
+fn runner_whose_terminal_is_gone_goes_on() {
+    let home = Home::new();
+    let mut engine = home.open();
+    let task = start(&mut engine, &command(1, &["sleep", "600"]));
+    let runner = engine.runner_pid().unwrap();
+    signal(runner, Signal::HUP);
+    let next = command(2, &["true"]);
+    engine.start(std::slice::from_ref(&next)).unwrap();
+    assert_eq!(ended(&mut engine, &next).status, Status::Exited(0));
+    assert_eq!(engine.runner_pid(), Some(runner));
+    assert!(lives(task));
+}

@@ -1,0 +1,29 @@
+//! A process that has ended and that its parent does not wait for, as the first process of many
+//! containers: it counts as ended.
+
+mod common;
+
+use common::{Home, command, fates, signal, wait_for_start};
+use rustix::process::{Signal, getpid, set_child_subreaper};
+use tollgate_engine::{Engine, Event, Status};
+
+#[test]
+fn task_of_a_killed_runner_that_no_parent_waits_for_has_ended() {
+    // Tasks whose runner is killed are this process's children, which waits for none.
+    set_child_subreaper(Some(getpid())).unwrap();
+    for home in [Home::new(), Home::without_control_groups()] {
+        let mut engine = home.open();
+        let launch = command(1, &["sleep", "600"]);
+        engine.start(std::slice::from_ref(&launch)).unwrap();
+        let task = wait_for_start(&mut engine, launch.attempt);
+        signal(engine.runner_pid().unwrap(), Signal::KILL);
+        drop(engine);
+        let mut engine = home.open();
+        assert_eq!(wait_for_start(&mut engine, launch.attempt), task);
+        signal(task, Signal::KILL);
+        match fates(&mut engine, &[launch.attempt]).remove(0) {
+            Event::Ended(ended) => assert_eq!(ended.status, Status::Signalled(9)),
+            other @ (Event::Started(_) | Event::Lost { .. }) => panic!("{other:?}"),
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Deadlines that are said as instants.
+
+use tollgate_model::{Instant, Span};
+
+use super::ask::Failed;
+use crate::core::Submission;
+
+/// The longest time to a deadline: a hundred years.
+const LONGEST: Span = Span::from_secs(3_200_000_000);
+
+/// Sets the deadline of a job that must have finished by `due` and about which is decided at `now`, as the
+/// core takes it. Another clock may have been set back since the core last handled something: with a
+/// span by that one, a job would be promised a later instant than was asked for.
+pub(super) fn settle(
+    submission: &mut Submission,
+    due: Option<Instant>,
+    now: Instant,
+) -> Result<(), Failed> {
+    let Some(due) = due else {
+        return Ok(());
+    };
+    let left = due.since(now);
+    if left <= Span::ZERO || left > LONGEST {
+        return Err(Failed::NotToCome(now));
+    }
+    submission.deadline = Some(left);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tollgate_gate::Retry;
+    use tollgate_model::CreditsPerSecond;
+
+    fn settled(due: Option<i64>, now: i64) -> Result<Option<Span>, Failed> {
+        let mut submission = Submission {
+            user: 0,
+            name: String::new(),
+            procs: 1,
+            memory: None,
+            estimate: None,
+            deadline: Some(Span::from_secs(5)),
+            budget: None,
+            penalty: CreditsPerSecond::ZERO,
+            confidence: None,
+            retry: Retry::Never,
+            hold: None,
+            plan: Default::default(),
+        };
+        let due = due.map(Instant::from_micros);
+        settle(&mut submission, due, Instant::from_micros(now))?;
+        Ok(submission.deadline)
+    }
+
+    #[test]
+    fn deadline_by_instant_is_what_is_left_until_then() {
+        assert_eq!(settled(Some(107), 100), Ok(Some(Span::from_micros(7))));
+        assert_eq!(settled(None, 100), Ok(Some(Span::from_secs(5))));
+    }
+
+    #[test]
+    fn deadline_that_is_past_or_too_far_away_is_refused() {
+        let now = Instant::from_micros(100);
+        assert_eq!(settled(Some(100), 100), Err(Failed::NotToCome(now)));
+        assert_eq!(settled(Some(99), 100), Err(Failed::NotToCome(now)));
+        assert_eq!(settled(Some(i64::MAX), 100), Err(Failed::NotToCome(now)));
+    }
+}
