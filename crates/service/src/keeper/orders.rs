@@ -175,6 +175,7 @@ impl<E: Engine> Keeper<E> {
             attempt: engine_words::key(attempt),
             nodes: nodes.to_vec(),
             argv: program.argv.into_iter().map(OsString::from).collect(),
+            script: None,
             env: pairs(program.env),
             dir: PathBuf::from(program.dir),
             output: program.output.map(|name| output(&name, attempt)),
