@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use crate::memory::check_shares;
 use crate::runner::folder;
 use crate::runner::settings::Settings;
-use crate::wire::{self, Answer, Ask};
+use crate::wire::{Answer, Ask};
 use crate::{
     AttemptKey, BootTime, Capacity, Engine, EngineError, KillReason, Launch, Report, Running, Wake,
 };
