@@ -262,11 +262,6 @@ impl Folder {
         self.path.join("workers.json")
     }
 
-    /// Where copies of scripts are kept.
-    pub fn scripts(&self) -> PathBuf {
-        self.path.join("scripts")
-    }
-
     /// The socket that clients find the service at.
     pub fn socket(&self) -> PathBuf {
         socket(&self.path)

@@ -37,6 +37,13 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(60);
 pub struct Door(Sender<Ask>);
 
 impl Door {
+    /// A door with nobody behind it: what is asked comes out of the other end.
+    #[cfg(test)]
+    pub(crate) fn unattended() -> (Self, Receiver<Ask>) {
+        let (sender, asks) = channel();
+        (Self(sender), asks)
+    }
+
     /// Puts something before the keeper; it is answered through what is in it. Nothing happens if
     /// the keeper has stopped: then the answer never comes, and waiting for it ends.
     pub fn ask(&self, ask: Ask) {

@@ -6,6 +6,7 @@
 //! | `snapshot` | the state after some batch |
 //! | `job`, `attempt` | what became of each job, for those who ask |
 //! | `array`, `task_range` | how many tasks of an array stand where, and which of them never ran |
+//! | `script` | the texts of scripts that came with jobs which are not over, each once |
 //! | `ledger` | money, append-only, one row an attempt and kind |
 //! | `rules` | the rules that the batches were handled under |
 //!
@@ -206,6 +207,14 @@ impl Store {
     /// If the store cannot be read.
     pub fn program(&self, job: u64) -> Result<Option<Program>, StoreError> {
         read::program(&self.connection, job).map_err(sqlite(&self.path, "cannot be read"))
+    }
+
+    /// The text of a script. None if no job that is not over came with it.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn script(&self, sha256: &str) -> Result<Option<String>, StoreError> {
+        read::script(&self.connection, sha256).map_err(sqlite(&self.path, "cannot be read"))
     }
 
     /// Whose a job was that is over, and whether every task of it ended with exit code 0; none if

@@ -55,7 +55,9 @@ pub(super) fn all() -> Vec<Endpoint> {
     vec![
         at("/healthz").get(
             routes::healthz,
-            does("Whether anybody is there").answers(200, text("text/plain; charset=utf-8")),
+            does("Whether the service is there and decides")
+                .answers(200, text("text/plain; charset=utf-8"))
+                .problems(&[503]),
         ),
         at("/metrics").get(
             metrics::metrics,

@@ -1,7 +1,5 @@
 //! What goes wrong with a request, as an answer.
 
-use std::io::{self, ErrorKind};
-
 use axum::Json;
 use axum::extract::rejection::{JsonRejection, QueryRejection};
 use axum::http::StatusCode;
@@ -41,19 +39,14 @@ impl Refused {
         Self::new(StatusCode::NOT_FOUND, "there is no such job")
     }
 
-    /// A script cannot be copied.
-    pub(super) fn script(error: &io::Error) -> Self {
-        let full = [ErrorKind::StorageFull, ErrorKind::QuotaExceeded];
-        let status = match full.contains(&error.kind()) {
-            true => StatusCode::INSUFFICIENT_STORAGE,
-            false => StatusCode::SERVICE_UNAVAILABLE,
-        };
-        Self::new(status, format!("the script cannot be copied: {error}"))
-    }
-
     /// The keeper has stopped.
     pub(super) fn stopping() -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "the service is stopping")
+    }
+
+    #[cfg(test)]
+    pub(super) fn status(&self) -> StatusCode {
+        self.status
     }
 
     pub(crate) fn hint(self, hint: &'static str) -> Self {

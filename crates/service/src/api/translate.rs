@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use jiff::Timestamp;
+use tollgate_engine::{MAX_SCRIPT_BYTES, Script};
 use tollgate_gate::Retry;
 use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
 
@@ -210,8 +211,15 @@ pub(super) fn program(request: JobRequest) -> Result<Program, Refused> {
     if request.memory_bytes == Some(0) {
         return Err(Refused::field("memory_bytes", "at least 1"));
     }
+    let script = request.script.map(Script::new);
+    let text = script.as_ref().and_then(Script::text);
+    if text.is_some_and(|text| text.len() > MAX_SCRIPT_BYTES) {
+        let expected = format!("a text of at most {MAX_SCRIPT_BYTES} bytes");
+        return Err(Refused::field("script", &expected));
+    }
     Ok(Program {
         argv: request.command,
+        script,
         env: request.env.into_iter().collect(),
         dir: request.dir,
         output: request.output,

@@ -15,8 +15,8 @@ pub struct JobRequest {
     /// The program and its arguments. A quote needs none.
     #[serde(default)]
     pub command: Vec<String>,
-    /// What is in the script that `command` names first. The service keeps a copy, and runs that:
-    /// the file may change, or go, before the job starts.
+    /// What is in the script that `command` names first, at most 1 MiB. The service keeps a copy, and
+    /// runs that: the file may change, or go, before the job starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<String>,
     /// What it is called; jobs of one user with the same name are forecast alike. The program's

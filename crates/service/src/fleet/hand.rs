@@ -9,7 +9,6 @@ mod todo;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -34,8 +33,6 @@ const MOST_AT_ONCE: usize = 500;
 pub type Open<E> = Box<dyn FnMut(&Terms) -> Result<E, EngineError> + Send>;
 /// From an owner's name to whom a job runs as, or why it does not.
 pub type RunAs = Box<dyn Fn(&str) -> Result<Option<User>, String> + Send>;
-/// From a user and a script to where the copy is.
-pub type KeepScript = Box<dyn Fn(Option<&User>, &str) -> io::Result<PathBuf> + Send>;
 /// Writes down what has to be remembered.
 pub type Remember = Box<dyn FnMut(&Memory) -> io::Result<()> + Send>;
 
@@ -55,8 +52,6 @@ pub struct Kit<E> {
     pub open: Open<E>,
     /// As whom a job runs whose owner is called so; none is as whom the engine runs.
     pub run_as: RunAs,
-    /// Keeps a copy of a script that a user alone can run, and says where.
-    pub keep_script: KeepScript,
     /// Keeps what the worker has to remember; on disk when it returns.
     pub remember: Remember,
 }

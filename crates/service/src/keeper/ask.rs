@@ -64,6 +64,11 @@ pub enum Ask {
         /// That it is.
         reply: Reply<()>,
     },
+    /// Is the keeper there?
+    Pulse {
+        /// That it is.
+        reply: Reply<()>,
+    },
     /// How do things stand?
     Census {
         /// So.
@@ -113,6 +118,7 @@ impl Ask {
             Self::Claim { .. }
             | Self::Quote { .. }
             | Self::Act { .. }
+            | Self::Pulse { .. }
             | Self::Census { .. }
             | Self::Nodes { .. }
             | Self::Explain { .. }
@@ -131,6 +137,7 @@ impl Ask {
             Self::Claim { reply, .. } => drop(reply.send(Err(failed))),
             Self::Quote { .. }
             | Self::Act { .. }
+            | Self::Pulse { .. }
             | Self::Census { .. }
             | Self::Nodes { .. }
             | Self::Explain { .. }

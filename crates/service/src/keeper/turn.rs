@@ -145,6 +145,7 @@ impl<E: Engine> Keeper<E> {
                 Err(failed) => drop(reply.send(Err(failed))),
             },
             Ask::Quote { .. }
+            | Ask::Pulse { .. }
             | Ask::Census { .. }
             | Ask::Nodes { .. }
             | Ask::Explain { .. }

@@ -229,6 +229,20 @@ UPDATE job SET state = 'expired' WHERE state = 'lapsed';
 CREATE INDEX job_live ON job (state, id)
     WHERE state IN ('queued', 'held', 'running', 'reserved', 'dependent');
 ",
+    "
+CREATE TABLE script (
+    sha256 TEXT PRIMARY KEY,
+    text TEXT NOT NULL
+) STRICT;
+ALTER TABLE job ADD COLUMN script TEXT;
+CREATE INDEX job_of_script ON job (script) WHERE script IS NOT NULL AND finish IS NULL;
+CREATE TRIGGER script_is_needed_no_more AFTER UPDATE OF finish ON job
+WHEN NEW.script IS NOT NULL AND NEW.finish IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM job WHERE script = NEW.script AND finish IS NULL)
+BEGIN
+    DELETE FROM script WHERE sha256 = NEW.script;
+END;
+",
 ];
 
 /// The version of the tables.

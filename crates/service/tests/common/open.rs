@@ -20,7 +20,6 @@ use tollgate_service::events::Log;
 use tollgate_service::keeper::{self, Ask, Door, Keeper};
 use tollgate_service::net::certificate::{Certificate, Files};
 use tollgate_service::net::{Fingerprint, Hosts, Key, Keyring, Network, serve_tls, tls};
-use tollgate_service::scripts::Scripts;
 use tollgate_service::seats::Seats;
 use tollgate_service::store::Store;
 
@@ -88,7 +87,6 @@ impl Open {
             streams: Seats::new(limits.streams),
             metrics: Arc::default(),
             clock: || NOW,
-            scripts: Arc::new(Scripts::new(folder.path().join("scripts"))),
             porch: tollgate_service::fleet::Porch::new(door.clone()),
         };
         let files = Files {
