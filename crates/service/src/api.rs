@@ -5,11 +5,13 @@
 //! | [`types`] | the requests and answers |
 //! | [`server`] | who is let in, and within which limits |
 //! | [`openapi`] | the description of it all |
+//! | `framing` | requests whose end is ambiguous |
 //! | `endpoints` | every path, with what it takes and answers |
 //! | `routes`, `tokens`, `streams`, `metrics` | what each path answers |
 
 mod endpoints;
 mod figures;
+mod framing;
 mod instant;
 mod metrics;
 pub mod openapi;

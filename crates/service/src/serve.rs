@@ -226,6 +226,9 @@ async fn listen(
         listener,
         router.clone(),
         access,
+        tcp.as_ref()
+            .map(|tcp| tcp.hosts.clone())
+            .unwrap_or_default(),
         seats.clone(),
         stopped.clone(),
     ))];

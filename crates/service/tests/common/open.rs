@@ -121,7 +121,7 @@ impl Open {
         let listening = std::thread::spawn(move || {
             runtime.block_on(async {
                 let tcp = serve_tls(tcp, router.clone(), network, stopped.clone());
-                let unix = serve_unix(unix, router, access, seats, stopped);
+                let unix = serve_unix(unix, router, access, Hosts::default(), seats, stopped);
                 tokio::join!(tcp, unix);
             });
         });
