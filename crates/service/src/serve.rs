@@ -130,6 +130,7 @@ pub fn serve<E: Engine + 'static>(
         keeper.run_as(aside);
     }
     keeper.limit_jobs(access.limits.jobs);
+    keeper.limit_stored_bytes(access.limits.stored_bytes);
     let began = std::time::Instant::now();
     keeper
         .open_to_workers(

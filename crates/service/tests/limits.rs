@@ -257,3 +257,38 @@ fn problems_are_answered_in_json_wherever_they_are_found() {
         assert!(problem.error.contains(words), "{line}: {problem:?}");
     }
 }
+
+#[test]
+fn user_stores_at_most_so_many_bytes_until_jobs_are_over() {
+    let open = Open::new(Limits {
+        stored_bytes: 10_000,
+        ..Limits::default()
+    });
+    let mut client = Client::connect(&open.socket()).unwrap();
+    let request = |bytes| JobRequest {
+        command: vec!["sleep".to_owned(), "60".to_owned()],
+        env: [("A".to_owned(), "x".repeat(bytes))].into(),
+        procs: 2,
+        dir: "/".to_owned(),
+        ..JobRequest::default()
+    };
+    let too_much = |refused: Result<Answer, ClientError>| {
+        let Err(ClientError::Refused { status, problem }) = refused else {
+            panic!("{refused:?}");
+        };
+        assert_eq!(status.as_u16(), 429);
+        assert_eq!(
+            problem.error,
+            "expected at most 10000 bytes of commands, environments and scripts of one user's \
+             jobs that are not over"
+        );
+    };
+    for _ in 0..2 {
+        let _: Answer = client.post("/v1/jobs", &request(4_900)).unwrap();
+    }
+    too_much(client.post("/v1/jobs", &request(4_900)));
+    let _: Answer = client.post("/v1/jobs", &request(100)).unwrap();
+    let _: serde_json::Value = client.post("/v1/jobs/2/cancel", &()).unwrap();
+    let _: Answer = client.post("/v1/jobs", &request(4_900)).unwrap();
+    too_much(client.post("/v1/jobs", &request(4_900)));
+}

@@ -84,7 +84,7 @@ impl From<Failed> for Refused {
                 return Self::field("deadline_at", &expected);
             }
             Failed::NoPredecessor(_) => StatusCode::UNPROCESSABLE_ENTITY,
-            Failed::TooMany(_) => StatusCode::TOO_MANY_REQUESTS,
+            Failed::TooMany(_) | Failed::TooMuchStored(_) => StatusCode::TOO_MANY_REQUESTS,
             Failed::Full => StatusCode::INSUFFICIENT_STORAGE,
             Failed::Store(_) | Failed::Engine(_) => StatusCode::SERVICE_UNAVAILABLE,
         };

@@ -28,6 +28,16 @@ pub struct Program {
     pub memory: Option<u64>,
 }
 
+impl Program {
+    /// How many bytes it takes to store, but for what JSON adds.
+    pub fn bytes(&self) -> u64 {
+        let words = self.argv.iter().chain([&self.dir]).chain(&self.output);
+        let variables = self.env.iter().flat_map(|(name, value)| [name, value]);
+        let lengths = words.chain(variables).map(|word| word.len() as u64);
+        lengths.sum()
+    }
+}
+
 /// A change with what the core does not know of it.
 #[derive(Clone, Debug)]
 pub struct Batch<'a> {

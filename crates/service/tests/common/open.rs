@@ -66,6 +66,7 @@ impl Open {
         let mut keeper =
             Keeper::new(store, MemoryEngine::open(&world), &rules, Box::new(|| NOW)).unwrap();
         keeper.limit_jobs(limits.jobs);
+        keeper.limit_stored_bytes(limits.stored_bytes);
         let log = keeper.log();
         let (door, thread) = keeper::start(keeper).unwrap();
         let access = Access {
