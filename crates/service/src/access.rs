@@ -29,6 +29,8 @@ pub struct Limits {
     pub strangers: u32,
     /// Jobs of a user that are not over, each task of an array counted. At least 1.
     pub jobs: u32,
+    /// Bytes of commands, environments and scripts of a user's jobs that are not over. At least 1.
+    pub stored_bytes: u64,
     /// Tasks of an array. At least 1.
     pub array: u32,
     /// Streams of events of a user at a time. At least 1.
@@ -46,6 +48,7 @@ impl Default for Limits {
             connections: 64,
             strangers: 64,
             jobs: 100_000,
+            stored_bytes: 64 << 20,
             array: 1_000_000,
             streams: 8,
             body_bytes: 1 << 20,

@@ -126,6 +126,7 @@ pub fn serve<E: Engine + 'static>(
         keeper.run_as(aside);
     }
     keeper.limit_jobs(access.limits.jobs);
+    keeper.limit_stored_bytes(access.limits.stored_bytes);
     let began = std::time::Instant::now();
     keeper
         .open_to_workers(
@@ -216,6 +217,9 @@ async fn listen(
         listener,
         router.clone(),
         access,
+        tcp.as_ref()
+            .map(|tcp| tcp.hosts.clone())
+            .unwrap_or_default(),
         seats.clone(),
         stopped.clone(),
     ))];

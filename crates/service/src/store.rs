@@ -226,6 +226,14 @@ impl Store {
         read::ended(&self.connection, job).map_err(sqlite(&self.path, "cannot be read"))
     }
 
+    /// The jobs that are not over: their numbers, whose they are, and the bytes of what they run.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn stored_bytes(&self) -> Result<Vec<(u64, u32, u64)>, StoreError> {
+        read::stored_bytes(&self.connection).map_err(sqlite(&self.path, "cannot be read"))
+    }
+
     /// The number of the last batch that was committed; 0 before the first.
     pub fn batch(&self) -> i64 {
         self.batch

@@ -141,10 +141,12 @@ pub(crate) fn exit_of_input(cause: &ReadError) -> Exit {
         | ReadError::Rrd(_)
         | ReadError::MissingColumn { .. }
         | ReadError::DuplicateColumn { .. }
+        | ReadError::BadLimit { .. }
         | ReadError::NoUsableLine { .. } => Exit::Usage,
-        ReadError::Io { .. } | ReadError::TruncatedGzip { .. } | ReadError::DamagedGzip { .. } => {
-            Exit::Failed
-        }
+        ReadError::Io { .. }
+        | ReadError::TruncatedGzip { .. }
+        | ReadError::DamagedGzip { .. }
+        | ReadError::TooLarge { .. } => Exit::Failed,
     }
 }
 

@@ -3,7 +3,7 @@
 
 use axum::handler::Handler;
 use axum::routing::{MethodFilter, MethodRouter, on};
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use super::routes::{self, Few, Service, Until, Wanted};
 use super::types::{
@@ -29,7 +29,7 @@ pub(super) struct Operation {
     pub(super) takes: Option<Describe>,
     /// By status.
     pub(super) answers: Vec<(u16, Content)>,
-    /// Statuses of what goes wrong beside what may go wrong everywhere.
+    /// Statuses of what goes wrong beside what may go wrong with every request like it.
     pub(super) problems: &'static [u16],
 }
 
@@ -51,7 +51,7 @@ pub(super) fn all() -> Vec<Endpoint> {
     let job_events = does("How a job stands, and then what happens to it, until it is over")
         .answers(200, text("text/event-stream"))
         .answers(204, Content::Nothing)
-        .problems(&[400, 404, 429]);
+        .problems(&[]);
     vec![
         at("/healthz").get(
             routes::healthz,
@@ -82,7 +82,7 @@ pub(super) fn all() -> Vec<Endpoint> {
             .post(
                 routes::submit,
                 does("Hand in a job")
-                    .takes::<JobRequest>()
+                    .takes_as(submission)
                     .gives::<Answer>(201)
                     .gives::<Answer>(200)
                     .problems(&[403, 429, 507]),
@@ -143,21 +143,21 @@ pub(super) fn all() -> Vec<Endpoint> {
             streams::all,
             does("What happens to jobs, from now on or from where it was left")
                 .answers(200, text("text/event-stream"))
-                .problems(&[400, 429]),
+                .problems(&[]),
         ),
         at("/v1/quotes").post(
             routes::quote,
             does("What a job would be told")
-                .takes::<JobRequest>()
+                .takes_as(question)
                 .gives::<Answer>(200)
                 .problems(&[403, 429, 507]),
         ),
         at("/v1/quotes/{id}/claim").post(
             routes::claim,
             does("Take a quote up that is held")
-                .takes::<JobRequest>()
+                .takes_as(runnable)
                 .gives::<Done>(200)
-                .problems(&[403, 404, 507]),
+                .problems(&[403, 404, 409, 507]),
         ),
         at("/v1/ledger").get(
             routes::ledger,
@@ -223,6 +223,48 @@ fn does(summary: &'static str) -> Operation {
     }
 }
 
+/// A job with the program that it runs.
+fn runnable(types: &mut SchemaGenerator) -> Schema {
+    let job = types.subschema_for::<JobRequest>();
+    json_schema!({"allOf": [job, {
+        "required": ["command"],
+        "properties": {"command": {"minItems": 1, "prefixItems": [{"minLength": 1}]}},
+    }]})
+}
+
+/// A job that is submitted: no quote, with one deadline at most, and an output for each task.
+fn submission(types: &mut SchemaGenerator) -> Schema {
+    let job = runnable(types);
+    json_schema!({"allOf": [job, one_deadline(), {
+        "properties": {"hold_s": {"type": "null"}},
+    }, {
+        "anyOf": [
+            {"properties": {"array": {"type": "null"}}},
+            {"properties": {"output": {"type": "null"}}},
+            {"properties": {"output": {"pattern": "%a|^/dev/"}}},
+        ],
+    }]})
+}
+
+/// A job that is asked about: one task that may start at once.
+fn question(types: &mut SchemaGenerator) -> Schema {
+    let job = types.subschema_for::<JobRequest>();
+    json_schema!({"allOf": [job, one_deadline(), {
+        "properties": {
+            "array": {"type": "null"},
+            "after": {"maxItems": 0},
+            "held": {"const": false},
+        },
+    }]})
+}
+
+fn one_deadline() -> Schema {
+    json_schema!({"anyOf": [
+        {"properties": {"deadline_s": {"type": "null"}}},
+        {"properties": {"deadline_at": {"type": "null"}}},
+    ]})
+}
+
 fn describe<T: JsonSchema>(types: &mut SchemaGenerator) -> Schema {
     types.subschema_for::<T>()
 }
@@ -263,7 +305,11 @@ impl Operation {
     }
 
     fn takes<T: JsonSchema>(self) -> Self {
-        let takes = Some::<Describe>(describe::<T>);
+        self.takes_as(describe::<T>)
+    }
+
+    fn takes_as(self, takes: Describe) -> Self {
+        let takes = Some(takes);
         Self { takes, ..self }
     }
 

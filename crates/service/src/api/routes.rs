@@ -21,7 +21,7 @@ use super::types::{
     Answer, Calibration, Done, Explanation, Job, JobRequest, Jobs, Ledger, Nodes, Objectives,
     Status,
 };
-use super::which::Which;
+use super::which::{MAX_ID, Which};
 use super::words::words;
 use super::{endpoints, figures, translate};
 use crate::access::{Access, Limits, Peer};
@@ -298,7 +298,7 @@ pub(super) async fn jobs(
         user: only(&peer),
         state: wanted.state,
         live: wanted.live,
-        before: wanted.before,
+        before: wanted.before.map(|before| before.min(MAX_ID)),
         limit: wanted.limit.unwrap_or(100).min(MOST_JOBS),
     };
     let rows = read(&service, move |reader| reader.jobs(&selection)).await?;
@@ -338,8 +338,10 @@ pub(super) async fn tasks(
     let rows = read(&service, move |reader| {
         reader.tasks(job, tasks.as_ref(), limit)
     });
-    let expected = "an array: this job is none";
-    let rows = rows.await?.ok_or_else(|| Refused::field("id", expected))?;
+    let rows = rows.await?.ok_or_else(|| {
+        let error = "this job is not an array: it has no tasks";
+        Refused::new(StatusCode::NOT_FOUND, error)
+    })?;
     let jobs = rows.into_iter().map(translate::job).collect();
     Ok(Json(Jobs { jobs }))
 }
@@ -477,7 +479,8 @@ pub(super) async fn nodes(State(service): State<Service>) -> Answered<Nodes> {
 }
 
 fn number(id: &str) -> Result<u64, Refused> {
-    id.parse().map_err(|_| Refused::unknown_job())
+    let id = id.parse().ok().filter(|&id| id <= MAX_ID);
+    id.ok_or_else(Refused::unknown_job)
 }
 
 /// A job of the peer's, or one task; one of somebody else is not there.

@@ -8,6 +8,7 @@ use axum::{Extension, Json};
 use tollgate_model::Span;
 
 use super::instant::iso;
+use super::limits::{MAX_SPAN_S, MIN_SPAN_S};
 use super::reply::Refused;
 use super::routes::{Answered, Service};
 use super::types::{NewToken, Token, TokenRequest, Tokens};
@@ -15,9 +16,6 @@ use crate::access::{Peer, Users, Way};
 use crate::accounts;
 use crate::net::Key;
 use crate::net::keyring::{KeyError, Proof};
-
-/// The longest that a token is set to stand for somebody, in seconds: a hundred years.
-const LONGEST_S: f64 = 3.2e9;
 
 pub(super) async fn make(
     State(service): State<Service>,
@@ -28,7 +26,7 @@ pub(super) async fn make(
     by_socket(&peer)?;
     let now = (service.clock)();
     let expires = match request.expires_s {
-        Some(secs) if !(1e-6..=LONGEST_S).contains(&secs) => {
+        Some(secs) if !(MIN_SPAN_S..=MAX_SPAN_S).contains(&secs) => {
             let expected = "seconds, more than 0 and at most a hundred years";
             return Err(Refused::field("expires_s", expected));
         }

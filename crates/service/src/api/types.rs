@@ -6,6 +6,11 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::limits::{
+    ABSOLUTE_PATH, MAX_AFTER, MAX_CREDITS, MAX_HOLD_S, MAX_NAME, MAX_SPAN_S, MIN_SPAN_S,
+    NO_CONTROL, NO_NUL, PREDECESSOR, TASK_NUMBERS, VARIABLE,
+};
+use super::whole::{whole, whole_if_any};
 use crate::access::Role;
 
 /// A job to be handed in, or to be quoted for.
@@ -14,38 +19,51 @@ use crate::access::Role;
 pub struct JobRequest {
     /// The program and its arguments. A quote needs none.
     #[serde(default)]
+    #[schemars(inner(regex(pattern = NO_NUL)))]
     pub command: Vec<String>,
     /// What is in the script that `command` names first, at most 1 MiB. The service keeps a copy, and
     /// runs that: the file may change, or go, before the job starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<String>,
     /// What it is called; jobs of one user with the same name are forecast alike. The program's
-    /// name if left out.
+    /// name if left out. At most 128 characters, none of them a control character.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_NAME), regex(pattern = NO_CONTROL))]
     pub name: Option<String>,
     /// Processors it needs at once, at least 1.
-    #[serde(default = "one")]
+    #[serde(default = "one", deserialize_with = "whole")]
+    #[schemars(range(min = 1))]
     pub procs: u32,
     /// Memory that it may use at most.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "whole_if_any"
+    )]
+    #[schemars(range(min = 1))]
     pub memory_bytes: Option<u64>,
     /// How long it takes, by its user. Positive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = MIN_SPAN_S, max = MAX_SPAN_S))]
     pub estimate_s: Option<f64>,
     /// By when it must have finished, after its submission. Positive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = MIN_SPAN_S, max = MAX_SPAN_S))]
     pub deadline_s: Option<f64>,
     /// By when it must have finished; instead of `deadline_s`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline_at: Option<String>,
     /// The most it may cost, in credits. Not negative.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = MAX_CREDITS))]
     pub budget: Option<f64>,
     /// What each second past the deadline costs the provider, in credits. Not negative.
     #[serde(default)]
+    #[schemars(range(min = 0.0, max = MAX_CREDITS))]
     pub penalty_per_s: f64,
     /// The least probability of keeping the deadline at which it wants to be let in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub confidence: Option<f64>,
     /// Whether it may be run again from its start after it was lost.
     #[serde(default)]
@@ -53,30 +71,40 @@ pub struct JobRequest {
     /// Of a quote: for how long it is to be kept, if the job would be let in. Positive, at most an
     /// hour. Then it lapses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = MIN_SPAN_S, max = MAX_HOLD_S))]
     pub hold_s: Option<f64>,
     /// Its tasks, if it is an array: `1-1000`, `1,3,7-9`, `0-99:3`, with `%4` behind that at most four
     /// of them at a time. They are the same but for their number, `TOLLGATE_TASK`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = TASK_NUMBERS))]
     pub array: Option<String>,
     /// Jobs of the same user that it is to start after: `7` or `ok:7` if that must have ended with
     /// exit code 0 (all its tasks, if it is an array), `any:7` if not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = MAX_AFTER), inner(regex(pattern = PREDECESSOR)))]
     pub after: Vec<String>,
     /// Whether it waits until it is released.
     #[serde(default)]
     pub held: bool,
     /// The environment that it gets.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend(
+        "propertyNames" = {"pattern": VARIABLE},
+        "additionalProperties" = {"type": "string", "pattern": NO_NUL},
+    ))]
     pub env: BTreeMap<String, String>,
     /// The folder that it starts in; absolute.
     #[serde(default = "root")]
+    #[schemars(regex(pattern = ABSOLUTE_PATH))]
     pub dir: String,
     /// Where its output goes, relative to `dir`, with `%j` for the job's number and `%a` for that of
     /// the task, which an array must have; left out, it is thrown away.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1), regex(pattern = NO_NUL))]
     pub output: Option<String>,
     /// Permission bits that files it makes do not get.
-    #[serde(default = "umask")]
+    #[serde(default = "umask", deserialize_with = "whole")]
+    #[schemars(range(max = 0o777))]
     pub umask: u32,
 }
 
@@ -527,6 +555,7 @@ pub struct TokenRequest {
     pub kind: Role,
     /// After what span it stands for nobody any more. Positive; never if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = MIN_SPAN_S, max = MAX_SPAN_S))]
     pub expires_s: Option<f64>,
 }
 

@@ -363,6 +363,32 @@ pub enum Order {
     },
 }
 
+impl Change {
+    /// The public number of the job that it is about.
+    pub const fn job(&self) -> u64 {
+        match self {
+            Self::Submitted { job, .. }
+            | Self::Decided { job, .. }
+            | Self::Deferred { job, .. }
+            | Self::Forsaken { job, .. }
+            | Self::Dropped { job, .. }
+            | Self::HeldTasks { job, .. }
+            | Self::Tally { job, .. }
+            | Self::Claimed { job }
+            | Self::Expired { job }
+            | Self::Accepted { job, .. }
+            | Self::Rejected { job, .. }
+            | Self::Queued { job }
+            | Self::Held { job }
+            | Self::Over { job, .. } => *job,
+            Self::TaskOver { attempt, .. }
+            | Self::Started { attempt, .. }
+            | Self::Fate { attempt, .. }
+            | Self::Booked { attempt, .. } => attempt.job,
+        }
+    }
+}
+
 impl Source {
     /// The key in JSON.
     pub const fn key(self) -> &'static str {

@@ -233,6 +233,12 @@ pub enum Failed {
     /// The instant by which a job must have finished is past, or too far away; the present is said.
     #[error("deadline_at: expected an instant that is still to come")]
     NotToCome(Instant),
+    /// The user has as much stored as one user may.
+    #[error(
+        "expected at most {0} bytes of commands, environments and scripts of one user's jobs that \
+         are not over"
+    )]
+    TooMuchStored(u64),
     /// The user has no job of that number to start after.
     #[error("after: there is no job {0}")]
     NoPredecessor(u64),

@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use tollgate_model::Instant;
 
 use super::caller::Caller;
-use super::hosts::Misled;
+use super::hosts::{Entrance, Misled};
 use super::keyring::Proof;
 use super::{Fingerprint, Hosts, Key, Keyring};
 use crate::access::{Access, Role};
@@ -41,9 +41,11 @@ pub(super) async fn pass(
     mut request: Request,
     next: Next,
 ) -> Response {
-    let checked = guard
-        .hosts
-        .check(request.uri(), request.headers(), caller.local);
+    let checked = guard.hosts.check(
+        request.uri(),
+        request.headers(),
+        Entrance::Tcp(caller.local),
+    );
     if let Err(misled) = checked {
         return last(refuse(misled));
     }
@@ -69,6 +71,19 @@ pub(super) async fn pass(
     }
     request.extensions_mut().insert(peer);
     next.run(request).await
+}
+
+/// Lets a request pass that came in at the Unix socket, unless it was meant for another host or
+/// comes from a web page elsewhere: the socket may be forwarded to a port that browsers reach.
+pub(crate) async fn pass_socket(
+    State(hosts): State<Arc<Hosts>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    match hosts.check(request.uri(), request.headers(), Entrance::Socket) {
+        Ok(()) => next.run(request).await,
+        Err(misled) => last(refuse(misled)),
+    }
 }
 
 impl Guard {

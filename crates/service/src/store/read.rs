@@ -309,6 +309,19 @@ fn array_row(row: &Row<'_>) -> rusqlite::Result<Option<ArrayRow>> {
     }))
 }
 
+/// The jobs that are not over: their numbers, whose they are, and the bytes of what they run.
+pub(super) fn stored_bytes(connection: &Connection) -> rusqlite::Result<Vec<(u64, u32, u64)>> {
+    let sql = "SELECT id, user, octet_length(program)
+                   + coalesce((SELECT octet_length(text) FROM script WHERE sha256 = job.script), 0)
+               FROM job WHERE finish IS NULL";
+    let mut statement = connection.prepare(sql)?;
+    let rows = statement.query_map([], |row| {
+        let bytes: Option<u64> = row.get(2)?;
+        Ok((row.get(0)?, row.get(1)?, bytes.unwrap_or(0)))
+    })?;
+    rows.collect()
+}
+
 /// Whose a job was that is over, and whether all of it ended with exit code 0.
 pub(super) fn ended(connection: &Connection, job: u64) -> rusqlite::Result<Option<(u32, bool)>> {
     let sql = format!("SELECT {COLUMNS} FROM {TABLES} WHERE id = ?1 AND finish IS NOT NULL");

@@ -33,6 +33,18 @@ pub struct Program {
     pub memory: Option<u64>,
 }
 
+impl Program {
+    /// How many bytes it takes to store, but for what JSON adds. A script counts in full with each of
+    /// the jobs that share it.
+    pub fn bytes(&self) -> u64 {
+        let words = self.argv.iter().chain([&self.dir]).chain(&self.output);
+        let variables = self.env.iter().flat_map(|(name, value)| [name, value]);
+        let lengths = words.chain(variables).map(|word| word.len() as u64);
+        let script = self.script.as_ref().and_then(Script::text);
+        lengths.sum::<u64>() + script.map_or(0, |text| text.len() as u64)
+    }
+}
+
 /// A change with what the core does not know of it.
 #[derive(Clone, Debug)]
 pub struct Batch<'a> {

@@ -65,6 +65,7 @@ impl Open {
         let mut keeper =
             Keeper::new(store, MemoryEngine::open(&world), &rules, Box::new(|| NOW)).unwrap();
         keeper.limit_jobs(limits.jobs);
+        keeper.limit_stored_bytes(limits.stored_bytes);
         let log = keeper.log();
         let (door, thread) = keeper::start(keeper).unwrap();
         let access = Access {
@@ -119,7 +120,7 @@ impl Open {
         let listening = std::thread::spawn(move || {
             runtime.block_on(async {
                 let tcp = serve_tls(tcp, router.clone(), network, stopped.clone());
-                let unix = serve_unix(unix, router, access, seats, stopped);
+                let unix = serve_unix(unix, router, access, Hosts::default(), seats, stopped);
                 tokio::join!(tcp, unix);
             });
         });
