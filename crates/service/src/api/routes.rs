@@ -192,7 +192,7 @@ pub(super) async fn quote(
     let submission = translate::submission(&request, peer.user)?;
     let due = translate::due(&request)?;
     if submission.plan != Plan::default() {
-        let expected = "nothing: a quote is for one task that may start at once";
+        let expected = "none of them: a quote is for one task that may start at once";
         return Err(Refused::field("array, after, held", expected));
     }
     if submission.hold.is_none() {
@@ -338,7 +338,7 @@ pub(super) async fn tasks(
     let rows = read(&service, move |reader| {
         reader.tasks(job, tasks.as_ref(), limit)
     });
-    let expected = "an array: this job is none";
+    let expected = "an array: this job has no tasks";
     let rows = rows.await?.ok_or_else(|| Refused::field("id", expected))?;
     let jobs = rows.into_iter().map(translate::job).collect();
     Ok(Json(Jobs { jobs }))
