@@ -35,9 +35,7 @@ mod voice;
 use std::env;
 use std::process::ExitCode;
 
-use clap::FromArgMatches;
-
-use crate::args::{Cli, Command};
+use crate::args::Command;
 use crate::live::front::{self, Tool};
 
 fn main() -> ExitCode {
@@ -51,9 +49,7 @@ fn main() -> ExitCode {
     if words.next().is_some_and(|word| word == live::serve::RUNNER) {
         return tollgate_engine::runner::main(words);
     }
-    let words = args::command().get_matches();
-    let cli = Cli::from_arg_matches(&words).unwrap_or_else(|error| error.exit());
-    let done = match cli.command {
+    let done = match args::parse().command {
         Command::Replay(args) => replay::run(&args),
         Command::Policies(args) => policies::run(&args),
         Command::Forecast(args) => forecast::run(&args),

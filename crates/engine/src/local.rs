@@ -225,7 +225,7 @@ impl LocalEngine {
         let log = String::from_utf8_lossy(&log);
         let said = log.lines().next_back().unwrap_or("it says nothing");
         EngineError::Unreachable {
-            reason: format!("the runner has ended at once: {said} ({})", path.display()),
+            reason: format!("the runner exited at once: {said} ({})", path.display()),
         }
     }
 

@@ -96,7 +96,7 @@ pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
             watch::run(Path::new(folder)).map_err(|error| format!("its watcher: {error}"))
         }
         _ => {
-            log::say(format_args!("expected the folder to work in"));
+            log::say(format_args!("expected the directory to work in"));
             return ExitCode::from(2);
         }
     };

@@ -109,10 +109,10 @@ pub enum Way {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Barred {
     /// The service is not for them.
-    #[error("only the service's own user may hand in jobs here")]
+    #[error("only the service's own user may submit jobs here")]
     NotTheirs,
     /// They would run as root.
-    #[error("jobs of root are not run here")]
+    #[error("jobs of root are not allowed here")]
     Root,
     /// Jobs could not run as this user.
     #[error(transparent)]
@@ -124,7 +124,7 @@ impl Barred {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::NotTheirs => "start a service of your own with `tollgate serve`",
-            Self::Root => "hand it in as another user, or set `root_jobs = true`",
+            Self::Root => "submit the job as another user, or set `root_jobs = true`",
             Self::NoAccount(_) => "`getent passwd` shows the users of the system",
         }
     }

@@ -38,7 +38,7 @@ pub enum ServeError {
     #[error(transparent)]
     Folder(#[from] FolderError),
     /// Clients cannot be listened to.
-    #[error("{place}: cannot be listened on: {error}")]
+    #[error("{place}: cannot listen: {error}")]
     Listen {
         /// The socket, or the address.
         place: String,
@@ -55,7 +55,7 @@ pub enum ServeError {
     #[error(transparent)]
     Keyring(#[from] KeyringError),
     /// The engine was opened for one user, and the service is for all.
-    #[error("the process that runs jobs was started for one user only, and still runs some")]
+    #[error("the runner was started for a single user and still has running jobs")]
     OneUser,
     /// The system lacks something else.
     #[error("{action}: {error}")]
@@ -73,9 +73,9 @@ impl ServeError {
         match self {
             Self::Start(StartError::Store(error)) => error.hint(),
             Self::Folder(error) => error.hint(),
-            Self::OneUser => {
-                Some("once its jobs are over it ends by itself, and the next one is started")
-            }
+            Self::OneUser => Some(
+                "wait for these jobs or cancel them: the runner then exits, and a new one is started",
+            ),
             Self::Certificate(CertificateError::Open(error)) => error.hint(),
             Self::Start(_)
             | Self::Listen { .. }

@@ -84,7 +84,7 @@ pub enum StoreError {
         found: u32,
     },
     /// Another version left something that has to be handled again, and might decide otherwise.
-    #[error("{}: version {program} of the program did not stop in order, and what it left cannot be taken up by version {}", path.display(), env!("CARGO_PKG_VERSION"))]
+    #[error("{}: version {program} was killed, and version {} cannot recover its last commands", path.display(), env!("CARGO_PKG_VERSION"))]
     OtherProgram {
         /// The file.
         path: PathBuf,
@@ -92,7 +92,7 @@ pub enum StoreError {
         program: String,
     },
     /// There are jobs that were let in under other rules.
-    #[error("{}: {live} jobs are not over that were let in under {was}; the settings now say {would_be}", path.display())]
+    #[error("{}: {live} unfinished jobs were admitted under {was}, but the configuration says {would_be}", path.display())]
     OtherRules {
         /// The file.
         path: PathBuf,
@@ -136,14 +136,14 @@ impl StoreError {
                 Some("start that version once and stop it with SIGTERM, then start this one")
             }
             Self::OtherRules { .. } => {
-                Some("set them back until these jobs are over, or cancel the jobs")
+                Some("restore the old configuration until these jobs are over, or cancel the jobs")
             }
-            Self::Damaged { .. } => Some("restore the folder from a copy"),
+            Self::Damaged { .. } => Some("restore the directory from a backup"),
             Self::File { .. } => None,
             Self::Sqlite { source, .. } => match source.sqlite_error_code() {
                 Some(ErrorCode::DiskFull) => Some("make room on the disk"),
                 Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-                    Some("restore the folder from a copy")
+                    Some("restore the directory from a backup")
                 }
                 Some(_) | None => None,
             },

@@ -167,7 +167,7 @@ fn a_user_has_only_so_many_jobs() {
     assert_eq!(status.as_u16(), 429);
     assert_eq!(
         problem.error,
-        "expected at most 3 jobs of one user that are not over, each task of an array counted"
+        "job limit reached: a user may have 3 unfinished jobs (each array task counts)"
     );
     let _: serde_json::Value = client.post("/v1/jobs/3/cancel", &()).unwrap();
     let _: Answer = client.post("/v1/jobs", &request).unwrap();

@@ -131,6 +131,8 @@ fn every_answer_is_as_described() {
             &no,
             409,
         ),
+        // Job 2 goes first: it would run, and end, once job 1 is gone.
+        ("delete", "/v1/jobs/{id}", "/v1/jobs/2", &no, 200),
         (
             "post",
             "/v1/jobs/{id}/cancel",
@@ -138,7 +140,6 @@ fn every_answer_is_as_described() {
             &no,
             200,
         ),
-        ("delete", "/v1/jobs/{id}", "/v1/jobs/2", &no, 200),
         ("get", "/v1/jobs/{id}/events", "/v1/jobs/1/events", &no, 200),
         ("get", "/v1/events", "/v1/events", &no, 200),
         ("get", "/v1/status", "/v1/status", &no, 200),

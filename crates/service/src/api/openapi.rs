@@ -53,7 +53,7 @@ pub fn document() -> Value {
             "schemas": types,
             "responses": {
                 "Problem": {
-                    "description": "Why it was not done",
+                    "description": "The error",
                     "content": {"application/json": {"schema": problem}},
                 },
             },
@@ -61,7 +61,7 @@ pub fn document() -> Value {
                 "token": {
                     "type": "http",
                     "scheme": "bearer",
-                    "description": "Over TCP; by the socket, the system says who is there",
+                    "description": "Required over TCP; at the socket the system identifies the user",
                 },
             },
         },

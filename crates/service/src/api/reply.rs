@@ -41,7 +41,7 @@ impl Refused {
 
     /// A job that is not there, and one that is somebody else's: nobody can tell which.
     pub(super) fn unknown_job() -> Self {
-        Self::new(StatusCode::NOT_FOUND, "there is no such job")
+        Self::new(StatusCode::NOT_FOUND, "no such job")
     }
 
     /// The keeper has stopped.

@@ -192,7 +192,7 @@ pub(super) async fn quote(
     let submission = translate::submission(&request, peer.user)?;
     let due = translate::due(&request)?;
     if submission.plan != Plan::default() {
-        let expected = "nothing: a quote is for one task that may start at once";
+        let expected = "none of them: a quote is for one task that may start at once";
         return Err(Refused::field("array, after, held", expected));
     }
     if submission.hold.is_none() {

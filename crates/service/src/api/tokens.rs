@@ -102,7 +102,7 @@ fn by_socket(peer: &Peer) -> Result<(), Refused> {
         Way::Socket => Ok(()),
         Way::Network(_) => Err(Refused::new(
             StatusCode::FORBIDDEN,
-            "tokens are made, listed and taken back on the host of the service only",
+            "tokens are created, listed and revoked at the socket of the service only",
         )),
     }
 }
@@ -137,8 +137,8 @@ impl From<KeyError> for Refused {
         };
         let refused = Self::new(status, error.to_string());
         match error {
-            KeyError::TooMany => refused.hint("take one back with `tollgate token revoke`"),
-            KeyError::Settings => refused.hint("take it out of the settings"),
+            KeyError::TooMany => refused.hint("revoke one with `tollgate token revoke ID`"),
+            KeyError::Settings => refused.hint("remove the token from the configuration"),
             KeyError::System(_) | KeyError::Unknown => refused,
         }
     }

@@ -51,13 +51,13 @@ fn plan(request: &JobRequest) -> Result<Plan, Refused> {
     if array.is_some() && request.hold_s.is_some() {
         return Err(Refused::field(
             "array",
-            "nothing: a quote is held for one task",
+            "no array: a quote reserves room for one task",
         ));
     }
     let named = request.output.as_deref();
     let named = named.filter(|name| !name.contains("%a") && !name.starts_with("/dev/"));
     if array.is_some() && named.is_some() {
-        let expected = "a name with %a: the tasks of an array would write over each other's output";
+        let expected = "a name with %a: otherwise the tasks overwrite each other's output";
         return Err(Refused::field("output", expected));
     }
     let after = request.after.iter().map(|word| after(word));

@@ -54,11 +54,11 @@ pub(super) async fn pass(
         // Whoever does not say who they are is not kept.
         Ok(None) if request.uri().path() == OPEN => return last(next.run(request).await),
         Ok(None) => return last(unknown("expected a token or a certificate")),
-        Err(()) => return last(unknown("this token stands for nobody here")),
+        Err(()) => return last(unknown("invalid token: unknown, revoked or expired")),
     };
     let Some(peer) = caller.sit(&key, guard.access, &guard.seats).await else {
         let most = guard.access.limits.connections;
-        let error = format!("expected at most {most} connections of one user");
+        let error = format!("connection limit reached: a user may have {most} connections");
         let refused = Refused::new(StatusCode::TOO_MANY_REQUESTS, error);
         return last(refused.into_response());
     };
@@ -146,7 +146,7 @@ fn refuse(misled: Misled) -> Response {
 fn unknown(error: &'static str) -> Response {
     let refused = Refused::new(StatusCode::UNAUTHORIZED, error);
     let mut response = refused
-        .hint("`tollgate token new` makes one, on the host of the service")
+        .hint("`tollgate token new` creates one, on the host of the service")
         .into_response();
     let bearer = HeaderValue::from_static("Bearer");
     response.headers_mut().insert(WWW_AUTHENTICATE, bearer);

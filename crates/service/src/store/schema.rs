@@ -295,3 +295,38 @@ pub(super) fn prepare(connection: &mut Connection, path: &Path) -> Result<(), St
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_of_an_older_store_get_their_present_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tollgate.db");
+        let mut connection = Connection::open(&path).unwrap();
+        for step in &STEPS[..4] {
+            connection.execute_batch(step).unwrap();
+        }
+        connection
+            .pragma_update(None, "application_id", APPLICATION)
+            .unwrap();
+        connection.pragma_update(None, "user_version", 4).unwrap();
+        let sql =
+            "INSERT INTO job (id, user, name, state, program, procs, submit, estimate, source,
+                penalty) VALUES (?1, 0, '', ?2, '', 1, 0, 1, 'user', 0)";
+        for (id, state) in (1_i64..).zip(["waiting", "quoted", "lapsed", "queued"]) {
+            connection.execute(sql, (id, state)).unwrap();
+        }
+        prepare(&mut connection, &path).unwrap();
+        let mut rows = connection
+            .prepare("SELECT state FROM job ORDER BY id")
+            .unwrap();
+        let states: Vec<String> = rows
+            .query_map([], |row| row.get(0))
+            .unwrap()
+            .collect::<Result<_, _>>()
+            .unwrap();
+        assert_eq!(states, ["dependent", "reserved", "expired", "queued"]);
+    }
+}

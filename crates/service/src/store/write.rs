@@ -208,6 +208,10 @@ fn write(
             attempts.fate(*attempt, fate);
             Ok(())
         }
+        Change::WorkerLost { attempt, worker } => {
+            attempts.worker_lost(*attempt, *worker);
+            Ok(())
+        }
         Change::Booked {
             attempt,
             user,
