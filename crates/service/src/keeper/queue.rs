@@ -97,7 +97,7 @@ fn party(ask: &Ask) -> Party {
         Ask::Census { .. } | Ask::Nodes { .. } | Ask::Explain { .. } | Ask::Wait { .. } => {
             Party::User(None)
         }
-        Ask::Worker { .. } | Ask::Wake | Ask::Stop => Party::Nobody,
+        Ask::Pulse { .. } | Ask::Worker { .. } | Ask::Wake | Ask::Stop => Party::Nobody,
     }
 }
 
@@ -106,6 +106,7 @@ fn weigh(ask: &Ask) -> u64 {
         Ask::Submit { program, .. } | Ask::Claim { program, .. } => program.bytes(),
         Ask::Hold { .. } | Ask::Quote { .. } | Ask::Explain { .. } => FORESIGHT_WEIGHT,
         Ask::Act { .. }
+        | Ask::Pulse { .. }
         | Ask::Census { .. }
         | Ask::Nodes { .. }
         | Ask::Wait { .. }
