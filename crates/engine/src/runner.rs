@@ -52,6 +52,7 @@ mod machine;
 mod meter;
 mod mounts;
 mod nice;
+mod output;
 mod plan;
 mod process;
 mod recall;

@@ -12,7 +12,7 @@ const MAX_WEIGHT: u64 = 1 << 20;
 /// What a request weighs besides the bytes that it has stored, in bytes that take as long to store.
 const ASK_WEIGHT: u64 = 1 << 10;
 /// What it weighs to look ahead, likewise.
-const FORESIGHT_WEIGHT: u64 = 64 << 10;
+const FORESIGHT_WEIGHT: u64 = 63 << 10;
 
 /// The requests that no turn has taken yet.
 ///
@@ -155,6 +155,7 @@ mod tests {
         };
         Ask::Submit {
             submission: submission(user),
+            due: None,
             program: Box::new(program),
             reply: oneshot::channel().0,
         }
@@ -163,6 +164,7 @@ mod tests {
     fn quote(user: u32) -> Ask {
         Ask::Quote {
             submission: submission(user),
+            due: None,
             reply: oneshot::channel().0,
         }
     }
