@@ -97,7 +97,7 @@ fn party(ask: &Ask) -> Party {
         Ask::Census { .. } | Ask::Nodes { .. } | Ask::Explain { .. } | Ask::Wait { .. } => {
             Party::User(None)
         }
-        Ask::Worker { .. } | Ask::Wake | Ask::Stop => Party::Nobody,
+        Ask::Pulse { .. } | Ask::Worker { .. } | Ask::Wake | Ask::Stop => Party::Nobody,
     }
 }
 
@@ -108,6 +108,7 @@ fn weigh(ask: &Ask) -> u64 {
         Ask::Act { .. }
         | Ask::Census { .. }
         | Ask::Nodes { .. }
+        | Ask::Pulse { .. }
         | Ask::Wait { .. }
         | Ask::Worker { .. }
         | Ask::Wake
