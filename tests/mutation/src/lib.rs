@@ -11,16 +11,49 @@ pub use samples::{RECORDS, TARGETS, Target};
 
 /// Bytes that mean something to one of the parsers.
 const TOKENS: [&[u8]; 34] = [
-    b":", b"|", b"=", b"/", b"*", b"%", b"-1", b"4294967295", b"4294967296", b"\n", b"\r", b",", b"\"",
-    b";", b" ", b"-", b".", b"1e999", b"NaN", b"null", b"true", b"\0", b"\\u0000", b"\\ud800", b"\xff",
-    b"99999999999999999999", b"{", b"}", b"[", b"]", b"\\", b"#PBS -", b"#$ -", b"\xff\xff\xff\xff",
+    b":",
+    b"|",
+    b"=",
+    b"/",
+    b"*",
+    b"%",
+    b"-1",
+    b"4294967295",
+    b"4294967296",
+    b"\n",
+    b"\r",
+    b",",
+    b"\"",
+    b";",
+    b" ",
+    b"-",
+    b".",
+    b"1e999",
+    b"NaN",
+    b"null",
+    b"true",
+    b"\0",
+    b"\\u0000",
+    b"\\ud800",
+    b"\xff",
+    b"99999999999999999999",
+    b"{",
+    b"}",
+    b"[",
+    b"]",
+    b"\\",
+    b"#PBS -",
+    b"#$ -",
+    b"\xff\xff\xff\xff",
 ];
 
 /// The input of a round: one of the target's samples with one to five changes.
 pub fn input(target: &Target, seed: u64, round: u64) -> Vec<u8> {
     let mut stream = Family::new(seed, Purpose::Sessions).stream(round);
     let samples = target.samples;
-    let mut data = samples[below(&mut stream, samples.len())].as_bytes().to_vec();
+    let mut data = samples[below(&mut stream, samples.len())]
+        .as_bytes()
+        .to_vec();
     for _ in 0..=below(&mut stream, 4) {
         damage(&mut data, &mut stream, samples);
     }

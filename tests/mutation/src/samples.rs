@@ -75,7 +75,7 @@ pub const RECORDS: &[Target] = &[
     record!(open, &traces::SAMPLES),
 ];
 
-const JOB: &str = r#"{"command": ["./job.sh", "a b"], "script": "#!/bin/sh\necho 1\n", "name": "work",
+const JOB: &str = r#"{"command": ["./job.sh", "a b"], "script": "echo 1\n", "name": "work",
     "procs": 2, "memory_bytes": 1e9, "estimate_s": 60.5, "deadline_at": "2026-12-01T09:00:00Z",
     "budget": 40, "penalty_per_s": 0.1, "confidence": 0.9, "requeue": true, "array": "1-9:2%3",
     "after": ["7", "ok:8", "any:9"], "held": true, "env": {"PATH": "/bin", "A": ""}, "dir": "/tmp",

@@ -145,6 +145,7 @@ fn submit(door: &Door, bytes: usize) {
     let submission = submission(FLOODER, held, None);
     let program = Box::new(Program {
         argv: vec!["true".to_owned()],
+        script: None,
         env: vec![("A".to_owned(), "x".repeat(bytes))],
         dir: "/".to_owned(),
         output: None,

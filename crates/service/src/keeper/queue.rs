@@ -148,6 +148,7 @@ mod tests {
     fn submit(user: u32, bytes: usize) -> Ask {
         let program = Program {
             argv: vec!["true".to_owned()],
+            script: None,
             env: vec![("A".to_owned(), "x".repeat(bytes))],
             dir: "/".to_owned(),
             output: None,
