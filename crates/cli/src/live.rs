@@ -15,6 +15,7 @@
 //! | [`token`] | `tollgate token` |
 //! | [`generate`] | `tollgate generate` |
 //! | [`front`] | `qsub`, `qstat`, `qdel` |
+//! | [`log`] | the flags that say how a process writes its log |
 //! | [`act`] | `tollgate cancel`, `hold`, `release`, `wait`, `logs` |
 //! | [`error`] | what can be wrong between a user and the service |
 //! | [`words`] | spans, instants, memory and rates as people type them |
@@ -30,6 +31,7 @@ pub(crate) mod front;
 pub(crate) mod generate;
 mod job;
 pub(crate) mod list;
+mod log;
 mod print;
 mod schemas;
 pub(crate) mod script;

@@ -12,6 +12,7 @@
 //! | [`schemas`] | what commands print is as published |
 //! | [`arrays`] | arrays, and jobs that start after others |
 //! | [`front`] | `qsub`, `qstat` and `qdel` as workflow systems call them |
+//! | [`log`] | the log of the service |
 //! | [`nobody`] | no service is there |
 //! | [`generate`] | `tollgate generate` |
 //! | [`demo`] | `tollgate demo` |
@@ -23,6 +24,7 @@ mod documents;
 mod front;
 mod generate;
 mod jobs;
+mod log;
 mod network;
 mod nobody;
 mod schemas;

@@ -101,6 +101,12 @@ impl Site {
         }
     }
 
+    /// Whether the log of the service holds these words.
+    pub(crate) fn log_has(&self, words: &str) -> bool {
+        let log = fs::read_to_string(self.folder().join("log"));
+        log.expect("a log").contains(words)
+    }
+
     /// Waits until something is so.
     #[track_caller]
     pub(crate) fn until(&self, what: &str, is_so: impl Fn() -> bool) {
