@@ -92,7 +92,7 @@ pub enum StoreError {
         /// Its format.
         found: u32,
     },
-    /// It was written by a program from before the first release.
+    /// The store was written before the first release.
     #[error("{}: written by a version before the first release (format {found}, this program reads {FIRST} to {VERSION})", path.display())]
     Older {
         /// The file.
@@ -140,7 +140,7 @@ pub enum StoreError {
     },
 }
 
-/// What helps where what is stored is not what was written.
+/// The hint for a damaged store.
 const RESTORE: &str =
     "`tollgate restore BACKUP --data NEW` brings back what `tollgate backup` kept";
 
@@ -197,8 +197,8 @@ impl Store {
         Ok(store)
     }
 
-    /// Opens the store as [`Store::open`] does, and verifies only that its tables are those of this
-    /// version. The rest is left to [`check`], which takes seconds for a million jobs.
+    /// Opens the store as [`Store::open`] does, and verifies its tables, but not their rows: for a
+    /// million jobs that takes seconds, and can be left to [`check`].
     ///
     /// # Errors
     /// As [`Store::open`].
@@ -302,7 +302,7 @@ impl Store {
 fn sqlite(path: &Path, action: &'static str) -> impl Fn(rusqlite::Error) -> StoreError + Copy {
     move |source| {
         let path = path.to_owned();
-        // The index of the log, say, cannot be made larger: SQLite then speaks of an error of the disk.
+        // If there is no room for the index of its log, SQLite reports an input/output error.
         let is_unclear = source.sqlite_error_code() == Some(ErrorCode::SystemIoFailure);
         match is_unclear && is_full(&path) {
             true => StoreError::Full {
@@ -319,7 +319,7 @@ fn sqlite(path: &Path, action: &'static str) -> impl Fn(rusqlite::Error) -> Stor
     }
 }
 
-/// Whether the disk that a file is on has no room for another page.
+/// Returns whether the file system of a file has no room for another page.
 fn is_full(path: &Path) -> bool {
     let folder = path.parent().unwrap_or(path);
     let room = rustix::fs::statvfs(folder).map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize));

@@ -288,5 +288,8 @@ fn stores_of_earlier_versions_are_brought_up_to_date_with_all_that_is_in_them() 
     versions.sort_unstable();
     let ends = (versions.first(), versions.last());
     let expected = (Some(&FIRST), Some(&VERSION));
-    assert_eq!(ends, expected, "tests/fixtures/README.md says how one is made");
+    assert_eq!(
+        ends, expected,
+        "tests/fixtures/README.md says how one is made"
+    );
 }

@@ -1,4 +1,4 @@
-//! Copies of a store, and the check of one that nobody has open.
+//! Copies of a store, and the check of a store that is not served.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
@@ -8,8 +8,8 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::{CheckedRows, StoreError, integrity, schema, sqlite};
 
-/// Copies a store, as it was at one moment, also while a service writes to it; verifies the copy.
-/// `to` must not be there, and is on disk when this returns.
+/// Copies a store as it is at one moment, and verifies the copy. A service may write to the store
+/// meanwhile. `to` must not exist, and is on disk when this returns.
 ///
 /// # Errors
 /// If the store cannot be read, the copy cannot be written, or what was copied is damaged.
@@ -38,7 +38,7 @@ pub fn copy(from: &Path, to: &Path) -> Result<CheckedRows, StoreError> {
     check(to)
 }
 
-/// Verifies all that is in a store, and changes nothing.
+/// Verifies everything in a store, and changes nothing.
 ///
 /// # Errors
 /// If it cannot be read, is damaged, or was written by a version that is too new or too old.
@@ -48,7 +48,7 @@ pub fn check(path: &Path) -> Result<CheckedRows, StoreError> {
     let Some(version) = schema::version(&connection, path)? else {
         return Err(StoreError::Damaged {
             path: path.to_owned(),
-            what: "there is nothing in it".to_owned(),
+            what: "the store is empty".to_owned(),
         });
     };
     schema::compare(&connection, path, version)?;

@@ -1,8 +1,8 @@
-//! Damage to what is stored is noticed.
+//! Checksums over all rows of the store.
 //!
-//! SQLite notices when its own structure is damaged, and not when a row is, or is gone. So the store
-//! keeps a sum of each table: the number of its rows, and the sum of a checksum of each. Triggers keep
-//! the sums, in the transaction that changes the rows; [`check`] adds the tables up again.
+//! SQLite detects damage to its own structure, but not a changed or a missing row. So the store keeps
+//! the number of rows of each table and the sum of their checksums. Triggers update both in the
+//! transaction that changes the rows; [`check`] computes them again and compares.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use rusqlite::{Connection, params};
 
 use super::{StoreError, sqlite};
 
-/// The tables that are summed, and their columns.
+/// The tables with a sum, and their columns.
 const SUMMED: &[(&str, &str)] = &[
     ("account", "user, day, charges, penalties"),
     (
@@ -23,7 +23,7 @@ const SUMMED: &[(&str, &str)] = &[
         "attempt",
         "job, task, attempt, ordered, start, pid, finish, status, wall, cpu, peak_memory, ending",
     ),
-    // The commands have a checksum of their own, which is verified where they are read.
+    // `checksum` is that of the commands; a replay verifies it.
     ("batch", "seq, at, checksum"),
     (
         "job",
@@ -44,7 +44,7 @@ const SUMMED: &[(&str, &str)] = &[
 /// The version of the tables from which on a store has sums.
 pub(super) const SINCE: u32 = 7;
 
-/// What a [`check`] has looked at.
+/// The numbers of rows that a check has verified.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CheckedRows {
     /// Rows of all tables.
@@ -55,8 +55,8 @@ pub struct CheckedRows {
     pub ledger_entries: u64,
 }
 
-/// Makes the functions known to a connection that the triggers of the store call. Without them it
-/// can be read and not written.
+/// Registers the function that the triggers of the store call. A connection without it can read the
+/// store and not write to it.
 ///
 /// # Errors
 /// If SQLite does not take them.
@@ -67,7 +67,7 @@ pub fn register(connection: &Connection) -> rusqlite::Result<()> {
     connection.create_scalar_function("row_sum", -1, flags, |row| {
         let mut sum = crc32fast::Hasher::new();
         for column in 0..row.len() {
-            // Its type, then its length where it has one, so that no two rows have the same bytes.
+            // Type and length come before the bytes, so that different rows never give equal input.
             let value = row.get_raw(column);
             match value {
                 ValueRef::Null => sum.update(&[0]),
@@ -94,8 +94,8 @@ pub fn register(connection: &Connection) -> rusqlite::Result<()> {
     })
 }
 
-/// Returns the step that brings the sums into the store. A later step that changes the columns of a
-/// table makes its triggers, and its sum, anew.
+/// Returns the step that adds the sums to the store. A later step that changes the columns of a
+/// table has to replace the table's triggers and its sum.
 pub(super) fn step() -> String {
     let table = "CREATE TABLE sum_of (
     name TEXT PRIMARY KEY,
@@ -134,9 +134,9 @@ END;
     )
 }
 
-/// Verifies all that is stored: the structure of the file, the sums of all tables, and that accounts
-/// and totals are the sums of the ledger. It reads all of the file. A store of a version before
-/// [`SINCE`] has no sums to be compared.
+/// Verifies the structure of the file, the sums of all tables, and that accounts and totals are the
+/// sums of the ledger. Reads the whole file. A store of a version before [`SINCE`] has no sums of
+/// tables.
 ///
 /// # Errors
 /// [`StoreError::Damaged`] with what is wrong, or that the store cannot be read.
@@ -150,7 +150,7 @@ pub(super) fn check(
         path: path.to_owned(),
         what,
     };
-    // One moment for all that is compared, also beside a service that goes on.
+    // One read transaction, so that a service may write meanwhile.
     let reading = connection.unchecked_transaction().map_err(failed)?;
     let found: String = reading
         .query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))
@@ -187,7 +187,7 @@ pub(super) fn check(
     Ok(checked)
 }
 
-/// The number of rows, if they are those that were summed.
+/// Returns the number of rows of a table if its sum is the stored one.
 fn compare_sum(
     connection: &Connection,
     name: &str,
@@ -214,7 +214,7 @@ const ACCOUNTS_DIFFER: &str = "SELECT EXISTS (
 OR (SELECT count(*) FROM account) <> (SELECT count(*) FROM
     (SELECT 1 FROM ledger GROUP BY user, at / 86400000000))";
 
-/// What jobs without tasks earned is in the totals once they are over, what tasks earned at once.
+/// A job that is no array is in the totals once it is over; tasks of an array are at once.
 const TOTALS_DIFFER: &str = "SELECT EXISTS (
     SELECT user, sum(amount) FROM (
         SELECT ledger.user AS user, amount FROM ledger JOIN job ON id = ledger.job
