@@ -261,5 +261,5 @@ fn a_folder_that_others_can_enter_is_refused() {
     let opened = tollgate_engine::LocalEngine::open(home.settings.clone());
     let error = opened.err().expect("it is refused");
     let text = error.to_string();
-    assert!(text.contains("expected a folder of our own"), "{text}");
+    assert!(text.contains("expected a directory of this user"), "{text}");
 }

@@ -49,7 +49,7 @@ impl BatchError {
                  system can run its command"
             }
             Self::Failed { .. } => {
-                "the logs of the elements are in the folder; `--resume` runs here what is missing"
+                "the logs of the elements are in the directory; `--resume` runs the missing chunks here"
             }
         }
     }

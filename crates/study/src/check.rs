@@ -203,7 +203,7 @@ fn markets(experiment: &Experiment) -> Checked {
     for (at, market) in experiment.markets.iter().enumerate() {
         let world = experiment.world.kind;
         if world.0.model().is_some() && market.name.0 != Market::None {
-            let message = format!("nobody pays in the world `{world}`: expected none");
+            let message = format!("the world `{world}` has no prices: expected none");
             return fault(list.item(at).then("name"), message);
         }
         let place = list.item(at).then("policies");

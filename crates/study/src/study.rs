@@ -128,9 +128,9 @@ impl StudyError {
             Self::Experiment(error) => error.hint(),
             Self::Workload(error) => error.hint().map(str::to_owned),
             Self::Occupied(_) => {
-                Some("--resume goes on with them; --out names another folder".into())
+                Some("--resume continues them; --out names another directory".into())
             }
-            Self::Foreign(_) => Some("--out names another folder".into()),
+            Self::Foreign(_) => Some("--out names another directory".into()),
             Self::HugeMachine { .. } => {
                 Some("`[world] nodes` of the study says how large the machine is".into())
             }

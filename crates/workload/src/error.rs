@@ -160,7 +160,7 @@ impl ReadError {
             Self::Binary { found } => found.hint(),
             Self::NotJobs { found } => Some(found.hint()),
             Self::MixedFormats { .. } => {
-                Some("name one file at a time, or keep the files of each format in a folder")
+                Some("name one file at a time, or keep the files of each format in a directory")
             }
             Self::UnknownFormat { .. } => Some(
                 "job tables and `sacct -P` need their header line; docs/formats.md has every format \

@@ -285,7 +285,7 @@ fn open_copies(path: &Path, other_users: bool) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let folder = File::from(rustix::fs::open(path, flags, Mode::empty())?);
     if folder.metadata()?.uid() != rustix::process::geteuid().as_raw() {
-        let expected = "expected a folder of our own";
+        let expected = "expected a directory of this user";
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, expected));
     }
     let mode = match other_users {

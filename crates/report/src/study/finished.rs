@@ -89,7 +89,7 @@ impl FinishedError {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Io { error, .. } if error.kind() == io::ErrorKind::NotFound => {
-                Some("`tollgate study run NAME --out DIR` leaves a study in a folder")
+                Some("`tollgate study run NAME --out DIR` writes a study to a directory")
             }
             Self::Io { .. } | Self::Summary { .. } | Self::Charts { .. } | Self::Results { .. } => {
                 None

@@ -111,7 +111,7 @@ fn cumulative(runs: &[Vec<Outcome>]) -> Chart {
     Chart {
         id: "figure-7-8-cumulative".to_owned(),
         heading: HEADING.to_owned(),
-        title: "Runs that do at most so many user jobs".to_owned(),
+        title: "Runs with at most this number of user jobs".to_owned(),
         x: "user jobs in a run (thousands)".to_owned(),
         y: "runs (%)".to_owned(),
         from_zero: true,
