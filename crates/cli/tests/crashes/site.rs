@@ -25,11 +25,11 @@ pub(crate) struct Site {
 
 impl Site {
     pub(crate) fn new() -> Self {
-        Self::with("")
+        Self::with(CONFIG)
     }
 
-    /// With these settings too.
-    pub(crate) fn with(more: &str) -> Self {
+    /// With these settings.
+    pub(crate) fn with(config: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let site = Self {
             folder,
@@ -37,7 +37,6 @@ impl Site {
             ended: None,
         };
         fs::create_dir(site.data()).expect("a folder");
-        let config = [CONFIG, more].concat();
         fs::write(site.data().join("config.toml"), config).expect("settings");
         site
     }
