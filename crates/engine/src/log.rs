@@ -118,7 +118,8 @@ impl From<LogLevel> for LevelFilter {
 /// Starts the log of this process. The first call decides; later ones change nothing.
 pub fn start(settings: LogSettings) {
     let lines = lines();
-    let started = match settings.format {
+    // A process has one log: an error says that it is there already.
+    let _ = match settings.format {
         LogFormat::Text => {
             let log = Registry::default().with(lines);
             set_default(
@@ -136,8 +137,6 @@ pub fn start(settings: LogSettings) {
             )
         }
     };
-    // A process has one log.
-    drop(started);
 }
 
 fn set_default(
