@@ -103,7 +103,7 @@ impl Site {
         self.worker = Some(child);
         self.until("the worker is there", || {
             let (_, nodes) = self.http(ROOT, "GET", "/v1/nodes", None);
-            nodes["workers"][0]["state"] == "here"
+            nodes["workers"][0]["state"] == "connected"
         });
     }
 
