@@ -49,8 +49,10 @@ pub fn main() -> ExitCode {
             .collect();
         return exit::conclude(front::run(tool, &words));
     }
-    if words.next().is_some_and(|word| word == live::serve::RUNNER) {
-        return tollgate_engine::runner::main(words);
+    match words.next() {
+        Some(word) if word == live::serve::RUNNER => return tollgate_engine::runner::main(words),
+        Some(word) if word == live::serve::STARTER => return tollgate_engine::starter::main(words),
+        Some(_) | None => {}
     }
     let done = match args::parse().command {
         Command::Replay(args) => replay::run(&args),

@@ -13,6 +13,7 @@
 //! | [`local`] | [`LocalEngine`]: this machine, by way of a runner that outlives its caller |
 //! | [`log`] | the log of a process: levels, times, text or JSON |
 //! | [`runner`] | the runner: the process that starts tasks here and keeps the record of them |
+//! | [`starter`] | the process that starts runners as root for a service that is not root's |
 //! | [`conformance`] | what every engine must do, as checks that run on any of them |
 
 pub mod capacity;
@@ -29,6 +30,7 @@ pub mod memory;
 pub mod report;
 pub mod runner;
 pub mod script;
+pub mod starter;
 mod wire;
 
 pub use capacity::Capacity;

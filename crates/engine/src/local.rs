@@ -1,12 +1,12 @@
 //! This machine as an engine: the service's end of the runner's socket.
 
 mod connection;
+mod process;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::ffi::OsString;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -14,11 +14,15 @@ use crate::log::LogSettings;
 use crate::memory::check_shares;
 use crate::runner::folder;
 use crate::runner::settings::Settings;
+use crate::starter::StarterLink;
 use crate::wire::{Answer, Ask};
 use crate::{
     AttemptKey, BootTime, Capacity, Engine, EngineError, KillReason, Launch, Report, Running, Wake,
 };
 use connection::Connection;
+
+pub(crate) use connection::guard_of;
+pub(crate) use process::RunnerProcess;
 
 /// How a [`LocalEngine`] is opened.
 #[derive(Clone, Debug)]
@@ -48,6 +52,9 @@ pub struct LocalSettings {
     pub control_groups: bool,
     /// How a runner that is started writes its log, the file `log` in its folder.
     pub log: LogSettings,
+    /// The starter to ask for a connection to a runner. None if this process starts and connects to one
+    /// itself.
+    pub starter: Option<StarterLink>,
     /// How long an answer is waited for, and a new runner.
     pub patience: Duration,
 }
@@ -70,6 +77,7 @@ impl LocalSettings {
             lease: None,
             control_groups: true,
             log: LogSettings::default(),
+            starter: None,
             patience: Duration::from_secs(30),
         }
     }
@@ -86,6 +94,7 @@ impl LocalSettings {
             lease_ms: self.lease.map(millis),
             control_groups: self.control_groups,
             log: self.log,
+            guard: None,
         }
     }
 }
@@ -100,8 +109,7 @@ pub struct LocalEngine {
     connection: Option<Connection>,
     capacity: Capacity,
     mailbox: Arc<Mailbox>,
-    /// The runner, if this engine started it: it is waited for when it has ended.
-    started: Option<Child>,
+    runner: RunnerProcess,
     calls: u64,
 }
 
@@ -122,17 +130,21 @@ impl LocalEngine {
     /// any call.
     pub fn open(settings: LocalSettings) -> Result<Self, EngineError> {
         let path = settings.folder.clone();
-        folder::make_private(&path).map_err(|source| EngineError::Setup {
-            path,
-            step: "making it",
-            source,
-        })?;
+        // Where there is a starter, the folder is its own.
+        if settings.starter.is_none() {
+            folder::make_private(&path).map_err(|source| EngineError::Setup {
+                path,
+                step: "making it",
+                source,
+            })?;
+        }
+        let runner = RunnerProcess::new(settings.folder.clone(), settings.runner.clone());
         let mut engine = Self {
             settings,
             connection: None,
             capacity: NOTHING,
             mailbox: Arc::default(),
-            started: None,
+            runner,
             calls: 0,
         };
         engine.connect()?;
@@ -154,83 +166,34 @@ impl LocalEngine {
         // What the last runner said and nobody took yet is said again by the next.
         self.mailbox.lock().clear();
         let deadline = Instant::now() + self.settings.patience;
-        let mut connection = Connection::open(&self.settings.folder, &self.mailbox)?;
-        if connection.is_none() {
-            self.reap_runner();
-        }
-        while connection.is_none() && Instant::now() < deadline {
-            self.start_runner()?;
-            connection = Connection::open(&self.settings.folder, &self.mailbox)?;
-            if connection.is_none() {
-                std::thread::sleep(Duration::from_millis(2));
+        let connection = loop {
+            if let Some(connection) = Connection::over(self.dial(deadline)?, &self.mailbox)? {
+                break connection;
             }
-        }
-        self.connection = Some(connection.ok_or_else(|| EngineError::Unreachable {
-            reason: format!("no runner answers in {}", self.settings.folder.display()),
-        })?);
+            // It ended before it said hello.
+            if Instant::now() >= deadline {
+                let folder = self.settings.folder.display();
+                let reason = format!("no runner answers in {folder}");
+                return Err(EngineError::Unreachable { reason });
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        };
+        self.connection = Some(connection);
         if let Answer::Capacity(capacity) = self.ask_once(Ask::Capacity)? {
             self.capacity = capacity;
         }
         Ok(())
     }
 
-    /// Takes a runner that has ended off the process table.
-    fn reap_runner(&mut self) {
-        let ended = |child: &mut Child| matches!(child.try_wait(), Ok(Some(_)));
-        if self.started.as_mut().is_some_and(ended) {
-            self.started = None;
-        }
-    }
-
-    /// Starts a runner unless the last one that was started still is there.
-    ///
-    /// # Errors
-    /// If it cannot be started, or has ended at once because it cannot work here. One that found
-    /// the folder taken is no failure: whoever has it answers soon, or ends.
-    fn start_runner(&mut self) -> Result<(), EngineError> {
-        match self.started.as_mut().map(Child::try_wait) {
-            Some(Ok(None)) => return Ok(()),
-            Some(Ok(Some(status))) if status.code().is_some_and(|code| code != 0) => {
-                self.started = None;
-                return Err(self.runner_failed());
+    /// Connects to a runner, which may be about to end.
+    fn dial(&mut self, deadline: Instant) -> Result<UnixStream, EngineError> {
+        let settings = self.settings.for_runner();
+        match &self.settings.starter {
+            Some(starter) => starter.connect(&settings),
+            None => {
+                let left = deadline.saturating_duration_since(Instant::now());
+                self.runner.connect(&settings, left)
             }
-            Some(Ok(Some(_)) | Err(_)) | None => {}
-        }
-        self.settings.for_runner().write(&self.settings.folder)?;
-        let failed = |path: PathBuf, step| move |source| EngineError::Setup { path, step, source };
-        let log_path = self.settings.folder.join("log");
-        let log = std::fs::OpenOptions::new()
-            .create(true)
-            .append(true)
-            .mode(folder::FILE_MODE)
-            .open(&log_path)
-            .and_then(|log| {
-                folder::close_to_others(&log_path, folder::FILE_MODE)?;
-                Ok(log)
-            });
-        let log = log.map_err(failed(log_path, "opening it"))?;
-        let mut words = self.settings.runner.iter();
-        let program = words.next().cloned().unwrap_or_default();
-        let mut command = Command::new(&program);
-        command.args(words).arg(&self.settings.folder);
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(log);
-        // It outlives the caller, whose folder may be removed.
-        let child = command.current_dir("/").spawn();
-        self.started = Some(child.map_err(failed(program.into(), "starting it as the runner"))?);
-        Ok(())
-    }
-
-    /// Why the runner has ended, in its own words: the last line of its messages.
-    fn runner_failed(&self) -> EngineError {
-        let path = self.settings.folder.join("log");
-        let log = std::fs::read(&path).unwrap_or_default();
-        let log = String::from_utf8_lossy(&log);
-        let said = log.lines().next_back().unwrap_or("it says nothing");
-        EngineError::Unreachable {
-            reason: format!("the runner exited at once: {said} ({})", path.display()),
         }
     }
 

@@ -42,6 +42,7 @@ mod door;
 mod fault;
 pub(crate) mod folder;
 mod group;
+mod guard;
 mod happening;
 mod journal;
 mod keeper;
@@ -73,6 +74,7 @@ use std::sync::mpsc;
 
 use crate::EngineError;
 use crate::log::{self, LogSettings};
+use client::Client;
 use folder::Folder;
 use happening::Happening;
 use journal::Journal;
@@ -173,7 +175,10 @@ fn run(path: &Path, settings: Result<Settings, EngineError>) -> Result<(), Engin
             .map_err(failed("counting scripts"))?;
     }
     scripts.remove_others();
-    let slots = Slots::new(most, folder.attempts(), scripts.folders(), end, to.clone());
+    let mut client = Client::default();
+    client.guard = settings.guard;
+    let mut slots = Slots::new(most, folder.attempts(), scripts.folders(), end, to.clone());
+    slots.guard = settings.guard;
     let mut keeper = Keeper {
         tasks,
         scripts,
@@ -185,7 +190,7 @@ fn run(path: &Path, settings: Result<Settings, EngineError>) -> Result<(), Engin
         placed: Default::default(),
         slots,
         timers: Default::default(),
-        client: Default::default(),
+        client,
         lease,
         watcher,
         is_ending: false,

@@ -7,6 +7,7 @@ pub(crate) mod time;
 
 use serde::{Deserialize, Serialize};
 
+use crate::starter::LaunchGuard;
 use crate::{AttemptKey, Capacity, EngineError, KillReason, Launch, Report, Running};
 
 /// Counts changes that the other side cannot do without. In version 1 an open connection renewed a lease, and
@@ -58,6 +59,9 @@ pub(crate) enum Word {
     Hello {
         version: u32,
         pid: u32,
+        /// What the runner holds launches to.
+        #[serde(default)]
+        guard: Option<LaunchGuard>,
     },
     Answer {
         id: u64,

@@ -149,6 +149,9 @@ pub enum Barred {
     /// They would run as root.
     #[error("jobs of root are not allowed here")]
     Root,
+    /// The jobs would run as the service, and could do anything to it.
+    #[error("jobs of the service's own account are not allowed here")]
+    OwnAccount,
     /// Jobs could not run as this user.
     #[error(transparent)]
     NoAccount(#[from] NoAccount),
@@ -160,6 +163,7 @@ impl Barred {
         match self {
             Self::NotTheirs => "start a service of your own with `tollgate serve`",
             Self::Root => "submit the job as another user, or set `root_jobs = true`",
+            Self::OwnAccount => "submit the job as another user",
             Self::NoAccount(_) => "`getent passwd` shows the users of the system",
         }
     }
@@ -173,6 +177,7 @@ impl Access {
         let barred = match self.users {
             Users::Own => (user != own).then_some(Barred::NotTheirs),
             Users::All if user == 0 => (!self.root_jobs).then_some(Barred::Root),
+            Users::All if user == own && own != 0 => Some(Barred::OwnAccount),
             Users::All => accounts::any(user).err().map(Barred::NoAccount),
         };
         Peer {

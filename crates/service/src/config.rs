@@ -4,10 +4,12 @@ mod listen;
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use tollgate_engine::log::{LogSettings, UnknownLogWord};
 use tollgate_model::{Market, Probability, Span};
@@ -18,7 +20,9 @@ use crate::core::Rules;
 use crate::fleet::terms::{self, Terms};
 use crate::folder::{self, FolderError, Secrecy};
 use crate::net::Key;
+use crate::net::certificate::{Certificate, CertificateError};
 use crate::net::keyring::Written;
+use crate::privileges::ACCOUNT;
 
 pub use listen::{Listen, ListenSettings};
 
@@ -47,6 +51,9 @@ pub struct Config {
     pub users: Users,
     /// Whether root may hand in jobs where `users` is `all`.
     pub root_jobs: bool,
+    /// Where `users` is `all`: the account that parses the network and decides, once root has started it. With
+    /// `root` all of it stays root.
+    pub account: String,
     /// How much one user may have of the service.
     pub limits: Limits,
     /// Workers on other hosts.
@@ -68,7 +75,7 @@ pub struct Config {
 }
 
 /// Who is let in, and where.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Doors {
     /// Whom it lets do what.
     pub access: Access,
@@ -78,6 +85,24 @@ pub struct Doors {
     pub keys: Vec<Key>,
     /// How long workers are waited for.
     pub terms: Terms,
+    /// The certificate that the settings name, if it was read already: root may, and the account that it
+    /// becomes may not.
+    pub certificate: Option<Certificate>,
+}
+
+impl Doors {
+    /// Reads the certificate that the settings name, and its key, if they name one.
+    ///
+    /// # Errors
+    /// If the files cannot be used.
+    pub fn read_certificate(&mut self) -> Result<(), CertificateError> {
+        let files = self
+            .listen
+            .as_ref()
+            .and_then(|listen| listen.files.as_ref());
+        self.certificate = files.map(Certificate::read).transpose()?;
+        Ok(())
+    }
 }
 
 /// How the service deals with workers on other hosts.
@@ -145,6 +170,7 @@ impl Default for Config {
             max_resident: 8,
             users: Users::Own,
             root_jobs: false,
+            account: ACCOUNT.to_owned(),
             limits: Limits::default(),
             workers: WorkerSettings::default(),
             log: LogConfig::default(),
@@ -237,7 +263,12 @@ impl Config {
             error,
         };
         let path = &std::path::absolute(path).map_err(failed)?;
-        let mut file = File::open(path).map_err(failed)?;
+        // Without waiting, should it be a named pipe: then it is refused for its owner, or is no TOML.
+        let mut file = File::options()
+            .read(true)
+            .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
+            .open(path)
+            .map_err(failed)?;
         folder::check_file(&file, path, Secrecy::Public)?;
         let folder = path.parent().unwrap_or(path);
         folder::check_place(folder)?;
@@ -267,6 +298,7 @@ impl Config {
                 .transpose()?,
             keys: listen::keys(&self.tokens, &self.certificates, access)?,
             terms: self.workers.terms()?,
+            certificate: None,
         })
     }
 

@@ -12,6 +12,12 @@ use crate::net::certificate::Files;
 /// The longest path of a Unix socket, in bytes: the system's, less the NUL.
 const LONGEST_SOCKET: usize = 107;
 
+/// The settings in a data folder.
+pub const SETTINGS: &str = "config.toml";
+/// The permission bits of a data folder of root's that an account writes to, by its group. The account may rename
+/// and delete its own files alone (sticky); others pass through.
+pub(crate) const TAKEN_OVER: u32 = 0o1771;
+
 /// Who may read a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Secrecy {
@@ -25,6 +31,8 @@ pub enum Secrecy {
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
+    /// Whether it is root's, and prepared for the account that this is.
+    is_taken_over: bool,
     /// The lock is let go with the file, also when the process is killed.
     lock: File,
 }
@@ -135,18 +143,20 @@ impl Folder {
         let path = &fs::canonicalize(path).map_err(failed("cannot be found"))?;
         let metadata = fs::metadata(path).map_err(failed("cannot be looked at"))?;
         let me = rustix::process::geteuid().as_raw();
-        if metadata.uid() != me {
+        let mode = metadata.mode() & 0o7777;
+        let is_ours = metadata.gid() == rustix::process::getegid().as_raw();
+        let is_taken_over = me != 0 && metadata.uid() == 0 && is_ours && mode == TAKEN_OVER;
+        if metadata.uid() != me && !is_taken_over {
             return Err(FolderError::Foreign {
                 path: path.clone(),
                 owner: metadata.uid(),
                 me,
             });
         }
-        let mode = metadata.mode() & 0o777;
-        if mode & 0o022 != 0 {
+        if mode & 0o022 != 0 && !is_taken_over {
             return Err(FolderError::Open {
                 path: path.clone(),
-                mode,
+                mode: mode & 0o777,
             });
         }
         if socket(path).as_os_str().len() > LONGEST_SOCKET {
@@ -163,6 +173,7 @@ impl Folder {
             Ok(()) => {
                 let folder = Self {
                     path: path.clone(),
+                    is_taken_over,
                     lock,
                 };
                 folder.close_files()?;
@@ -176,32 +187,31 @@ impl Folder {
     /// Opens the way to the socket for other users, and to nothing else.
     ///
     /// # Errors
-    /// If this is not root, or the way here cannot be gone by others, or could be bent by them.
+    /// If this is not root, and root has not prepared it, or the way here cannot be gone by others, or could
+    /// be bent by them.
     pub fn share(&self) -> Result<(), FolderError> {
+        if self.is_taken_over {
+            return Ok(());
+        }
         let me = rustix::process::geteuid();
         if !me.is_root() {
             return Err(FolderError::NotRoot(me.as_raw()));
         }
-        for above in self.path.ancestors().skip(1) {
-            let metadata = fs::metadata(above).map_err(self.failed("cannot be looked at"))?;
-            let mode = metadata.mode() & 0o7777;
-            let ours_stays = mode & 0o022 == 0 || mode & 0o1000 != 0;
-            if metadata.uid() != 0 || mode & 0o001 == 0 || !ours_stays {
-                let path = above.to_owned();
-                return Err(FolderError::Way { path, mode });
-            }
-        }
+        check_way(&self.path)?;
         set_mode(&self.path, 0o711).map_err(self.failed("cannot be opened to others"))
     }
 
     /// What is in it is nobody else's to read, whoever may pass through.
     fn close_files(&self) -> Result<(), FolderError> {
         let failed = || self.failed("cannot be closed to others");
+        // Where root has prepared the folder, its own files are root's matter.
+        let me = rustix::process::geteuid().as_raw();
         for entry in fs::read_dir(&self.path).map_err(failed())? {
             let entry = entry.map_err(failed())?;
             // Not of what a link leads to.
             let metadata = entry.metadata().map_err(failed())?;
-            if metadata.is_file() && metadata.mode() & 0o077 != 0 {
+            let is_ours = metadata.is_file() && metadata.uid() == me;
+            if is_ours && metadata.mode() & 0o077 != 0 {
                 set_mode(&entry.path(), metadata.mode() & 0o700).map_err(failed())?;
             }
         }
@@ -264,7 +274,7 @@ impl Folder {
 
     /// Where the engine keeps its own.
     pub fn engine(&self) -> PathBuf {
-        self.path.join("runner")
+        engine_folder(&self.path)
     }
 
     /// What tells the service of this folder from every other; drawn when it is first asked for.
@@ -292,6 +302,32 @@ impl Folder {
     pub fn socket(&self) -> PathBuf {
         socket(&self.path)
     }
+}
+
+/// Checks that others can pass through all that leads to a folder, and that root alone can bend it.
+///
+/// # Errors
+/// If one of those that it is in is not so.
+pub(crate) fn check_way(folder: &Path) -> Result<(), FolderError> {
+    for above in folder.ancestors().skip(1) {
+        let metadata = fs::metadata(above).map_err(|error| FolderError::System {
+            path: above.to_owned(),
+            action: "cannot be looked at",
+            error,
+        })?;
+        let mode = metadata.mode() & 0o7777;
+        let ours_stays = mode & 0o022 == 0 || mode & 0o1000 != 0;
+        if metadata.uid() != 0 || mode & 0o001 == 0 || !ours_stays {
+            let path = above.to_owned();
+            return Err(FolderError::Way { path, mode });
+        }
+    }
+    Ok(())
+}
+
+/// Where the engine of a data folder keeps its own.
+pub(crate) fn engine_folder(folder: &Path) -> PathBuf {
+    folder.join("runner")
 }
 
 /// Checks that nobody but root and this user may change an open file, and that not everybody may

@@ -17,6 +17,7 @@
 //! | [`folder`] | its data folder |
 //! | [`fleet`] | workers on other hosts |
 //! | [`net`] | TCP with TLS, tokens and certificates |
+//! | [`privileges`] | root gives itself up for an account of its own |
 //! | [`seats`] | how many connections each may have |
 //!
 //! A request takes this way: `api` puts an [`keeper::Ask`] before the keeper; the keeper handles all
@@ -39,6 +40,7 @@ pub mod folder;
 pub mod fuzz;
 pub mod keeper;
 pub mod net;
+pub mod privileges;
 pub mod seats;
 pub mod serve;
 pub mod store;

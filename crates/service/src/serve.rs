@@ -181,7 +181,8 @@ pub fn serve<E: Engine + 'static>(
         metrics: Arc::default(),
     };
     let checked = check_large_store(folder, is_large);
-    let served = runtime()?.block_on(listen(folder, service, doors.listen, ready, checked));
+    let (tcp, certificate) = (doors.listen, doors.certificate);
+    let served = runtime()?.block_on(listen(folder, service, tcp, certificate, ready, checked));
     door.ask(Ask::Stop);
     // It panics only where it has said why already.
     let _ = thread.join();
@@ -269,13 +270,14 @@ async fn listen(
     folder: &Folder,
     service: Service,
     tcp: Option<Listen>,
+    certificate: Option<Certificate>,
     ready: impl FnOnce(Option<Heard>),
     checked: impl Future<Output = Result<(), StoreError>>,
 ) -> Result<(), ServeError> {
     let socket = folder.socket();
     let listener = listen_unix(folder, service.access.users)?;
     let network = match &tcp {
-        Some(tcp) => Some(listen_tcp(folder, tcp, &service.keyring).await?),
+        Some(tcp) => Some(listen_tcp(folder, tcp, certificate, &service.keyring).await?),
         None => None,
     };
     let access = service.access;
@@ -342,11 +344,13 @@ fn listen_unix(folder: &Folder, users: Users) -> Result<UnixListener, ServeError
 async fn listen_tcp(
     folder: &Folder,
     tcp: &Listen,
+    certificate: Option<Certificate>,
     keyring: &Keyring,
 ) -> Result<(TcpListener, Arc<rustls::ServerConfig>, Heard), ServeError> {
-    let certificate = match &tcp.files {
-        Some(files) => Certificate::read(files)?,
-        None => {
+    let certificate = match (certificate, &tcp.files) {
+        (Some(certificate), _) => certificate,
+        (None, Some(files)) => Certificate::read(files)?,
+        (None, None) => {
             let files = folder.certificate();
             Certificate::read_or_make(&files, &tcp.hosts.names, tcp.address.ip())?
         }

@@ -89,7 +89,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 
 /// Ends what still runs, with its folder gone nobody would hear of it.
 fn end_jobs(folder: &Folder) -> Result<(), Failure> {
-    let mut engine = local(folder, Users::Own, LogSettings::default())?;
+    let mut engine = local(folder, Users::Own, LogSettings::default(), None)?;
     for _ in 0..ROUNDS {
         let running: Vec<_> = engine.running()?.iter().map(|one| one.attempt).collect();
         if running.is_empty() {

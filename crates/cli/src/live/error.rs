@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use tollgate_engine::EngineError;
 use tollgate_service::backup::BackupError;
 use tollgate_service::fleet::worker::WorkerError;
+use tollgate_service::net::certificate::CertificateError;
+use tollgate_service::privileges::PrivilegeError;
 use tollgate_service::{ClientError, ConfigError, FolderError, RemoteError, ServeError};
 
 use crate::exit::{Complaint, Exit};
@@ -172,6 +174,31 @@ impl Complaint for ConfigError {
 impl Complaint for EngineError {
     fn exit(&self) -> Exit {
         Exit::Failed
+    }
+}
+
+/// Root cannot become the account of the service.
+impl Complaint for PrivilegeError {
+    fn exit(&self) -> Exit {
+        Exit::Failed
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        self.hint().map(Cow::Owned)
+    }
+}
+
+/// The certificate that the settings name cannot be used.
+impl Complaint for CertificateError {
+    fn exit(&self) -> Exit {
+        Exit::Failed
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Open(error) => error.hint().map(Cow::Borrowed),
+            Self::File { .. } | Self::Make(_) => None,
+        }
     }
 }
 

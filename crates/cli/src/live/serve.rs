@@ -1,11 +1,16 @@
 //! `tollgate serve`.
 
 use std::env;
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
 use tollgate_engine::log::{self, LogSettings};
+use tollgate_engine::starter::StarterLink;
 use tollgate_engine::{LocalEngine, LocalSettings};
-use tollgate_service::{Config, Folder, ListenSettings, Users, serve};
+use tollgate_service::core::Rules;
+use tollgate_service::folder::SETTINGS;
+use tollgate_service::privileges::ServiceAccount;
+use tollgate_service::{Config, Doors, Folder, ListenSettings, Users, serve};
 
 use super::address::Place;
 use super::log::LogArgs;
@@ -13,6 +18,8 @@ use crate::exit::Failure;
 
 /// The word behind which the program is the runner.
 pub(crate) const RUNNER: &str = "__runner";
+/// The word behind which the program is the starter of runners.
+pub(crate) const STARTER: &str = "__starter";
 
 /// Run the service: admit jobs, promise deadlines, and run them.
 #[derive(Debug, clap::Args)]
@@ -37,10 +44,10 @@ pub(crate) struct Args {
 
 /// `tollgate serve`.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let folder = Folder::lock(&args.place.folder()?)?;
+    let place = args.place.folder()?;
     let mut config = match &args.config {
         Some(file) => Config::read(file)?,
-        None => default_config(&folder)?,
+        None => default_config(&place)?,
     };
     if let Some(policy) = &args.policy {
         config.policy.clone_from(policy);
@@ -56,7 +63,15 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     let log = args.log.over(config.log()?)?;
     log::start(log);
-    run_in(&folder, &config, log, || {})
+    let (rules, mut doors) = (config.rules()?, config.doors()?);
+    // Root may read the key of a certificate, and the account that it becomes need not.
+    doors.read_certificate()?;
+    let starter = match doors.access.users {
+        Users::All => give_up_root(&place, &config.account, config.root_jobs)?,
+        Users::Own => None,
+    };
+    let folder = Folder::lock(&place)?;
+    serve_in(&folder, &rules, doors, (log, starter), || {})
 }
 
 /// Serves in a folder, and calls `ready` once it answers.
@@ -66,11 +81,25 @@ pub(super) fn run_in(
     log: LogSettings,
     ready: impl FnOnce(),
 ) -> Result<(), Failure> {
-    let rules = config.rules()?;
-    let doors = config.doors()?;
-    let engine = local(folder, doors.access.users, log)?;
+    serve_in(
+        folder,
+        &config.rules()?,
+        config.doors()?,
+        (log, None),
+        ready,
+    )
+}
+
+fn serve_in(
+    folder: &Folder,
+    rules: &Rules,
+    doors: Doors,
+    (log, starter): (LogSettings, Option<StarterLink>),
+    ready: impl FnOnce(),
+) -> Result<(), Failure> {
+    let engine = local(folder, doors.access.users, log, starter)?;
     let socket = folder.socket();
-    serve(folder, engine, &rules, doors, |heard| {
+    serve(folder, engine, rules, doors, |heard| {
         let (policy, market, socket) = (&rules.policy, rules.market, socket.display());
         tracing::info!(%policy, %market, %socket, "the service answers");
         if let Some(shadow) = &rules.shadow {
@@ -85,8 +114,31 @@ pub(super) fn run_in(
     Ok(())
 }
 
-fn default_config(folder: &Folder) -> Result<Config, Failure> {
-    let file = folder.path().join("config.toml");
+/// As root, becomes an account that has no rights over users, for good, and leaves a starter of runners behind.
+/// None if this is not root, or is to stay root.
+pub(super) fn give_up_root(
+    place: &Path,
+    account: &str,
+    root_jobs: bool,
+) -> Result<Option<StarterLink>, Failure> {
+    if !rustix::process::geteuid().is_root() {
+        return Ok(None);
+    }
+    let Some(account) = ServiceAccount::by_name(account)? else {
+        return Ok(None);
+    };
+    let program = program()?;
+    let starter = [program.clone(), STARTER.into()];
+    let given_up = account.become_it(place, root_jobs, &starter, &[program, RUNNER.into()])?;
+    if given_up.took_over {
+        let (place, name) = (place.display(), account.name());
+        tracing::info!(folder = %place, account = name, "the data folder was given to the account");
+    }
+    Ok(Some(given_up.starter))
+}
+
+fn default_config(place: &Path) -> Result<Config, Failure> {
+    let file = place.join(SETTINGS);
     if file.exists() {
         return Ok(Config::read(&file)?);
     }
@@ -98,14 +150,20 @@ pub(super) fn local(
     folder: &Folder,
     users: Users,
     log: LogSettings,
+    starter: Option<StarterLink>,
 ) -> Result<LocalEngine, Failure> {
-    let program = env::current_exe()
-        .map_err(|error| Failure::read("the program itself".to_owned(), error))?;
-    let runner = [program.into_os_string(), RUNNER.into()];
     let settings = LocalSettings {
         other_users: users == Users::All,
         log,
-        ..LocalSettings::new(folder.engine(), runner)
+        starter,
+        ..LocalSettings::new(folder.engine(), [program()?, RUNNER.into()])
     };
     Ok(LocalEngine::open(settings)?)
+}
+
+/// The file of this very program.
+pub(super) fn program() -> Result<OsString, Failure> {
+    let program = env::current_exe();
+    let program = program.map_err(|error| Failure::read("the program itself".to_owned(), error))?;
+    Ok(program.into_os_string())
 }

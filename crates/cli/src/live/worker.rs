@@ -8,11 +8,12 @@ use tollgate_engine::log::{self, LogSettings};
 use tollgate_service::Folder;
 use tollgate_service::fleet::Route;
 use tollgate_service::fleet::worker::{Settings, work};
+use tollgate_service::privileges::ACCOUNT;
 
 use super::address::{CONNECTION, Way};
 use super::error::LiveError;
 use super::log::LogArgs;
-use super::serve::RUNNER;
+use super::serve::{RUNNER, give_up_root, program};
 use crate::args::count;
 use crate::exit::Failure;
 
@@ -41,6 +42,9 @@ pub(crate) struct Args {
     root_jobs: bool,
     #[command(flatten)]
     log: LogArgs,
+    /// As root: the account that talks to the service, or `root`
+    #[arg(long, value_name = "NAME", default_value = ACCOUNT)]
+    account: String,
 }
 
 /// `tollgate worker`.
@@ -51,10 +55,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     };
     let log = args.log.over(LogSettings::default())?;
     log::start(log);
-    let folder = Folder::lock(&args.folder()?)?;
-    let program = env::current_exe()
-        .map_err(|error| Failure::read("the program itself".to_owned(), error))?;
-    let runner = [program.into_os_string(), RUNNER.into()];
+    let place = args.folder()?;
+    let starter = give_up_root(&place, &args.account, args.root_jobs)?;
+    let folder = Folder::lock(&place)?;
+    let runner = [program()?, RUNNER.into()];
     let settings = Settings {
         route,
         name: args.name.clone().unwrap_or_else(host),
@@ -62,6 +66,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         engine: LocalSettings {
             nodes: args.nodes,
             log,
+            starter,
             ..LocalSettings::new(folder.engine(), runner)
         },
     };

@@ -1,6 +1,7 @@
 //! A service for many users: each runs jobs as themselves, sees their own, and cannot tell those of
 //! others from what is not there.
 
+mod privileges;
 mod rights;
 mod scripts;
 mod site;
@@ -165,7 +166,8 @@ fn others_reach_the_socket_and_nothing_else_in_the_folder() {
         let metadata = fs::symlink_metadata(path).expect("it is there");
         metadata.mode() & 0o777
     };
-    assert_eq!(mode(&site.data()), 0o711);
+    // Its account may make files in it.
+    assert_eq!(mode(&site.data()), 0o771);
     let mut seen = Vec::new();
     for entry in fs::read_dir(site.data()).expect("it is ours") {
         let path = entry.expect("an entry").path();
@@ -213,7 +215,8 @@ fn a_folder_that_others_cannot_reach_is_no_place_to_serve_all() {
     let data = folder.path().join("data");
     let settings = tempfile::tempdir().expect("a folder");
     let config = settings.path().join("config.toml");
-    fs::write(&config, ALL).expect("settings");
+    let all = format!("account = \"{}\"\n{ALL}", Site::account());
+    fs::write(&config, all).expect("settings");
     for mode in [0o700, 0o777] {
         set_mode(folder.path(), mode);
         let output = Command::new(env!("CARGO_BIN_EXE_tollgate"))

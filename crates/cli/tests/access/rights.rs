@@ -45,7 +45,10 @@ fn running_job_of_another_user_is_neither_seen_nor_ended() {
     let submit = ["--output", "none", "--", "true"];
     let after = |job| site.fails(OTHER, &[&["submit", "--after", job], &submit[..]].concat());
     let (code, complaint) = after("1");
-    assert_eq!((code, complaint.replace("job 1", "job 999")), after("999"));
+    assert_eq!(
+        (code, complaint.replace("job: 1", "job: 999")),
+        after("999")
+    );
     let (code, complaint) = site.fails(OTHER, &["qdel", "1"]);
     assert_eq!(
         (code, complaint.replace('1', "999")),

@@ -37,8 +37,22 @@ impl Site {
         root
     }
 
-    /// A service with these settings.
+    /// The name of an account that a service of root's becomes: another than the users.
+    pub(crate) fn account() -> String {
+        let named = Command::new("id").args(["-un", "3"]).output().expect("id");
+        String::from_utf8(named.stdout)
+            .expect("text")
+            .trim()
+            .to_owned()
+    }
+
+    /// A service with these settings, which becomes that account.
     pub(crate) fn new(config: &str) -> Self {
+        Self::with(&format!("account = \"{}\"\n{config}", Self::account()))
+    }
+
+    /// A service with these settings and no others.
+    pub(crate) fn with(config: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         set_mode(folder.path(), 0o755);
         let mut site = Self {
@@ -67,7 +81,45 @@ impl Site {
         site
     }
 
-    fn start(&mut self) {
+    /// The number of the service's process.
+    pub(crate) fn service(&self) -> u32 {
+        self.service.as_ref().expect("it was started").id()
+    }
+
+    /// The number of the worker's process.
+    pub(crate) fn worker(&self) -> u32 {
+        self.worker.as_ref().expect("it was started").id()
+    }
+
+    /// Waits until the service has ended.
+    pub(crate) fn wait_for_end(&mut self) {
+        let service = self.service.as_mut().expect("it was started");
+        service.wait().expect("it ends");
+        self.service = None;
+    }
+
+    /// Stops the service, if it is there.
+    pub(crate) fn stop(&mut self) {
+        if let Some(service) = &self.service {
+            let pid = Pid::from_raw(service.id() as i32).expect("a process");
+            kill_process(pid, Signal::TERM).expect("it is there");
+            self.wait_for_end();
+        }
+    }
+
+    /// Stops the service, and starts it with other settings.
+    pub(crate) fn restart_with(&mut self, config: &str) {
+        self.stop();
+        fs::write(self.data().join("config.toml"), config).expect("settings");
+        self.start();
+    }
+
+    /// What the service has said.
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(self.folder.path().join("log")).expect("a log")
+    }
+
+    pub(crate) fn start(&mut self) {
         let log = fs::File::create(self.folder.path().join("log")).expect("a log");
         let child = Command::new(self.program())
             .args(["serve", "--data"])
@@ -94,7 +146,8 @@ impl Site {
         let log = fs::File::create(self.folder.path().join("worker-log")).expect("a log");
         let route = format!("unix:{}", self.data().join("socket").display());
         let child = Command::new(self.program())
-            .args(["worker", "--nodes", "1", "--connect", &route, "--data"])
+            .args(["worker", "--nodes", "1", "--account", &Self::account()])
+            .args(["--connect", &route, "--data"])
             .arg(self.worker_data())
             .stdin(Stdio::null())
             .stderr(log)
@@ -103,7 +156,7 @@ impl Site {
         self.worker = Some(child);
         self.until("the worker is there", || {
             let (_, nodes) = self.http(ROOT, "GET", "/v1/nodes", None);
-            nodes["workers"][0]["state"] == "here"
+            nodes["workers"][0]["state"] == "connected"
         });
     }
 

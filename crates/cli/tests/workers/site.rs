@@ -167,6 +167,8 @@ impl Site {
             "--nodes",
             "1",
             "--root-jobs",
+            "--account",
+            "root",
         ];
         words.into_iter().map(str::to_owned).collect()
     }

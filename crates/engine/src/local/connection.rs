@@ -1,10 +1,8 @@
 //! One connection to a runner, with a thread that reads it.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -13,7 +11,7 @@ use std::time::Duration;
 
 use super::Mailbox;
 use crate::EngineError;
-use crate::runner::folder;
+use crate::starter::LaunchGuard;
 use crate::wire::{self, Answer, Ask, Call, Word};
 
 /// How long a runner may take to say hello: it does when it accepts.
@@ -28,14 +26,11 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Connects to the runner in `folder`. None if there is none.
-    pub(super) fn open(folder: &Path, mailbox: &Arc<Mailbox>) -> Result<Option<Self>, EngineError> {
-        let Ok(dir) = File::open(folder) else {
-            return Ok(None);
-        };
-        let Ok(stream) = UnixStream::connect(folder::reachable(&dir)) else {
-            return Ok(None);
-        };
+    /// Listens to a runner. None if it ends before it has said hello.
+    pub(super) fn over(
+        stream: UnixStream,
+        mailbox: &Arc<Mailbox>,
+    ) -> Result<Option<Self>, EngineError> {
         let ready = stream
             .set_read_timeout(Some(HELLO))
             .and_then(|()| Ok(BufReader::new(stream.try_clone()?)));
@@ -114,7 +109,20 @@ fn hello(lines: &mut BufReader<UnixStream>) -> Option<(u32, u32)> {
     let mut line = Vec::new();
     lines.take(1 << 16).read_until(b'\n', &mut line).ok()?;
     match serde_json::from_slice(&line).ok()? {
-        Word::Hello { version, pid } => Some((version, pid)),
+        Word::Hello { version, pid, .. } => Some((version, pid)),
+        Word::Answer { .. } | Word::Report(_) => None,
+    }
+}
+
+/// Reads what the runner at the other end of a new connection holds launches to. None if it ends before it has
+/// said hello.
+pub(crate) fn guard_of(stream: &UnixStream) -> Option<Option<LaunchGuard>> {
+    stream.set_read_timeout(Some(HELLO)).ok()?;
+    let mut line = Vec::new();
+    let mut lines = BufReader::new(stream).take(1 << 16);
+    lines.read_until(b'\n', &mut line).ok()?;
+    match serde_json::from_slice(&line).ok()? {
+        Word::Hello { guard, .. } => Some(guard),
         Word::Answer { .. } | Word::Report(_) => None,
     }
 }

@@ -111,7 +111,18 @@ impl Keeper {
         for (attempt, launch) in new {
             self.tasks.insert(attempt, Task::new(launch));
         }
-        self.waiting.extend(order);
+        let nodes = self.machine.capacity.nodes;
+        for attempt in order {
+            let launch = self.tasks.get(&attempt).map(|task| &task.launch);
+            match launch.map_or(Ok(()), |launch| launch.check(nodes)) {
+                Ok(()) => self.waiting.push_back(attempt),
+                // Callers check it too; this one is not believed.
+                Err(error) => {
+                    let ended = slot::never_ran("launch", error.to_string(), clock::now());
+                    self.over(attempt, Event::Ended(ended));
+                }
+            }
+        }
         Answer::Done
     }
 

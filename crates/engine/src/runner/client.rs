@@ -6,6 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use crate::Report;
+use crate::starter::LaunchGuard;
 use crate::wire::{self, Word};
 
 /// How long a service may leave what it is told unread; then it is cut off, and is told everything
@@ -18,6 +19,8 @@ pub(super) struct Client {
     connection: u64,
     stream: Option<UnixStream>,
     outbox: Vec<u8>,
+    /// What launches are held to: each service is told.
+    pub(super) guard: Option<LaunchGuard>,
 }
 
 impl Client {
@@ -34,6 +37,7 @@ impl Client {
         self.say(&Word::Hello {
             version: wire::VERSION,
             pid: std::process::id(),
+            guard: self.guard,
         });
         self.connection
     }

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::folder::{FILE_MODE, close_to_others};
 use crate::EngineError;
 use crate::log::LogSettings;
+use crate::starter::LaunchGuard;
 
 /// The settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,6 +37,9 @@ pub(crate) struct Settings {
     /// How its log is written.
     #[serde(default)]
     pub(crate) log: LogSettings,
+    /// What each launch is held to, if the service that asks for it is not believed.
+    #[serde(default)]
+    pub(crate) guard: Option<LaunchGuard>,
 }
 
 const FILE: &str = "runner.json";

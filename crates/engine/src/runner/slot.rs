@@ -17,6 +17,7 @@ use super::child::Step;
 use super::clock;
 use super::fault;
 use super::group::{self, Group};
+use super::guard::Unguarded;
 use super::happening::Happening;
 use super::lease::LeaseEnd;
 use super::live::Live;
@@ -26,6 +27,7 @@ use super::plan::Plan;
 use super::scripts::{ScriptFolders, ScriptPlan};
 use super::sys::{self, Birth, Stack};
 use super::tree;
+use crate::starter::LaunchGuard;
 use crate::{AttemptKey, Ended, Event, KillReason, Launch, Start, Status};
 
 /// What a slot's thread works with.
@@ -35,6 +37,7 @@ pub(super) struct Slot {
     pub(super) boot: String,
     pub(super) attempts: Arc<OwnedFd>,
     pub(super) scripts: Arc<ScriptFolders>,
+    pub(super) guard: Option<LaunchGuard>,
     /// The processor of each node.
     pub(super) cpus: Arc<Vec<usize>>,
     /// The child that is being set up, or 0.
@@ -72,7 +75,10 @@ pub(super) fn serve(mut slot: Slot, orders: &Receiver<Order>) {
     for order in orders {
         let attempt = order.launch.attempt;
         let event = match &joined {
-            Ok(()) => slot.run(&order, &mut stack),
+            Ok(()) => match slot.admit(order) {
+                Ok(order) => slot.run(&order, &mut stack),
+                Err(refused) => not_started(Step::User, refused.to_string()),
+            },
             Err(error) => not_started(Step::Confine, error.to_string()),
         };
         let number = slot.number;
@@ -88,6 +94,19 @@ pub(super) fn serve(mut slot: Slot, orders: &Receiver<Order>) {
 }
 
 impl Slot {
+    /// The order as it is carried out: as the user that the guard finds, if there is one.
+    fn admit(&self, order: Order) -> Result<Order, Unguarded> {
+        let Some(guard) = self.guard else {
+            return Ok(order);
+        };
+        let user = Some(guard.user_of(&order.launch)?);
+        let launch = Launch {
+            user,
+            ..order.launch
+        };
+        Ok(Order { launch, ..order })
+    }
+
     fn run(&mut self, order: &Order, stack: &mut Stack) -> Event {
         let meter = Meter::read(&self.group);
         let plan = match self.plan(order, meter) {

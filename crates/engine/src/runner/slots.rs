@@ -18,6 +18,7 @@ use super::output::OutputWatch;
 use super::scripts::ScriptFolders;
 use super::slot::{self, Order, Slot};
 use crate::capacity::MemoryLimit;
+use crate::starter::LaunchGuard;
 
 /// A slot's thread keeps little on its stack.
 const STACK_BYTES: usize = 256 << 10;
@@ -31,6 +32,8 @@ pub(super) struct Slots {
     reserved: BTreeSet<usize>,
     attempts: Arc<OwnedFd>,
     scripts: Arc<ScriptFolders>,
+    /// What launches are held to, if callers are not believed.
+    pub(super) guard: Option<LaunchGuard>,
     to: Sender<Happening>,
     lease: LeaseEnd,
     outputs: OutputWatch,
@@ -60,6 +63,7 @@ impl Slots {
             attempts,
             scripts,
             outputs: OutputWatch::start(to.clone()),
+            guard: None,
             to,
             lease,
         }
@@ -119,6 +123,7 @@ impl Slots {
             boot: machine.boot.clone(),
             attempts: Arc::clone(&self.attempts),
             scripts: Arc::clone(&self.scripts),
+            guard: self.guard,
             cpus: Arc::clone(&machine.cpus),
             setting_up: Arc::clone(&setting_up),
             to: self.to.clone(),

@@ -79,7 +79,9 @@ struct Disk {
 /// If the folder cannot be used, the service cannot be spoken to at all, or does not want it.
 pub fn work(folder: &Folder, settings: Settings) -> Result<(), WorkerError> {
     let me = rustix::process::geteuid();
-    let all_users = match me.is_root().then(|| folder.share()) {
+    // Root has prepared the folder, and has given itself up since.
+    let has_starter = settings.engine.starter.is_some();
+    let all_users = match (me.is_root() || has_starter).then(|| folder.share()) {
         // Other users run their scripts from here; root could do without.
         Some(Err(error)) if !settings.root_jobs => return Err(error.into()),
         Some(shared) => shared.is_ok(),
@@ -99,7 +101,7 @@ pub fn work(folder: &Folder, settings: Settings) -> Result<(), WorkerError> {
         all_users,
         root_jobs: settings.root_jobs,
         open: open(settings.engine, all_users, Arc::clone(&calls)),
-        run_as: Box::new(move |owner| run_as(owner, settings.root_jobs)),
+        run_as: Box::new(move |owner| run_as(owner, settings.root_jobs, has_starter)),
         remember: Box::new(move |memory| keep(&path, &identity, memory)),
         identity: disk.identity,
     };
@@ -124,9 +126,10 @@ fn open(settings: LocalSettings, other_users: bool, calls: Arc<Notify>) -> Open 
 }
 
 /// As whom a job runs here whose owner is called so at the service.
-fn run_as(owner: &str, root_jobs: bool) -> Result<Option<User>, String> {
+/// With a starter of every user, whoever this is.
+fn run_as(owner: &str, root_jobs: bool, has_starter: bool) -> Result<Option<User>, String> {
     let own = rustix::process::geteuid();
-    if !own.is_root() {
+    if !own.is_root() && !has_starter {
         let name = accounts::name(own.as_raw()).map_err(|error| error.to_string())?;
         return match name == owner {
             true => Ok(None),
@@ -197,8 +200,8 @@ mod tests {
 
     #[test]
     fn nobody_s_jobs_are_run_as_somebody_else() {
-        assert!(run_as("no-such-user-anywhere", true).is_err());
-        let root = run_as("root", false);
+        assert!(run_as("no-such-user-anywhere", true, false).is_err());
+        let root = run_as("root", false, false);
         assert!(root.is_err(), "{root:?}");
     }
 }

@@ -1,0 +1,289 @@
+//! Root gives itself up: what parses the network and decides is an account that is nobody's, and the runner is
+//! all that is root's.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::Command;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::site::{ONE, ROOT, Site, set_mode};
+
+const ALL: &str = "users = \"all\"\n";
+/// The account of [`Site::account`].
+const ACCOUNT: u32 = 3;
+
+/// A line of what the system says about a process, or a thread of it: its values.
+fn status(path: &Path, key: &str) -> Vec<String> {
+    let text = fs::read_to_string(path.join("status")).unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix(key));
+    let words = line.unwrap_or_default().trim_start_matches(':');
+    words.split_whitespace().map(str::to_owned).collect()
+}
+
+/// Asserts that no thread of a process has a right that the account has not.
+fn assert_is_account(process: u32) {
+    let threads = fs::read_dir(format!("/proc/{process}/task")).expect("it runs");
+    let mut n_threads = 0;
+    for thread in threads {
+        let thread = thread.expect("an entry").path();
+        n_threads += 1;
+        for key in ["Uid", "Gid"] {
+            let ids = status(&thread, key);
+            assert_eq!(ids.len(), 4, "{key}");
+            assert!(ids.iter().all(|id| *id != "0"), "{key}: {ids:?}");
+        }
+        assert_eq!(status(&thread, "Uid"), vec![ACCOUNT.to_string(); 4]);
+        assert_eq!(status(&thread, "Groups"), Vec::<String>::new());
+        assert_eq!(status(&thread, "NoNewPrivs"), ["1"]);
+        for key in ["CapPrm", "CapEff", "CapInh", "CapAmb"] {
+            assert_eq!(status(&thread, key), ["0000000000000000"], "{key}");
+        }
+    }
+    assert!(n_threads > 1, "a service has several");
+}
+
+/// The processes of this program behind a hidden word that work in a folder.
+fn helpers(word: &str, folder: &Path) -> Vec<i32> {
+    let folder = folder.to_string_lossy();
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").expect("it is there") {
+        let entry = entry.expect("an entry");
+        let Ok(number) = entry.file_name().to_string_lossy().parse() else {
+            continue;
+        };
+        let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        let words: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
+        let is_named = words.get(1).is_some_and(|named| *named == word.as_bytes());
+        if is_named
+            && words
+                .get(2)
+                .is_some_and(|named| *named == folder.as_bytes())
+        {
+            found.push(number);
+        }
+    }
+    found
+}
+
+fn kill(process: i32) {
+    let pid = Pid::from_raw(process).expect("a process");
+    kill_process(pid, Signal::KILL).expect("it is there");
+}
+
+#[test]
+fn service_and_worker_of_root_are_an_account_and_their_runners_are_root() {
+    if !Site::is_root() {
+        return;
+    }
+    let mut site = Site::new(ALL);
+    site.start_worker();
+    for (process, data) in [
+        (site.service(), site.data()),
+        (site.worker(), site.worker_data()),
+    ] {
+        assert_is_account(process);
+        let folder = data.join("runner");
+        for word in ["__runner", "__starter"] {
+            // A runner with a lease has a watcher of its own.
+            let helpers = helpers(word, &folder);
+            assert!(!helpers.is_empty(), "{word}");
+            for helper in helpers {
+                let path = format!("/proc/{helper}");
+                assert_eq!(status(Path::new(&path), "Uid")[0], "0", "{word}");
+            }
+        }
+        let metadata = fs::metadata(&data).expect("it is there");
+        assert_eq!((metadata.uid(), metadata.gid()), (0, ACCOUNT));
+        assert_eq!(fs::metadata(&folder).expect("it is there").uid(), 0);
+    }
+    site.says(ONE, &["submit", "--output", "out", "--", "id", "-u"]);
+    site.says(ONE, &["wait", "1"]);
+    assert_eq!(site.says(ONE, &["logs", "1"]), "1\n");
+}
+
+#[test]
+fn runner_that_was_killed_is_started_again_as_root() {
+    if !Site::is_root() {
+        return;
+    }
+    let site = Site::new(ALL);
+    let folder = site.data().join("runner");
+    let [first] = helpers("__runner", &folder)[..] else {
+        panic!("expected one runner");
+    };
+    kill(first);
+    site.says(ONE, &["submit", "--output", "out", "--", "id", "-u"]);
+    site.says(ONE, &["wait", "1"]);
+    assert_eq!(site.says(ONE, &["logs", "1"]), "1\n");
+    let [second] = helpers("__runner", &folder)[..] else {
+        panic!("expected one runner");
+    };
+    assert_ne!(first, second);
+}
+
+#[test]
+fn service_ends_with_its_starter_and_jobs_go_on() {
+    if !Site::is_root() {
+        return;
+    }
+    let mut site = Site::new(ALL);
+    site.write(
+        ONE,
+        "job.sh",
+        "#!/bin/sh\nwhile [ ! -e go ]; do sleep 0.05; done\n",
+    );
+    site.says(ONE, &["submit", "--output", "none", "--", "./job.sh"]);
+    let [starter] = helpers("__starter", &site.data().join("runner"))[..] else {
+        panic!("expected one starter");
+    };
+    kill(starter);
+    site.wait_for_end();
+    assert!(
+        site.log().contains("the starter has ended"),
+        "{}",
+        site.log()
+    );
+    site.start();
+    site.write(ONE, "go", "");
+    site.says(ONE, &["wait", "1"]);
+}
+
+#[test]
+fn starter_ends_with_its_service() {
+    if !Site::is_root() {
+        return;
+    }
+    let mut site = Site::new(ALL);
+    let folder = site.data().join("runner");
+    assert_eq!(helpers("__starter", &folder).len(), 1);
+    kill(i32::try_from(site.service()).expect("a number"));
+    site.wait_for_end();
+    site.until("it has ended", || helpers("__starter", &folder).is_empty());
+}
+
+#[test]
+fn account_that_is_not_there_is_named_with_what_makes_it() {
+    if !Site::is_root() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    set_mode(folder.path(), 0o755);
+    let config = folder.path().join("config.toml");
+    fs::write(&config, "users = \"all\"\naccount = \"no-such-account\"\n").expect("settings");
+    for words in [
+        vec!["serve", "--config", config.to_str().expect("text")],
+        vec![
+            "worker",
+            "--connect",
+            "unix:/nowhere",
+            "--account",
+            "no-such-account",
+        ],
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_tollgate"))
+            .args(words)
+            .arg("--data")
+            .arg(folder.path().join("data"))
+            .output()
+            .expect("it runs");
+        assert_eq!(output.status.code(), Some(1));
+        let complaint = String::from_utf8(output.stderr).expect("text");
+        assert_eq!(
+            complaint,
+            "error: account: the system knows no user `no-such-account`: expected an account for what \
+             parses the network\nhint: create it with `useradd --system no-such-account`\n"
+        );
+    }
+}
+
+#[test]
+fn folder_of_a_service_that_stayed_root_is_given_to_the_account_with_its_jobs() {
+    if !Site::is_root() {
+        return;
+    }
+    let mut site = Site::with("account = \"root\"\nusers = \"all\"\n");
+    assert_eq!(
+        status(Path::new(&format!("/proc/{}", site.service())), "Uid")[0],
+        "0"
+    );
+    site.says(
+        ONE,
+        &["submit", "--hold", "--output", "out", "--", "id", "-u"],
+    );
+    // Its runner does whatever it is told, and is not taken over.
+    site.stop();
+    let folder = site.data().join("runner");
+    site.until("its runner has ended", || {
+        helpers("__runner", &folder).is_empty()
+    });
+    site.restart_with(&format!(
+        "account = \"{}\"\nusers = \"all\"\n",
+        Site::account()
+    ));
+    assert_is_account(site.service());
+    assert!(
+        site.log().contains("was given to the account"),
+        "{}",
+        site.log()
+    );
+    site.says(ONE, &["release", "1"]);
+    site.says(ONE, &["wait", "1"]);
+    assert_eq!(site.says(ONE, &["logs", "1"]), "1\n");
+    // Once is enough.
+    site.restart_with(&format!(
+        "account = \"{}\"\nusers = \"all\"\n",
+        Site::account()
+    ));
+    assert!(!site.log().contains("was given"), "{}", site.log());
+    assert!(site.says(ROOT, &["jobs", "--all"]).contains("id"));
+}
+
+#[test]
+fn what_is_root_s_in_the_folder_is_not_the_account_s_to_change() {
+    if !Site::is_root() {
+        return;
+    }
+    let site = Site::new(ALL);
+    let data = site.data();
+    let tried = Site::as_user(ACCOUNT, move || {
+        let mut done = Vec::new();
+        for name in ["runner", "runner-scripts", "config.toml"] {
+            let path = data.join(name);
+            if fs::rename(&path, data.join("moved")).is_ok() {
+                done.push(format!("{name} was moved"));
+            }
+            if fs::remove_file(&path).is_ok() || fs::remove_dir_all(&path).is_ok() {
+                done.push(format!("{name} was removed"));
+            }
+            if fs::write(path.join("new"), "").is_ok() {
+                done.push(format!("{name} was written to"));
+            }
+        }
+        if fs::write(data.join("config.toml"), "users = \"own\"").is_ok() {
+            done.push("the settings were changed".to_owned());
+        }
+        if UnixStream::connect(data.join("runner/socket")).is_ok() {
+            done.push("the runner was reached".to_owned());
+        }
+        done
+    });
+    assert_eq!(tried, Vec::<String>::new());
+    site.says(ROOT, &["status"]);
+}
+
+#[test]
+fn account_of_the_service_submits_no_jobs() {
+    if !Site::is_root() {
+        return;
+    }
+    let site = Site::new(ALL);
+    let words = ["submit", "--output", "none", "--", "true"];
+    let (_, complaint) = site.fails(ACCOUNT, &words);
+    insta::assert_snapshot!(complaint, @r"
+    error: jobs of the service's own account are not allowed here
+    hint: submit the job as another user
+    ");
+}

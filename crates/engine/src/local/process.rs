@@ -1,0 +1,122 @@
+//! The runner of a folder, as the process that starts it sees it.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::EngineError;
+use crate::runner::folder;
+use crate::runner::settings::Settings;
+
+/// The runner of a folder, which is started when there is none.
+pub(crate) struct RunnerProcess {
+    folder: PathBuf,
+    /// The program and arguments that start it; the folder is added as the last one.
+    words: Vec<OsString>,
+    /// The runner, if it was started here: it is waited for when it has ended.
+    started: Option<Child>,
+}
+
+impl RunnerProcess {
+    pub(crate) const fn new(folder: PathBuf, words: Vec<OsString>) -> Self {
+        Self {
+            folder,
+            words,
+            started: None,
+        }
+    }
+
+    /// Connects to the runner, and starts one with these settings if there is none.
+    pub(crate) fn connect(
+        &mut self,
+        settings: &Settings,
+        patience: Duration,
+    ) -> Result<UnixStream, EngineError> {
+        let deadline = Instant::now() + patience;
+        if let Some(stream) = dial(&self.folder) {
+            return Ok(stream);
+        }
+        self.reap();
+        loop {
+            self.start(settings)?;
+            if let Some(stream) = dial(&self.folder) {
+                return Ok(stream);
+            }
+            if Instant::now() >= deadline {
+                let reason = format!("no runner answers in {}", self.folder.display());
+                return Err(EngineError::Unreachable { reason });
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// Takes a runner that has ended off the process table.
+    fn reap(&mut self) {
+        let ended = |child: &mut Child| matches!(child.try_wait(), Ok(Some(_)));
+        if self.started.as_mut().is_some_and(ended) {
+            self.started = None;
+        }
+    }
+
+    /// Starts a runner unless the last one that was started still is there.
+    ///
+    /// # Errors
+    /// If it cannot be started, or has ended at once because it cannot work here. One that found
+    /// the folder taken is no failure: whoever has it answers soon, or ends.
+    fn start(&mut self, settings: &Settings) -> Result<(), EngineError> {
+        match self.started.as_mut().map(Child::try_wait) {
+            Some(Ok(None)) => return Ok(()),
+            Some(Ok(Some(status))) if status.code().is_some_and(|code| code != 0) => {
+                self.started = None;
+                return Err(self.failed());
+            }
+            Some(Ok(Some(_)) | Err(_)) | None => {}
+        }
+        settings.write(&self.folder)?;
+        let failed = |path: PathBuf, step| move |source| EngineError::Setup { path, step, source };
+        let log_path = self.folder.join("log");
+        let log = std::fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .mode(folder::FILE_MODE)
+            .open(&log_path)
+            .and_then(|log| {
+                folder::close_to_others(&log_path, folder::FILE_MODE)?;
+                Ok(log)
+            });
+        let log = log.map_err(failed(log_path, "opening it"))?;
+        let mut words = self.words.iter();
+        let program = words.next().cloned().unwrap_or_default();
+        let mut command = Command::new(&program);
+        command.args(words).arg(&self.folder);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log);
+        // It outlives the caller, whose folder may be removed.
+        let child = command.current_dir("/").spawn();
+        self.started = Some(child.map_err(failed(program.into(), "starting it as the runner"))?);
+        Ok(())
+    }
+
+    /// Why the runner has ended, in its own words: the last line of its messages.
+    fn failed(&self) -> EngineError {
+        let path = self.folder.join("log");
+        let log = std::fs::read(&path).unwrap_or_default();
+        let log = String::from_utf8_lossy(&log);
+        let said = log.lines().next_back().unwrap_or("it says nothing");
+        EngineError::Unreachable {
+            reason: format!("the runner exited at once: {said} ({})", path.display()),
+        }
+    }
+}
+
+/// A connection to the runner in `folder`. None if there is none.
+fn dial(folder: &Path) -> Option<UnixStream> {
+    let folder = File::open(folder).ok()?;
+    UnixStream::connect(folder::reachable(&folder)).ok()
+}

@@ -1,0 +1,106 @@
+//! What the runner of a service that is not root's holds each launch to, before anything is done for it.
+
+use std::ffi::CString;
+
+use nix::unistd::{self, Uid, getgrouplist};
+
+use crate::starter::LaunchGuard;
+use crate::{Launch, User};
+
+/// Why a launch is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Unguarded {
+    #[error("expected a user to run it as")]
+    Unnamed,
+    #[error("tasks of root are not run here")]
+    Root,
+    #[error("tasks of the service's own account are not run here")]
+    OwnAccount,
+    #[error("the system knows no user {0}")]
+    Unknown(u32),
+    #[error("user {user} cannot be looked up: {reason}")]
+    System { user: u32, reason: String },
+}
+
+impl LaunchGuard {
+    /// Returns the user that a launch runs as, with the groups that the system knows: those that the launch
+    /// names are not believed. May wait for the name service.
+    pub(super) fn user_of(self, launch: &Launch) -> Result<User, Unguarded> {
+        let user = launch.user.as_ref().ok_or(Unguarded::Unnamed)?.uid;
+        if user == 0 && !self.root_jobs {
+            return Err(Unguarded::Root);
+        }
+        if user == self.account {
+            return Err(Unguarded::OwnAccount);
+        }
+        look_up(user)
+    }
+}
+
+fn look_up(user: u32) -> Result<User, Unguarded> {
+    let failed = |error: nix::Error| Unguarded::System {
+        user,
+        reason: error.desc().to_owned(),
+    };
+    let found = unistd::User::from_uid(Uid::from_raw(user)).map_err(failed)?;
+    let account = found.ok_or(Unguarded::Unknown(user))?;
+    let name = CString::new(account.name).map_err(|_| Unguarded::Unknown(user))?;
+    let groups = getgrouplist(&name, account.gid).map_err(failed)?;
+    Ok(User {
+        uid: user,
+        gid: account.gid.as_raw(),
+        groups: groups.into_iter().map(unistd::Gid::as_raw).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::AttemptKey;
+    use tollgate_model::NodeId;
+
+    const GUARD: LaunchGuard = LaunchGuard {
+        account: 77,
+        root_jobs: false,
+    };
+
+    fn launch_as(uid: Option<u32>) -> Launch {
+        let attempt = AttemptKey {
+            job: 1,
+            task: 0,
+            attempt: 1,
+        };
+        let mut launch = Launch::new(attempt, vec![NodeId(0)], ["true"], "/");
+        launch.user = uid.map(|uid| User {
+            uid,
+            gid: 0,
+            groups: vec![0],
+        });
+        launch
+    }
+
+    #[test]
+    fn launch_of_nobody_of_root_and_of_the_service_is_refused() {
+        let refused = |uid| GUARD.user_of(&launch_as(uid)).unwrap_err();
+        assert_eq!(refused(None), Unguarded::Unnamed);
+        assert_eq!(refused(Some(0)), Unguarded::Root);
+        assert_eq!(refused(Some(77)), Unguarded::OwnAccount);
+        let nobody = u32::MAX - 7;
+        assert_eq!(refused(Some(nobody)), Unguarded::Unknown(nobody));
+    }
+
+    #[test]
+    fn groups_of_a_launch_are_those_of_the_system() {
+        let guard = LaunchGuard {
+            root_jobs: true,
+            ..GUARD
+        };
+        let root = guard.user_of(&launch_as(Some(0))).unwrap();
+        assert_eq!((root.uid, root.gid), (0, 0));
+        // Whichever user has the number 1 here, root's group comes from the launch alone.
+        if let Ok(user) = guard.user_of(&launch_as(Some(1))) {
+            assert_ne!(user.gid, 0);
+            assert!(!user.groups.contains(&0));
+        }
+    }
+}

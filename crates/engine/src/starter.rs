@@ -1,0 +1,245 @@
+//! The starter: a small process of root's beside a service that has given up being root.
+//!
+//! A service for all users parses the network and decides; the runner becomes users, and so is root's. The
+//! service starts the starter while it is still root, and then becomes an account of its own for good. All
+//! that it can have from the starter is a connection to a runner: the starter starts one if there is none,
+//! connects, and hands the connection over. What is run, and where the runner keeps its files, was settled
+//! when the starter was started; of the settings that come with a request it believes those alone that give
+//! no rights. The runner checks each launch by itself ([`LaunchGuard`]).
+//!
+//! A request and an answer are one packet each, and the answer brings the connection as a descriptor. The
+//! starter ends with the service: when nobody can ask any more.
+
+use std::ffi::OsString;
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::EngineError;
+use crate::local::{RunnerProcess, guard_of};
+use crate::runner::folder::make_private;
+use crate::runner::settings::Settings;
+
+/// How long the starter tries to reach a runner.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How long the service waits for the starter: longer than the starter tries.
+const PATIENCE_OF_CALLER: Duration = Duration::from_secs(30);
+/// The longest request or answer, in bytes.
+const MAX_PACKET_BYTES: usize = 8 << 10;
+/// An answer that brings a connection. Any other is why there is none.
+const CONNECTED: &[u8] = b"+";
+
+/// What a runner holds each launch to by itself, whatever the service that asks for it says.
+///
+/// The user of a task must be named, have an account on this host, and be neither root, unless that is
+/// allowed, nor the account of the service. The groups are those that the system knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LaunchGuard {
+    /// The account of the service: a task that ran as it could do to the service what it likes.
+    pub account: u32,
+    /// Whether tasks of root are run.
+    pub root_jobs: bool,
+}
+
+/// The way to a starter. Clones ask the same one. It is closed by the first request that goes wrong, and by that
+/// the starter ends: an answer that came later would be taken for that of another request.
+#[derive(Clone, Debug)]
+pub struct StarterLink(Arc<Mutex<Option<OwnedFd>>>);
+
+impl StarterLink {
+    /// Starts a starter as `starter`, a program and its first arguments: its runners live in `folder`, are
+    /// started as `runner` and hold launches to `guard`. To be called as root.
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    pub fn start(
+        starter: &[OsString],
+        folder: &Path,
+        guard: LaunchGuard,
+        runner: &[OsString],
+    ) -> io::Result<(Self, Child)> {
+        let (ours, theirs) = rustix::net::socketpair(
+            AddressFamily::UNIX,
+            SocketType::SEQPACKET,
+            SocketFlags::CLOEXEC,
+            None,
+        )?;
+        rustix::net::sockopt::set_socket_timeout(
+            &ours,
+            rustix::net::sockopt::Timeout::Recv,
+            Some(PATIENCE_OF_CALLER),
+        )?;
+        let mut words = starter.iter();
+        let program = words.next().cloned().unwrap_or_default();
+        let guard = serde_json::to_string(&guard)?;
+        let child = Command::new(program)
+            .args(words)
+            .arg(folder)
+            .arg(guard)
+            .args(runner)
+            .stdin(Stdio::from(theirs))
+            .stdout(Stdio::null())
+            .current_dir("/")
+            .spawn()?;
+        Ok((Self(Arc::new(Mutex::new(Some(ours)))), child))
+    }
+
+    /// Asks for a connection to a runner, which is started with these settings if there is none.
+    pub(crate) fn connect(&self, settings: &Settings) -> Result<UnixStream, EngineError> {
+        let unreachable = |reason: String| EngineError::Unreachable { reason };
+        let request =
+            serde_json::to_vec(settings).map_err(|error| unreachable(error.to_string()))?;
+        let mut channel = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(open) = channel.as_ref() else {
+            return Err(unreachable("the starter has ended".to_owned()));
+        };
+        let sent = rustix::net::send(open, &request, SendFlags::NOSIGNAL);
+        match sent.and_then(|_| receive(open)) {
+            Ok((answer, Some(stream))) if answer == CONNECTED => Ok(stream.into()),
+            Ok((answer, None)) if !answer.is_empty() => {
+                Err(unreachable(String::from_utf8_lossy(&answer).into_owned()))
+            }
+            Ok(_) => {
+                *channel = None;
+                Err(unreachable("the starter has ended".to_owned()))
+            }
+            Err(error) => {
+                *channel = None;
+                Err(unreachable(format!("the starter does not answer: {error}")))
+            }
+        }
+    }
+}
+
+/// Runs a starter. `args` are the folder of its runners, the [`LaunchGuard`] as JSON, and the program and
+/// first arguments of a runner; requests come through standard input. Ends with 0 when nobody can ask any
+/// more, with 1 if it cannot begin, with 2 on wrong usage.
+pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
+    let args: Vec<OsString> = args.collect();
+    let [folder, guard, runner @ ..] = args.as_slice() else {
+        eprintln!("tollgate: starter: expected a folder, a guard and a program");
+        return ExitCode::from(2);
+    };
+    match run(Path::new(folder), guard.as_bytes(), runner) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("tollgate: starter: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(folder: &Path, guard: &[u8], runner: &[OsString]) -> Result<(), StarterError> {
+    let guard: LaunchGuard = serde_json::from_slice(guard)?;
+    // A key that ends what runs in a terminal ends the service, and by that the starter.
+    let _ = rustix::process::setsid();
+    let channel = io::stdin().as_fd().try_clone_to_owned()?;
+    make_private(folder)?;
+    let mut runners = RunnerProcess::new(folder.to_owned(), runner.to_vec());
+    loop {
+        let (request, _) = receive(&channel)?;
+        if request.is_empty() {
+            return Ok(());
+        }
+        let connected = match serde_json::from_slice::<Settings>(&request) {
+            Ok(asked) => {
+                let settings = Settings {
+                    other_users: true,
+                    guard: Some(guard),
+                    ..asked
+                };
+                connect(&mut runners, &settings, guard).map_err(|error| error.to_string())
+            }
+            Err(error) => Err(error.to_string()),
+        };
+        match connected {
+            Ok(stream) => answer(&channel, CONNECTED, Some(&stream))?,
+            Err(why) => {
+                let why = why.as_bytes();
+                answer(&channel, &why[..why.len().min(MAX_PACKET_BYTES)], None)?;
+            }
+        }
+    }
+}
+
+/// Connects to a runner that holds launches to the guard. One that does not was started for a service that was
+/// root itself, and would do whatever this one says.
+fn connect(
+    runners: &mut RunnerProcess,
+    settings: &Settings,
+    guard: LaunchGuard,
+) -> Result<UnixStream, EngineError> {
+    let first = runners.connect(settings, PATIENCE)?;
+    match guard_of(&first) {
+        // Only this process starts another one.
+        Some(found) if found == Some(guard) => runners.connect(settings, PATIENCE),
+        Some(_) => Err(EngineError::Unreachable {
+            reason:
+                "the runner there was started for a service with other rights, and ends by itself \
+                     10 s after its last task and service"
+                    .to_owned(),
+        }),
+        None => Err(EngineError::Unreachable {
+            reason: "the runner has ended before it said hello".to_owned(),
+        }),
+    }
+}
+
+/// Why a starter cannot begin, or go on.
+#[derive(Debug, thiserror::Error)]
+enum StarterError {
+    #[error("its guard: {0}")]
+    Guard(#[from] serde_json::Error),
+    #[error(transparent)]
+    System(#[from] io::Error),
+    #[error("the service cannot be talked to: {0}")]
+    Channel(#[from] Errno),
+}
+
+fn answer(channel: &OwnedFd, words: &[u8], stream: Option<&UnixStream>) -> Result<(), Errno> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    let descriptors: Vec<_> = stream.iter().map(|stream| stream.as_fd()).collect();
+    if !descriptors.is_empty() {
+        control.push(SendAncillaryMessage::ScmRights(&descriptors));
+    }
+    let words = [IoSlice::new(words)];
+    rustix::net::sendmsg(channel, &words, &mut control, SendFlags::NOSIGNAL).map(drop)
+}
+
+/// A packet and the descriptor that came with it. An empty packet if the other end is gone.
+fn receive(channel: &OwnedFd) -> Result<(Vec<u8>, Option<OwnedFd>), Errno> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let mut bytes = vec![0; MAX_PACKET_BYTES];
+    let received = loop {
+        let mut into = [IoSliceMut::new(&mut bytes)];
+        match rustix::net::recvmsg(channel, &mut into, &mut control, RecvFlags::CMSG_CLOEXEC) {
+            Err(Errno::INTR) => {}
+            // It was killed while something to it was under way.
+            Err(Errno::CONNRESET) => return Ok((Vec::new(), None)),
+            received => break received?,
+        }
+    };
+    bytes.truncate(received.bytes);
+    let mut descriptor = None;
+    for message in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(descriptors) = message {
+            descriptor = descriptors.last();
+        }
+    }
+    Ok((bytes, descriptor))
+}
