@@ -38,6 +38,7 @@ use std::process::ExitCode;
 use clap::FromArgMatches;
 
 use crate::args::{Cli, Command};
+use crate::live::detach::DETACHED;
 use crate::live::front::{self, Tool};
 
 fn main() -> ExitCode {
@@ -48,10 +49,18 @@ fn main() -> ExitCode {
             .collect();
         return exit::conclude(front::run(tool, &words));
     }
-    if words.next().is_some_and(|word| word == live::serve::RUNNER) {
+    let first = words.next();
+    if first.as_deref().is_some_and(|word| word == live::serve::RUNNER) {
         return tollgate_engine::runner::main(words);
     }
-    let words = args::command().get_matches();
+    let is_detached = first.as_deref().is_some_and(|word| word == DETACHED);
+    let words = match is_detached {
+        true => {
+            live::detach::leave_session();
+            args::command().get_matches_from(env::args_os().take(1).chain(words))
+        }
+        false => args::command().get_matches(),
+    };
     let cli = Cli::from_arg_matches(&words).unwrap_or_else(|error| error.exit());
     let done = match cli.command {
         Command::Replay(args) => replay::run(&args),

@@ -7,6 +7,7 @@ use tollgate_engine::{LocalEngine, LocalSettings};
 use tollgate_service::{Config, Folder, ListenSettings, Users, serve};
 
 use super::address::Place;
+use super::detach::detach;
 use crate::exit::Failure;
 use crate::voice::Voice;
 
@@ -30,10 +31,16 @@ pub(crate) struct Args {
     /// A policy that is asked too, on paper: `tollgate status` shows both side by side
     #[arg(long, value_name = "NAME[:KEY=VALUE,...]")]
     shadow: Option<String>,
+    /// Return once it answers; it outlives the terminal
+    #[arg(long)]
+    detach: bool,
 }
 
 /// `tollgate serve`.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    if args.detach {
+        return detach(&args.place.folder()?, Voice::Notes);
+    }
     let folder = Folder::lock(&args.place.folder()?)?;
     let mut config = match &args.config {
         Some(file) => Config::read(file)?,
