@@ -1,12 +1,15 @@
-//! The words that are understood.
+//! The command line: commands, and what their options share.
 
+use std::ffi::OsString;
 use std::str::FromStr;
 
-use clap::{Command as ClapCommand, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::error::{ContextKind, ContextValue};
+use clap::{Command as ClapCommand, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
+use crate::live::front::{self, Tool};
 use crate::{forecast, live, policies, replay, study, trace};
 
-/// Decide which jobs a shared cluster should promise to finish, by when and at what price.
+/// Decide which jobs a shared cluster promises to finish in time.
 #[derive(Debug, Parser)]
 #[command(name = "tollgate", version, max_term_width = 100)]
 pub(crate) struct Cli {
@@ -23,56 +26,136 @@ pub(crate) enum Command {
     Serve(live::serve::Args),
     Demo(live::demo::Args),
     Submit(Box<live::submit::Args>),
-    /// Show what a job would be told if it was handed in; binds nothing and changes nothing.
     Quote(Box<live::submit::QuoteArgs>),
     Status(live::list::StatusArgs),
     Jobs(live::list::JobsArgs),
     Explain(live::list::ExplainArgs),
     Wait(live::act::WaitArgs),
-    /// Take a job back: it leaves the queue, or is ended.
+    /// Cancel a job: remove it from the queue, or kill it.
     Cancel(live::act::Args),
-    /// Hold a queued job back.
+    /// Hold a queued job.
     Hold(live::act::Args),
-    /// Let a held job queue again.
+    /// Release a held job.
     Release(live::act::Args),
     /// Print the output of a job.
     Logs(live::act::Args),
-    /// List the nodes, with what is enforced there and what can escape.
+    /// List the nodes, what is enforced there, and what can escape.
     Nodes(live::figures::Args),
-    /// Show how many promises were kept, by the probability that they were made with.
+    /// Compare promised probabilities with how many promises were kept.
     Calibration(live::figures::Args),
     Ledger(live::list::LedgerArgs),
     Token(live::token::Args),
     Worker(live::worker::Args),
-    /// Hand a job in as with qsub of PBS or Grid Engine.
+    /// Submit a job as with qsub of PBS or Grid Engine.
     Qsub(live::front::Args),
-    /// Show how jobs stand as with qstat of PBS or Grid Engine.
+    /// Show jobs as with qstat of PBS or Grid Engine.
     Qstat(live::front::Args),
-    /// Take jobs back as with qdel of PBS or Grid Engine.
+    /// Cancel jobs as with qdel of PBS or Grid Engine.
     Qdel(live::front::Args),
     Trace(trace::Args),
     Generate(live::generate::Args),
 }
 
-/// Returns the command line as users see it.
-pub(crate) fn command() -> ClapCommand {
-    Cli::command().mut_subcommand("worker", |worker| {
-        // The options of `live::address` are shared; a worker names its service by `--connect`.
-        worker.mut_args(|arg| match arg.get_help().map(ToString::to_string) {
-            Some(help) => arg.help(help.replace("With --url:", "With --connect https://:")),
-            None => arg,
-        })
-    })
+/// Reads a command line, with the program's name first. Prints help or an error and exits if there
+/// is nothing to run.
+pub(crate) fn parse(words: Vec<OsString>) -> Cli {
+    let words = without_help_of_help(words);
+    let matches = command().try_get_matches_from(words);
+    let parsed = matches.and_then(|matches| Cli::from_arg_matches(&matches));
+    parsed.unwrap_or_else(|error| with_near_tips(error).exit())
 }
 
-/// How an answer is written.
+/// Returns the command line as users see it.
+pub(crate) fn command() -> ClapCommand {
+    let mut command = Cli::command()
+        .mut_subcommand("worker", |worker| {
+            // The options of `live::address` are shared; a worker names its service by `--connect`.
+            worker.mut_args(|arg| match arg.get_help().map(ToString::to_string) {
+                Some(help) => arg.help(help.replace("With --url:", "With --connect https://:")),
+                None => arg,
+            })
+        })
+        .mut_subcommand("quote", |quote| {
+            // A quote is about one task that may start at once, and runs nothing.
+            quote.mut_args(|arg| match arg.get_id().as_str() {
+                "array" | "after" | "env" | "dir" | "output" => arg.hide(true),
+                _ => arg,
+            })
+        });
+    for (tool, usage) in [
+        (Tool::Qsub, "qsub [OPTIONS] [SCRIPT [ARGUMENTS]]"),
+        (Tool::Qstat, "qstat [OPTIONS] [ID]..."),
+        (Tool::Qdel, "qdel [OPTIONS] ID..."),
+    ] {
+        command = command.mut_subcommand(tool.name(), |command| {
+            command
+                .override_usage(usage)
+                .after_help(front::options(tool))
+        });
+    }
+    command
+}
+
+/// Drops `--help` behind the command `help`, which prints the same without it.
+fn without_help_of_help(mut words: Vec<OsString>) -> Vec<OsString> {
+    let program = command();
+    let mut command = Some(&program);
+    let is_help =
+        |word: Option<&OsString>| word.is_some_and(|word| word == "--help" || word == "-h");
+    for at in 1..words.len() {
+        if words[at] == "help" && is_help(words.get(at + 1)) {
+            words.remove(at + 1);
+            break;
+        }
+        command = command.and_then(|command| command.find_subcommand(&words[at]));
+        if command.is_none() {
+            break;
+        }
+    }
+    words
+}
+
+/// Removes the parser's tips that differ from what was typed by more than a slip of the fingers.
+fn with_near_tips(mut error: clap::Error) -> clap::Error {
+    for (typed, tip) in [
+        (ContextKind::InvalidArg, ContextKind::SuggestedArg),
+        (
+            ContextKind::InvalidSubcommand,
+            ContextKind::SuggestedSubcommand,
+        ),
+        (ContextKind::InvalidValue, ContextKind::SuggestedValue),
+    ] {
+        let Some(ContextValue::String(typed)) = error.get(typed) else {
+            continue;
+        };
+        let is_near = match error.get(tip) {
+            Some(ContextValue::String(tip)) => is_near(typed, tip),
+            Some(ContextValue::Strings(tips)) => tips.iter().all(|tip| is_near(typed, tip)),
+            _ => true,
+        };
+        if !is_near {
+            error.remove(tip);
+        }
+    }
+    error
+}
+
+/// Whether two words differ by at most one change in four letters; a change swaps two neighbours, or
+/// inserts, removes or replaces a letter.
+pub(crate) fn is_near(typed: &str, known: &str) -> bool {
+    let [typed, known] = [typed, known].map(|word| word.trim_start_matches('-'));
+    let most = (typed.chars().count() / 4).max(1);
+    strsim::osa_distance(typed, known) <= most
+}
+
+/// The format of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// For people.
+    /// Text for people
     Table,
-    /// One object.
+    /// One JSON object
     Json,
-    /// One line each.
+    /// One line per row
     Csv,
 }
 
@@ -86,4 +169,193 @@ pub(crate) fn whole<N: FromStr>(word: &str) -> Result<N, &'static str> {
 pub(crate) fn count<N: FromStr>(word: &str) -> Result<N, &'static str> {
     word.parse()
         .map_err(|_| "expected a whole number, at least 1")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The most words of the first sentence about a command or an option.
+    const MAX_WORDS: usize = 12;
+
+    /// Words of the project's former dialect: processes are no persons, and the field has words for
+    /// what is done to a job.
+    const FORBIDDEN: [&str; 12] = [
+        "who",
+        "whom",
+        "whoever",
+        "somebody",
+        "nobody",
+        "anybody",
+        "hand in",
+        "hands in",
+        "let in",
+        "kept out",
+        "so many",
+        "take back",
+    ];
+
+    /// Calls `check` with every command and its words, from `tollgate` on.
+    fn walk(command: &ClapCommand, path: &str, check: &mut impl FnMut(&str, &ClapCommand)) {
+        check(path, command);
+        for inner in command.get_subcommands() {
+            if inner.get_name() != "help" {
+                walk(inner, &format!("{path} {}", inner.get_name()), check);
+            }
+        }
+    }
+
+    fn program() -> ClapCommand {
+        let mut program = command();
+        program.build();
+        program
+    }
+
+    /// The first sentence without remarks in brackets, as on the default.
+    fn first_sentence(text: &str) -> String {
+        let mut sentence = String::new();
+        let mut depth = 0;
+        for letter in text.chars() {
+            match letter {
+                '[' => depth += 1,
+                ']' => depth -= 1,
+                _ if depth == 0 => sentence.push(letter),
+                _ => {}
+            }
+        }
+        let sentence = sentence.split(". ").next().unwrap_or_default();
+        sentence.trim().to_owned()
+    }
+
+    #[test]
+    fn every_sentence_of_help_is_short() {
+        let mut wrong = Vec::new();
+        walk(&program(), "tollgate", &mut |path, command| {
+            let about = command.get_about().map(ToString::to_string);
+            let helps = command.get_arguments().map(|arg| {
+                let help = arg.get_help().map(ToString::to_string);
+                (format!("{path} {}", arg.get_id()), help)
+            });
+            for (what, text) in helps.chain([(path.to_owned(), about)]) {
+                let text = text.unwrap_or_default();
+                let sentence = first_sentence(&text);
+                let words = sentence.split_whitespace().count();
+                if !(1..=MAX_WORDS).contains(&words) {
+                    wrong.push(format!("{what}: {words} words: {sentence}"));
+                }
+            }
+        });
+        assert_eq!(wrong, [""; 0]);
+    }
+
+    #[test]
+    fn help_speaks_the_words_of_the_field() {
+        walk(&program(), "tollgate", &mut |path, command| {
+            let text = command
+                .clone()
+                .render_long_help()
+                .to_string()
+                .to_lowercase();
+            let words: Vec<&str> = text
+                .split(|letter: char| !letter.is_alphanumeric())
+                .filter(|word| !word.is_empty())
+                .collect();
+            let text = format!(" {} ", words.join(" "));
+            for word in FORBIDDEN {
+                assert!(
+                    !text.contains(&format!(" {word} ")),
+                    "{path} --help: `{word}`"
+                );
+            }
+        });
+    }
+
+    #[test]
+    fn options_that_find_a_service_come_last() {
+        let mut n_clients = 0;
+        walk(&program(), "tollgate", &mut |path, command| {
+            let is_client = command
+                .get_arguments()
+                .any(|arg| arg.get_id() == "token_file");
+            if !is_client {
+                return;
+            }
+            n_clients += 1;
+            let help = command.clone().render_long_help().to_string();
+            let is_heading = |line: &&str| !line.starts_with(' ') && line.ends_with(':');
+            let last = help.lines().rfind(is_heading);
+            assert_eq!(last, Some("Connection:"), "{path} --help");
+            let (_, connection) = help.split_once("Connection:").unwrap_or_default();
+            let options = connection.lines().map(str::trim_start);
+            let options: Vec<&str> = options
+                .filter(|line| line.starts_with("--"))
+                .filter_map(|line| line.split(' ').next())
+                .collect();
+            let shared = ["--token-file", "--certificate", "--ca", "--fingerprint"];
+            let first = match path {
+                "tollgate worker" => vec!["--connect"],
+                _ => vec!["--data", "--url"],
+            };
+            assert_eq!(options, [first, shared.to_vec()].concat(), "{path} --help");
+        });
+        assert!(n_clients > 10, "{n_clients} commands");
+    }
+
+    #[test]
+    fn quote_lists_no_option_of_a_program_that_runs() {
+        let program = program();
+        let quote = program.find_subcommand("quote").expect("it is a command");
+        let help = quote.clone().render_long_help().to_string();
+        for option in ["--array", "--after", "--hold", "--output"] {
+            assert!(!help.contains(option), "{option}");
+        }
+        assert!(help.contains("--reserve"));
+    }
+
+    #[test]
+    fn worker_names_its_own_option_for_the_service() {
+        let program = program();
+        let worker = program.find_subcommand("worker").expect("it is a command");
+        let help = worker.clone().render_long_help().to_string();
+        assert!(help.contains("With --connect https://"), "{help}");
+        assert!(!help.contains("--url"), "{help}");
+    }
+
+    #[test]
+    fn tip_is_given_for_a_slip_only() {
+        for (typed, known) in [
+            ("--dedline", "--deadline"),
+            ("--prcos", "--procs"),
+            ("polices", "policies"),
+            ("--mm", "--mem"),
+        ] {
+            assert!(is_near(typed, known), "{typed} {known}");
+        }
+        for (typed, known) in [
+            ("--out", "--computers"),
+            ("--report", "--reboot"),
+            ("--start", "--estimates"),
+            ("--queue", "--quiet"),
+        ] {
+            assert!(!is_near(typed, known), "{typed} {known}");
+        }
+    }
+
+    #[test]
+    fn help_of_help_is_help() {
+        let read = |words: &[&str]| {
+            let words = words.iter().map(OsString::from).collect();
+            without_help_of_help(words).join(" ".as_ref()).into_string()
+        };
+        assert_eq!(
+            read(&["tollgate", "help", "--help"]),
+            Ok("tollgate help".to_owned())
+        );
+        assert_eq!(
+            read(&["tollgate", "study", "help", "-h"]),
+            Ok("tollgate study help".to_owned())
+        );
+        let logs = ["tollgate", "submit", "--", "help", "--help"];
+        assert_eq!(read(&logs), Ok(logs.join(" ")));
+    }
 }

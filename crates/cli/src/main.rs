@@ -33,11 +33,10 @@ mod trace;
 mod voice;
 
 use std::env;
+use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::FromArgMatches;
-
-use crate::args::{Cli, Command};
+use crate::args::Command;
 use crate::live::detach::DETACHED;
 use crate::live::front::{self, Tool};
 
@@ -53,16 +52,12 @@ fn main() -> ExitCode {
     if first.as_deref().is_some_and(|word| word == live::serve::RUNNER) {
         return tollgate_engine::runner::main(words);
     }
-    let is_detached = first.as_deref().is_some_and(|word| word == DETACHED);
-    let words = match is_detached {
-        true => {
-            live::detach::leave_session();
-            args::command().get_matches_from(env::args_os().take(1).chain(words))
-        }
-        false => args::command().get_matches(),
-    };
-    let cli = Cli::from_arg_matches(&words).unwrap_or_else(|error| error.exit());
-    let done = match cli.command {
+    let mut words: Vec<OsString> = env::args_os().collect();
+    if first.is_some_and(|word| word == DETACHED) {
+        live::detach::leave_session();
+        words.remove(1);
+    }
+    let done = match args::parse(words).command {
         Command::Replay(args) => replay::run(&args),
         Command::Policies(args) => policies::run(&args),
         Command::Forecast(args) => forecast::run(&args),

@@ -1,5 +1,6 @@
 //! `tollgate policies`: what there is to choose from.
 
+use std::borrow::Cow;
 use std::io::{self, BufWriter, Write};
 
 use clap::ValueEnum;
@@ -11,36 +12,39 @@ use tollgate_policy::named::REGISTRY;
 use tollgate_policy::registry::ParameterInfo;
 use tollgate_policy::{migrate, retry, select};
 
-use crate::args::Format;
-use crate::exit::Failure;
+use crate::args::{Format, is_near};
+use crate::exit::{Complaint, Exit, Failure};
 
 /// Where policies decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum World {
-    /// A dedicated cluster.
+    /// A dedicated cluster
     Cluster,
-    /// Desktops that belong to somebody.
+    /// Desktops with users
     Campus,
-    /// Personal clusters of pilots at several sites.
+    /// Personal clusters of pilots at several sites
     Federation,
 }
 
-/// List the policies: one line, paper, markets and parameters of each.
+/// List the policies with their papers, markets and parameters.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// How the list is written.
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
-    /// Print the names only.
+    /// Print only the names
     #[arg(long, short)]
     quiet: bool,
-    /// The world in which they decide
-    #[arg(long, value_enum, default_value_t = World::Cluster, value_name = "WORLD")]
-    world: World,
+    /// World of the policies [default: cluster; with NAME: all]
+    #[arg(long, value_enum, value_name = "WORLD")]
+    world: Option<World>,
+    /// Names or aliases of the policies to show [default: all of the world]
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
 }
 
 /// A policy as it is listed.
-#[derive(Serialize)]
+#[derive(Clone, Serialize)]
 struct Listed {
     policy: &'static str,
     /// A short name that is taken too.
@@ -53,7 +57,7 @@ struct Listed {
     parameters: Vec<ListedParameter>,
 }
 
-#[derive(Serialize)]
+#[derive(Clone, Serialize)]
 struct ListedParameter {
     key: &'static str,
     default: String,
@@ -63,16 +67,21 @@ struct ListedParameter {
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
-    let listed = match args.world {
-        World::Cluster => listed(),
-        World::Campus => of_campus(),
-        World::Federation => of_federation(),
+    let listed = match (args.world, args.names.as_slice()) {
+        (world, []) => of(world.unwrap_or(World::Cluster)),
+        (Some(world), names) => named(&of(world), names)?,
+        (None, names) => named(&World::ALL.map(of).concat(), names)?,
     };
     match (args.quiet, args.format) {
         (true, _) => listed
             .iter()
             .try_for_each(|policy| writeln!(out, "{}", policy.policy))?,
-        (false, Format::Table) => write_text(&mut out, &listed, args.world)?,
+        (false, Format::Table) => {
+            write_text(&mut out, &listed)?;
+            if args.names.is_empty() {
+                write_usage(&mut out, args.world.unwrap_or(World::Cluster))?;
+            }
+        }
         (false, Format::Json) => {
             serde_json::to_writer_pretty(&mut out, &listed).map_err(io::Error::from)?;
             writeln!(out)?;
@@ -80,6 +89,57 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         (false, Format::Csv) => write_csv(&mut out, &listed)?,
     }
     Ok(out.flush()?)
+}
+
+impl World {
+    const ALL: [Self; 3] = [Self::Cluster, Self::Campus, Self::Federation];
+}
+
+/// A name that no policy has.
+#[derive(Debug, thiserror::Error)]
+#[error("NAME: there is no policy `{name}`")]
+struct UnknownPolicy {
+    name: String,
+    hint: String,
+}
+
+impl Complaint for UnknownPolicy {
+    fn exit(&self) -> Exit {
+        Exit::Usage
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        Some(self.hint.as_str().into())
+    }
+}
+
+/// Every policy of a world.
+fn of(world: World) -> Vec<Listed> {
+    match world {
+        World::Cluster => of_cluster(),
+        World::Campus => of_campus(),
+        World::Federation => of_federation(),
+    }
+}
+
+/// The policies with these names or aliases, in the order of the names.
+fn named(listed: &[Listed], names: &[String]) -> Result<Vec<Listed>, UnknownPolicy> {
+    let mut found = Vec::new();
+    for name in names {
+        let is_meant = |one: &&Listed| one.policy == name || one.alias == Some(name);
+        let meant: Vec<Listed> = listed.iter().filter(is_meant).cloned().collect();
+        if meant.is_empty() {
+            let near = listed.iter().find(|one| is_near(name, one.policy));
+            let hint = match near {
+                Some(near) => format!("`tollgate policies {}` shows that policy", near.policy),
+                None => "`tollgate policies --quiet` lists the names".to_owned(),
+            };
+            let name = name.clone();
+            return Err(UnknownPolicy { name, hint });
+        }
+        found.extend(meant);
+    }
+    Ok(found)
 }
 
 /// Retry policies, then select policies. Their numbers stand behind the colon.
@@ -119,7 +179,7 @@ fn of_federation() -> Vec<Listed> {
     listed.collect()
 }
 
-fn listed() -> Vec<Listed> {
+fn of_cluster() -> Vec<Listed> {
     let listed = REGISTRY.iter().map(|named| Listed {
         policy: named.name,
         alias: None,
@@ -145,8 +205,11 @@ fn parameter(parameter: ParameterInfo) -> ListedParameter {
     }
 }
 
-fn write_text(out: &mut impl Write, listed: &[Listed], world: World) -> io::Result<()> {
-    for policy in listed {
+fn write_text(out: &mut impl Write, listed: &[Listed]) -> io::Result<()> {
+    for (n, policy) in listed.iter().enumerate() {
+        if n > 0 {
+            writeln!(out)?;
+        }
         match policy.alias {
             Some(alias) => writeln!(out, "{} (alias {alias})", policy.policy)?,
             None => writeln!(out, "{}", policy.policy)?,
@@ -165,8 +228,13 @@ fn write_text(out: &mut impl Write, listed: &[Listed], world: World) -> io::Resu
             } = parameter;
             writeln!(out, "    {setting:<20}  {meaning}: {values}")?;
         }
-        writeln!(out)?;
     }
+    Ok(())
+}
+
+/// How the policies of a world are named to other commands.
+fn write_usage(out: &mut impl Write, world: World) -> io::Result<()> {
+    writeln!(out)?;
     if world == World::Federation {
         return writeln!(
             out,

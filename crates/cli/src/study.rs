@@ -23,8 +23,7 @@ use tollgate_study::{BUILTINS, Builtin, Experiment, StudyError};
 
 use crate::exit::Failure;
 
-/// Re-run a published experiment, or run one of your own: one file says what is varied and
-/// what is claimed.
+/// Run a published experiment, or one of your own, from one file.
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]
 pub(crate) struct Args {
@@ -36,13 +35,13 @@ pub(crate) struct Args {
 enum Command {
     /// List the experiments that come with tollgate
     List {
-        /// Print the names only
+        /// Print only the names
         #[arg(long, short)]
         quiet: bool,
     },
-    /// Print the file of an experiment, to be copied and edited
+    /// Print the file of an experiment
     Show {
-        /// Which one, as `tollgate study list` names it
+        /// Name of the experiment, as `tollgate study list` shows it
         name: String,
     },
     Run(Box<args::Run>),

@@ -26,7 +26,7 @@ use clap::Subcommand;
 
 use crate::exit::Failure;
 
-/// Look at records of jobs, check, convert and anonymise them, or make some up.
+/// Inspect, check, convert and anonymise records of jobs, or generate some.
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]
 pub(crate) struct Args {
@@ -41,7 +41,7 @@ enum Command {
     Check(check::Args),
     Anonymise(anonymise::Args),
     Synth(synth::Args),
-    /// Print the JSON schema of what `trace info --format json` prints
+    /// Print the JSON schema of `trace info --format json`
     Schema,
 }
 

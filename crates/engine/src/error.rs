@@ -34,13 +34,13 @@ pub enum EngineError {
         after: Duration,
     },
     /// It has no room to keep a record of more attempts.
-    #[error("the engine's folder is full: {reason}")]
+    #[error("the directory of the engine is full: {reason}")]
     Full {
         /// Why, in words.
         reason: String,
     },
     /// What answers speaks another language.
-    #[error("the engine speaks version {theirs} of its protocol, and we speak {ours}")]
+    #[error("protocol version mismatch: the engine has {theirs}, this program {ours}")]
     OtherVersion {
         /// Its version.
         theirs: u32,

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use tollgate_model::{NodeId, Span};
 
 use crate::EngineError;
+use crate::script::{MAX_SCRIPT_BYTES, Script};
 use crate::wire::launch::LaunchOnWire;
 
 /// One try at running a task. Never used twice: a task that is tried again has another `attempt`.
@@ -39,6 +40,9 @@ pub struct Launch {
     /// The program and its arguments. A program without a slash is looked up in the `PATH` of
     /// `env`. At least one word, none with a NUL byte in it.
     pub argv: Vec<OsString>,
+    /// The program, if its text comes with the launch: then the first word of `argv` is what the user
+    /// called it, and is not looked for.
+    pub script: Option<Script>,
     /// The whole environment, to which the engine adds `TOLLGATE_*` variables that say what and
     /// where the attempt is. Nothing else is inherited.
     pub env: Vec<(OsString, OsString)>,
@@ -91,6 +95,7 @@ impl Launch {
             attempt,
             nodes,
             argv: argv.into_iter().map(Into::into).collect(),
+            script: None,
             env: Vec::new(),
             dir: dir.as_ref().to_owned(),
             output: None,
@@ -116,6 +121,14 @@ impl Launch {
         })
     }
 
+    /// Returns the launch with the name of its script alone.
+    pub(crate) fn without_text(&self) -> Self {
+        Self {
+            script: self.script.as_ref().map(Script::without_text),
+            ..self.clone()
+        }
+    }
+
     fn program(&self) -> Option<(&'static str, &'static str)> {
         let has_nul = |text: &OsString| text.as_encoded_bytes().contains(&0);
         let has_equals = |text: &OsString| text.as_encoded_bytes().contains(&b'=');
@@ -124,6 +137,10 @@ impl Launch {
         }
         if self.argv.iter().any(has_nul) {
             return Some(("argv", "words without NUL bytes"));
+        }
+        let text = self.script.as_ref().and_then(Script::text);
+        if text.is_some_and(|text| text.len() > MAX_SCRIPT_BYTES) {
+            return Some(("script", "at most 1048576 bytes"));
         }
         if self.env.iter().any(|(name, value)| {
             name.is_empty() || has_equals(name) || has_nul(name) || has_nul(value)
@@ -192,6 +209,12 @@ mod tests {
         assert_eq!(field_of(|_| ()), None);
         assert_eq!(field_of(|l| l.argv.clear()), Some("argv"));
         assert_eq!(field_of(|l| l.argv.push("a\0b".into())), Some("argv"));
+        let script = |length: usize| Some(Script::new("x".repeat(length)));
+        assert_eq!(field_of(|l| l.script = script(MAX_SCRIPT_BYTES)), None);
+        assert_eq!(
+            field_of(|l| l.script = script(MAX_SCRIPT_BYTES + 1)),
+            Some("script")
+        );
         assert_eq!(
             field_of(|l| l.env.push(("A=B".into(), "".into()))),
             Some("env")

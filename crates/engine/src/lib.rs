@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`engine`] | [`Engine`]: the trait, and what every engine owes its caller |
 //! | [`launch`] | [`Launch`]: one attempt to be started, down to its limits |
+//! | [`script`] | [`Script`]: the text of a program that comes with its launch |
 //! | [`report`] | [`Report`]: what became of it |
 //! | [`lease`] | [`BootTime`]: until when what runs may go on without another word |
 //! | [`capacity`] | [`Capacity`]: what there is, what is enforced, what can escape |
@@ -23,6 +24,7 @@ pub mod local;
 pub mod memory;
 pub mod report;
 pub mod runner;
+pub mod script;
 mod wire;
 
 pub use capacity::Capacity;
@@ -33,3 +35,4 @@ pub use lease::BootTime;
 pub use local::{LocalEngine, LocalSettings};
 pub use memory::{MemoryEngine, MemoryWorld};
 pub use report::{Ended, Event, KillReason, Report, Running, Start, Status};
+pub use script::{MAX_SCRIPT_BYTES, Script};

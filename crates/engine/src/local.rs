@@ -2,7 +2,7 @@
 
 mod connection;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::ffi::OsString;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use crate::memory::check_shares;
 use crate::runner::folder;
 use crate::runner::settings::Settings;
-use crate::wire::{self, Answer, Ask};
+use crate::wire::{Answer, Ask};
 use crate::{
     AttemptKey, BootTime, Capacity, Engine, EngineError, KillReason, Launch, Report, Running, Wake,
 };
@@ -149,17 +149,13 @@ impl LocalEngine {
         // What the last runner said and nobody took yet is said again by the next.
         self.mailbox.lock().clear();
         let deadline = Instant::now() + self.settings.patience;
-        let oldest = match self.settings.lease {
-            Some(_) => wire::FIRST_WITH_LEASES,
-            None => wire::OLDEST,
-        };
-        let mut connection = Connection::open(&self.settings.folder, oldest, &self.mailbox)?;
+        let mut connection = Connection::open(&self.settings.folder, &self.mailbox)?;
         if connection.is_none() {
             self.reap_runner();
         }
         while connection.is_none() && Instant::now() < deadline {
             self.start_runner()?;
-            connection = Connection::open(&self.settings.folder, oldest, &self.mailbox)?;
+            connection = Connection::open(&self.settings.folder, &self.mailbox)?;
             if connection.is_none() {
                 std::thread::sleep(Duration::from_millis(2));
             }
@@ -229,7 +225,7 @@ impl LocalEngine {
         let log = String::from_utf8_lossy(&log);
         let said = log.lines().next_back().unwrap_or("it says nothing");
         EngineError::Unreachable {
-            reason: format!("the runner has ended at once: {said} ({})", path.display()),
+            reason: format!("the runner exited at once: {said} ({})", path.display()),
         }
     }
 
@@ -268,6 +264,19 @@ impl LocalEngine {
     }
 }
 
+/// Launches as they are sent: of those with the same script the first brings its text.
+fn with_texts_once(launches: &[Launch]) -> Vec<Launch> {
+    let mut sent = BTreeSet::new();
+    let mut once = |launch: &Launch| {
+        let script = launch.script.as_ref();
+        match script.is_none_or(|script| sent.insert(script.sha256().to_owned())) {
+            true => launch.clone(),
+            false => launch.without_text(),
+        }
+    };
+    launches.iter().map(&mut once).collect()
+}
+
 fn not_connected() -> EngineError {
     EngineError::Unreachable {
         reason: "the runner has gone".to_owned(),
@@ -297,7 +306,8 @@ impl Engine for LocalEngine {
         for launch in launches {
             self.check(launch)?;
         }
-        self.ask(|| Ask::Start(launches.to_vec()))?.done()
+        let launches = with_texts_once(launches);
+        self.ask(|| Ask::Start(launches.clone()))?.done()
     }
 
     fn set_shares(&mut self, shares: &[(AttemptKey, f64)]) -> Result<(), EngineError> {

@@ -10,7 +10,11 @@
 //! | `runner.json` | its settings |
 //! | `journal` | attempts taken, ended, acknowledged; append-only, a checksum a line |
 //! | `lease` | until when what runs may go on, where there is a lease |
+//! | `scripts/<user>-<hash>` | the text of a script that a task needs which is not over |
 //! | `attempts/<attempt>` | the attempt was started: made with O_EXCL by the child itself |
+//!
+//! The copies that tasks run of their scripts are in the folder beside it, `<folder>-scripts`: tasks of other
+//! users reach them there (see `scripts`).
 //!
 //! The order of things keeps an attempt from being started twice and an end from being forgotten:
 //!
@@ -51,6 +55,7 @@ mod nice;
 mod plan;
 mod process;
 mod recall;
+mod scripts;
 pub(crate) mod settings;
 mod slot;
 mod slots;
@@ -74,6 +79,7 @@ use keeper::Keeper;
 use lease::{Lease, LeaseEnd};
 use machine::Machine;
 use rustix::process::Signal;
+use scripts::ScriptKeeper;
 use settings::Settings;
 use slots::Slots;
 use sys::Signals;
@@ -90,7 +96,7 @@ pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
             watch::run(Path::new(folder)).map_err(|error| format!("its watcher: {error}"))
         }
         _ => {
-            log::say(format_args!("expected the folder to work in"));
+            log::say(format_args!("expected the directory to work in"));
             return ExitCode::from(2);
         }
     };
@@ -142,9 +148,18 @@ fn run(path: &Path) -> Result<(), EngineError> {
     tell_of_signals(signals, to.clone());
     let most = settings.slots_per_node.max(1) as usize * machine.cpus.len();
     let end = lease.as_ref().map_or_else(LeaseEnd::never, Lease::end);
-    let slots = Slots::new(most, folder.attempts(), end, to.clone());
+    let mut scripts = ScriptKeeper::open(path, machine.capacity.other_users)?;
+    let tasks = recall::tasks(&entries);
+    for task in tasks.values().filter(|task| !task.is_over()) {
+        scripts
+            .hold(&task.launch, None)
+            .map_err(failed("counting scripts"))?;
+    }
+    scripts.remove_others();
+    let slots = Slots::new(most, folder.attempts(), scripts.folders(), end, to.clone());
     let mut keeper = Keeper {
-        tasks: recall::tasks(&entries),
+        tasks,
+        scripts,
         folder,
         settings,
         machine,

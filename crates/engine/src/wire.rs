@@ -9,14 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{AttemptKey, Capacity, EngineError, KillReason, Launch, Report, Running};
 
-/// Counts changes that the other side cannot do without.
+/// Counts changes that the other side cannot do without. In version 1 an open connection renewed a lease, and
+/// a launch of a script named a path.
 pub(crate) const VERSION: u32 = 2;
-
-/// The first version in which a lease is renewed by [`Ask::RenewLease`]; before, an open connection renewed
-/// it. Without a lease both speak the same.
-pub(crate) const FIRST_WITH_LEASES: u32 = 2;
-/// The first version that is understood at all.
-pub(crate) const OLDEST: u32 = 1;
 
 /// From the engine to the runner.
 #[derive(Debug, Serialize, Deserialize)]

@@ -8,7 +8,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::Path;
 
 use common::{Home, command, run, script};
-use tollgate_engine::{Engine, EngineError, Launch, Status, User};
+use tollgate_engine::{Engine, EngineError, Launch, Script, Status, User};
 
 const UID: u32 = 54_321;
 const GID: u32 = 54_322;
@@ -135,6 +135,65 @@ fn folders_and_programs_are_reached_as_the_user() {
     let runner = home.settings.folder.display().to_string();
     let launch = theirs(&home, script(3, &format!("ls {runner} && exit 1; exit 0")));
     assert_eq!(run(&mut engine, &launch).status, Status::Exited(0));
+}
+
+/// A home whose runner is started with the umask of a service that keeps all to itself.
+fn closed_home() -> Option<Home> {
+    let mut home = home()?;
+    let runner = env!("CARGO_BIN_EXE_tollgate-runner");
+    let line = format!("umask 077; exec {runner} \"$0\"");
+    home.settings.runner = vec!["/bin/sh".into(), "-c".into(), line.into()];
+    Some(home)
+}
+
+#[test]
+fn script_is_run_by_its_user_and_read_by_no_other() {
+    let Some(home) = closed_home() else { return };
+    let mut engine = home.open();
+    let text =
+        "#!/bin/sh\nid -u; chmod u+w \"$0\"; echo >> \"$0\"; rm -f \"$0\"\necho \"$0\" > name
+        while [ ! -e go ]; do sleep 0.01; done\n";
+    let mut launch = theirs(&home, command(1, &["./job.sh"]));
+    launch.script = Some(Script::new(text));
+    engine
+        .start(std::slice::from_ref(&launch))
+        .expect("taken on");
+    let own = home.path().join("own");
+    common::wait_until("it runs", || own.join("name").exists());
+    common::wait_until("it has named itself", || {
+        fs::read_to_string(own.join("name")).is_ok_and(|name| name.ends_with('\n'))
+    });
+    let name = fs::read_to_string(own.join("name")).expect("its name");
+    let copy = Path::new(name.trim());
+    let metadata = fs::metadata(copy).expect("it is there");
+    assert_eq!((metadata.uid(), metadata.mode() & 0o222), (0, 0));
+    assert_eq!(fs::read_to_string(copy).expect("it is there"), text);
+    let said = output(&home);
+    assert_eq!(said.lines().next(), Some("54321"), "{said}");
+    assert_eq!(
+        said.matches("Permission denied").count() + said.matches("not permitted").count(),
+        3,
+        "{said}"
+    );
+
+    // Another user knows the name, as everybody who lists processes does.
+    let mut other = theirs(&home, script(2, &format!("cat {name}")));
+    let user = other.user.as_mut().expect("somebody");
+    (user.uid, user.gid, user.groups) = (UID + 1, GID, vec![GID, GROUP]);
+    other.dir = "/".into();
+    other.output = None;
+    assert_eq!(run(&mut engine, &other).status, Status::Exited(1));
+    let folder = copy.parent().expect("a folder").display().to_string();
+    let list = script(3, &format!("ls {folder}"));
+    let list = theirs(&home, list);
+    assert_ne!(run(&mut engine, &list).status, Status::Exited(0));
+    fs::write(own.join("go"), "").expect("written");
+    let ended = common::fates(&mut engine, &[launch.attempt]).remove(0);
+    assert!(
+        matches!(&ended, tollgate_engine::Event::Ended(ended) if ended.status == Status::Exited(0)),
+        "{ended:?}"
+    );
+    common::wait_until("the copy is removed", || !copy.exists());
 }
 
 #[test]

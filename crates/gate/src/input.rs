@@ -106,16 +106,16 @@ pub enum Ignored {
     #[error("no such job")]
     UnknownJob,
     /// The report is about an earlier try at the job, or about one that ended already.
-    #[error("that attempt is over")]
+    #[error("the attempt is over")]
     StaleAttempt,
     /// The job has no task on that node, or it ended already.
-    #[error("no task of the job runs there")]
+    #[error("no task of the job runs on that node")]
     NoSuchTask,
     /// The report is about an earlier life of the worker, or repeats what is known.
-    #[error("that life of the worker is over, or known")]
+    #[error("stale or duplicate worker registration")]
     StaleWorker,
     /// Only a queued job can be held back.
-    #[error("the job does not wait")]
+    #[error("the job is not queued")]
     NotQueued,
     /// Only a held job can be released.
     #[error("the job is not held")]

@@ -32,7 +32,8 @@ pub enum Reason {
     DeadlinePassed,
     /// By its estimate, the job can no longer finish in time.
     DeadlineUnreachable,
-    /// The job asks for more memory on each of its nodes than the smallest node has.
+    /// The job asks for more memory than the machine has, or on each of its nodes more than the
+    /// smallest node has.
     NoMemory,
     /// Too many of the suitable nodes are at their maximum of tasks or of memory.
     NodeFull,
@@ -90,7 +91,7 @@ impl fmt::Display for Reason {
             Self::LowSlack => "the job earns less than the delay of other jobs would cost",
             Self::DeadlinePassed => "its deadline passed while it was queued",
             Self::DeadlineUnreachable => "by its estimate it can no longer finish in time",
-            Self::NoMemory => "the job asks for more memory than its nodes have",
+            Self::NoMemory => "the job asks for more memory than there is",
             Self::NodeFull => "too many nodes are full: no free task slot, or too little memory",
         })
     }

@@ -15,7 +15,7 @@ use crate::page::{Block, Cell, Figure, Page, Section, Table};
 pub struct Forecasts<'a> {
     /// Where the jobs come from.
     pub source: &'a str,
-    /// As if each job ended before the next one is handed in.
+    /// As if each job ended before the next one is submitted.
     pub one_step: &'a Evaluation,
     /// With only what had ended by then.
     pub causal: &'a Evaluation,
@@ -109,7 +109,7 @@ fn settings<'a>(forecasts: &Forecasts<'a>) -> [(&'static str, &'a Evaluation); 2
             forecasts.causal,
         ),
         (
-            "One step: as if each job ended before the next one is handed in",
+            "One step: as if each job ended before the next one is submitted",
             forecasts.one_step,
         ),
     ]

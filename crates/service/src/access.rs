@@ -29,6 +29,8 @@ pub struct Limits {
     pub strangers: u32,
     /// Jobs of a user that are not over, each task of an array counted. At least 1.
     pub jobs: u32,
+    /// Bytes of commands, environments and scripts of a user's jobs that are not over. At least 1.
+    pub stored_bytes: u64,
     /// Tasks of an array. At least 1.
     pub array: u32,
     /// Streams of events of a user at a time. At least 1.
@@ -46,6 +48,7 @@ impl Default for Limits {
             connections: 64,
             strangers: 64,
             jobs: 100_000,
+            stored_bytes: 64 << 20,
             array: 1_000_000,
             streams: 8,
             body_bytes: 1 << 20,
@@ -106,10 +109,10 @@ pub enum Way {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Barred {
     /// The service is not for them.
-    #[error("only the service's own user may hand in jobs here")]
+    #[error("only the service's own user may submit jobs here")]
     NotTheirs,
     /// They would run as root.
-    #[error("jobs of root are not run here")]
+    #[error("jobs of root are not allowed here")]
     Root,
     /// Jobs could not run as this user.
     #[error(transparent)]
@@ -121,7 +124,7 @@ impl Barred {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::NotTheirs => "start a service of your own with `tollgate serve`",
-            Self::Root => "hand it in as another user, or set `root_jobs = true`",
+            Self::Root => "submit the job as another user, or set `root_jobs = true`",
             Self::NoAccount(_) => "`getent passwd` shows the users of the system",
         }
     }

@@ -5,12 +5,16 @@
 //! | [`types`] | the requests and answers |
 //! | [`server`] | who is let in, and within which limits |
 //! | [`openapi`] | the description of it all |
+//! | `limits`, `whole` | what the fields of a request may hold |
+//! | `framing` | requests whose end is ambiguous |
 //! | `endpoints` | every path, with what it takes and answers |
 //! | `routes`, `tokens`, `streams`, `metrics` | what each path answers |
 
 mod endpoints;
 mod figures;
+mod framing;
 mod instant;
+mod limits;
 mod metrics;
 pub mod openapi;
 mod reply;
@@ -21,6 +25,7 @@ mod tokens;
 mod translate;
 pub mod types;
 mod which;
+mod whole;
 mod words;
 mod work;
 

@@ -32,7 +32,7 @@ pub struct Client {
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// Nobody listens there.
-    #[error("{place}: no service answers here")]
+    #[error("{place}: no service answers")]
     NoService {
         /// The socket.
         place: String,
@@ -49,10 +49,10 @@ pub enum ClientError {
     #[error(transparent)]
     Remote(#[from] RemoteError),
     /// There is no way to wait for answers.
-    #[error("the system gives no means to wait: {0}")]
+    #[error("the client cannot start: {0}")]
     Runtime(io::Error),
     /// The connection broke.
-    #[error("the service broke off: {0}")]
+    #[error("the connection to the service broke: {0}")]
     Broken(#[from] hyper::Error),
     /// The service says no.
     #[error("{}", problem.error)]
@@ -63,7 +63,7 @@ pub enum ClientError {
         problem: Problem,
     },
     /// It answers in words of another version.
-    #[error("the service answered what this version does not understand: {0}")]
+    #[error("the answer of the service cannot be read by this version: {0}")]
     Nonsense(#[from] serde_json::Error),
     /// The request cannot be made.
     #[error("the request cannot be made: {0}")]

@@ -286,6 +286,7 @@ impl Config {
         at_least_one("limits.strangers", u64::from(limits.strangers))?;
         at_least_one("limits.streams", u64::from(limits.streams))?;
         at_least_one("limits.jobs", u64::from(limits.jobs))?;
+        at_least_one("limits.stored_bytes", limits.stored_bytes)?;
         at_least_one("limits.array", u64::from(limits.array))?;
         at_least_one("limits.body_bytes", limits.body_bytes as u64)?;
         if !(1e-3..=3600.0).contains(&limits.request_s) {

@@ -70,11 +70,6 @@ pub(crate) fn is_end(report: &Report) -> bool {
     }
 }
 
-/// The end of an attempt that no engine is asked to start, since its user is not to be had.
-pub(crate) fn not_started(attempt: AttemptKey, why: String, at: Instant) -> Report {
-    unfit(key(attempt), "user", why, at)
-}
-
 /// The end of an attempt that no engine is asked to start, for what could not be done.
 pub(crate) fn unfit(
     attempt: tollgate_engine::AttemptKey,

@@ -216,7 +216,10 @@ fn event(change: &Change) -> Option<Event> {
             ("started", attempt.job, task)
         }
         Change::Over { job, ending } => whole(ended(*ending), *job),
-        Change::Tally { .. } | Change::Fate { .. } | Change::Booked { .. } => return None,
+        Change::Tally { .. }
+        | Change::Fate { .. }
+        | Change::WorkerLost { .. }
+        | Change::Booked { .. } => return None,
     };
     let ends = ["finished", "cancelled", "lost", "rejected", "expired"];
     Some(Event {

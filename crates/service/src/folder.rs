@@ -33,10 +33,10 @@ pub struct Folder {
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
     /// Another service uses it.
-    #[error("{}: another service uses this folder", .0.display())]
+    #[error("{}: another service uses this directory", .0.display())]
     InUse(PathBuf),
     /// It belongs to somebody else.
-    #[error("{}: the folder belongs to user {owner}, not to user {me}", path.display())]
+    #[error("{}: the directory belongs to user {owner}: expected user {me}", path.display())]
     Foreign {
         /// The folder.
         path: PathBuf,
@@ -46,7 +46,7 @@ pub enum FolderError {
         me: u32,
     },
     /// Others may write to it.
-    #[error("{}: expected a folder that others cannot write to, found mode {mode:03o}", path.display())]
+    #[error("{}: mode {mode:03o}: expected a directory that others cannot write to", path.display())]
     Open {
         /// The folder.
         path: PathBuf,
@@ -54,10 +54,10 @@ pub enum FolderError {
         mode: u32,
     },
     /// Only root can serve everybody.
-    #[error("`users = \"all\"`: expected root to serve, found user {0}")]
+    #[error("`users = \"all\"`: started by user {0}: expected root")]
     NotRoot(u32),
     /// Others cannot get at it, or could put another in its place.
-    #[error("{}: expected a folder that others can pass through and not write to, found mode {mode:03o}", path.display())]
+    #[error("{}: mode {mode:03o}: expected a directory that others can pass through but not write to", path.display())]
     Way {
         /// The folder, or one that it is in.
         path: PathBuf,
@@ -65,7 +65,7 @@ pub enum FolderError {
         mode: u32,
     },
     /// A file is not ours, or others may change it, or read what they must not.
-    #[error("{}: expected what only user {me} and root can {expected}, found user {owner}'s, mode {mode:03o}", path.display())]
+    #[error("{}: owner {owner}, mode {mode:03o}: expected a file that only user {me} and root can {expected}", path.display())]
     File {
         /// The file, or the folder that it is in.
         path: PathBuf,
@@ -79,7 +79,7 @@ pub enum FolderError {
         me: u32,
     },
     /// The path of the socket in it would be too long for the system.
-    #[error("{}: expected a path of at most {LONGEST_SOCKET} bytes for the socket", .0.display())]
+    #[error("{}: the path is too long for the socket: expected at most {LONGEST_SOCKET} bytes", .0.display())]
     TooLong(PathBuf),
     /// The system says no.
     #[error("{}: {action}: {error}", path.display())]
@@ -98,13 +98,17 @@ impl FolderError {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::InUse(_) => Some(
-                "`tollgate status` shows whether it answers; or choose another folder with `--data`",
+                "`tollgate status` shows whether it answers; or choose another directory with `--data`",
             ),
-            Self::Foreign { .. } | Self::TooLong(_) => Some("choose another folder with `--data`"),
-            Self::Open { .. } => Some("take the rights away with `chmod go-w`"),
-            Self::File { .. } => Some("take the rights away with `chmod`, or give it to this user"),
-            Self::NotRoot(_) => Some("each user can run a service of their own: `users = \"own\"`"),
-            Self::Way { .. } => Some("choose a folder such as /var/lib/tollgate with `--data`"),
+            Self::Foreign { .. } | Self::TooLong(_) => {
+                Some("choose another directory with `--data`")
+            }
+            Self::Open { .. } => Some("remove the permissions with `chmod go-w`"),
+            Self::File { .. } => Some("change the mode with `chmod`, or the owner with `chown`"),
+            Self::NotRoot(_) => {
+                Some("set `users = \"own\"`: each user can run a service of their own")
+            }
+            Self::Way { .. } => Some("choose a directory such as /var/lib/tollgate with `--data`"),
             Self::System { .. } => None,
         }
     }
@@ -260,11 +264,6 @@ impl Folder {
     /// Who has ever offered nodes.
     pub fn workers(&self) -> PathBuf {
         self.path.join("workers.json")
-    }
-
-    /// Where copies of scripts are kept.
-    pub fn scripts(&self) -> PathBuf {
-        self.path.join("scripts")
     }
 
     /// The socket that clients find the service at.

@@ -13,6 +13,8 @@ mod due;
 mod look;
 mod orders;
 mod owner;
+mod queue;
+mod stored;
 mod turn;
 
 use std::sync::Arc;
@@ -26,9 +28,8 @@ use tollgate_model::Instant;
 pub use ask::{Ask, Census, Failed, Reply, Site, Story, Verdict};
 pub use begin::StartError;
 pub use owner::{Clock, Keeper};
+use queue::AskQueue;
 
-/// The most requests that are handled in one step: one transaction holds them all.
-const MOST_AT_ONCE: usize = 1_000;
 /// How long to sleep at most although nothing is due: clocks can be set.
 const LONGEST_SLEEP: Duration = Duration::from_secs(60);
 
@@ -37,6 +38,13 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(60);
 pub struct Door(Sender<Ask>);
 
 impl Door {
+    /// A door with nobody behind it: what is asked comes out of the other end.
+    #[cfg(test)]
+    pub(crate) fn unattended() -> (Self, Receiver<Ask>) {
+        let (sender, asks) = channel();
+        (Self(sender), asks)
+    }
+
     /// Puts something before the keeper; it is answered through what is in it. Nothing happens if
     /// the keeper has stopped: then the answer never comes, and waiting for it ends.
     pub fn ask(&self, ask: Ask) {
@@ -65,14 +73,19 @@ pub fn start<E: Engine + 'static>(
 }
 
 fn run<E: Engine>(mut keeper: Keeper<E>, asks: &Receiver<Ask>) {
+    let mut queue = AskQueue::default();
     loop {
-        let first = match asks.recv_timeout(sleep(&mut keeper)) {
-            Ok(ask) => Some(ask),
-            Err(RecvTimeoutError::Timeout) => None,
-            Err(RecvTimeoutError::Disconnected) => return,
-        };
-        let more = std::iter::from_fn(|| asks.try_recv().ok());
-        let asked: Vec<Ask> = first.into_iter().chain(more).take(MOST_AT_ONCE).collect();
+        if queue.is_empty() {
+            match asks.recv_timeout(sleep(&mut keeper)) {
+                Ok(ask) => queue.add(ask),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+        for ask in asks.try_iter() {
+            queue.add(ask);
+        }
+        let asked = queue.next_turn();
         let stop = asked.iter().any(|ask| matches!(ask, Ask::Stop));
         keeper.turn(asked);
         if stop {

@@ -17,7 +17,6 @@
 //! | [`fleet`] | workers on other hosts |
 //! | [`net`] | TCP with TLS, tokens and certificates |
 //! | [`seats`] | how many connections each may have |
-//! | [`scripts`] | copies of the scripts that jobs run |
 //!
 //! A request takes this way: `api` puts an [`keeper::Ask`] before the keeper; the keeper handles all
 //! that came in meanwhile in one [`core::Core::step`], commits what follows to the store in one
@@ -36,7 +35,6 @@ pub mod fleet;
 pub mod folder;
 pub mod keeper;
 pub mod net;
-pub mod scripts;
 pub mod seats;
 pub mod serve;
 pub mod store;

@@ -16,7 +16,7 @@
 mod caller;
 pub mod certificate;
 mod fingerprint;
-mod guard;
+pub(crate) mod guard;
 mod hosts;
 mod impatient;
 pub mod keyring;

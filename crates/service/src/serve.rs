@@ -4,8 +4,8 @@ use std::fs::{self, Permissions};
 use std::io;
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, Mutex};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::fs::Mode;
 use tokio::net::{TcpListener, UnixListener};
@@ -25,12 +25,8 @@ use crate::keeper::{self, Ask, Keeper, StartError};
 use crate::net::certificate::{Certificate, CertificateError};
 use crate::net::keyring::KeyringError;
 use crate::net::{Fingerprint, Keyring, Network, serve_tls, tls};
-use crate::scripts::Scripts;
 use crate::seats::Seats;
-use crate::store::{Reader, Store};
-
-/// How often copies of scripts are looked through.
-const SWEEP: Duration = Duration::from_secs(600);
+use crate::store::Store;
 
 /// Why a service cannot run.
 #[derive(Debug, thiserror::Error)]
@@ -42,7 +38,7 @@ pub enum ServeError {
     #[error(transparent)]
     Folder(#[from] FolderError),
     /// Clients cannot be listened to.
-    #[error("{place}: cannot be listened on: {error}")]
+    #[error("{place}: cannot listen: {error}")]
     Listen {
         /// The socket, or the address.
         place: String,
@@ -59,7 +55,7 @@ pub enum ServeError {
     #[error(transparent)]
     Keyring(#[from] KeyringError),
     /// The engine was opened for one user, and the service is for all.
-    #[error("the process that runs jobs was started for one user only, and still runs some")]
+    #[error("the runner was started for a single user and still has running jobs")]
     OneUser,
     /// The system lacks something else.
     #[error("{action}: {error}")]
@@ -77,9 +73,9 @@ impl ServeError {
         match self {
             Self::Start(StartError::Store(error)) => error.hint(),
             Self::Folder(error) => error.hint(),
-            Self::OneUser => {
-                Some("once its jobs are over it ends by itself, and the next one is started")
-            }
+            Self::OneUser => Some(
+                "wait for these jobs or cancel them: the runner then exits, and a new one is started",
+            ),
             Self::Certificate(CertificateError::Open(error)) => error.hint(),
             Self::Start(_)
             | Self::Listen { .. }
@@ -130,6 +126,7 @@ pub fn serve<E: Engine + 'static>(
         keeper.run_as(aside);
     }
     keeper.limit_jobs(access.limits.jobs);
+    keeper.limit_stored_bytes(access.limits.stored_bytes);
     let began = std::time::Instant::now();
     keeper
         .open_to_workers(
@@ -148,7 +145,6 @@ pub fn serve<E: Engine + 'static>(
             since: now(),
         }),
         clock: now,
-        scripts: Arc::new(Scripts::new(folder.scripts())),
         access,
         keyring,
         porch: Porch::new(door.clone()),
@@ -175,7 +171,6 @@ fn house(folder: &Folder, access: Access, terms: Terms) -> Result<House, ServeEr
         },
         terms,
         roster: folder.workers(),
-        scripts: folder.scripts(),
         name_of: accounts::name,
     })
 }
@@ -215,10 +210,6 @@ async fn listen(
     let keyring = Arc::clone(&service.keyring);
     let clock = service.clock;
     let log = service.log.clone();
-    tokio::spawn(sweep_scripts(
-        Arc::clone(&service.scripts),
-        Arc::clone(&service.reader),
-    ));
     let router = router(service);
     let (stop, stopped) = watch::channel(false);
     let heard = network.as_ref().map(|(_, _, heard)| *heard);
@@ -226,6 +217,9 @@ async fn listen(
         listener,
         router.clone(),
         access,
+        tcp.as_ref()
+            .map(|tcp| tcp.hosts.clone())
+            .unwrap_or_default(),
         seats.clone(),
         stopped.clone(),
     ))];
@@ -296,24 +290,6 @@ async fn listen_tcp(
             fingerprint,
         },
     ))
-}
-
-/// Deletes copies of scripts that no job needs any more, for as long as the service is there.
-async fn sweep_scripts(scripts: Arc<Scripts>, reader: Arc<Mutex<Reader>>) {
-    let mut interval = tokio::time::interval(SWEEP);
-    loop {
-        interval.tick().await;
-        let (scripts, reader) = (Arc::clone(&scripts), Arc::clone(&reader));
-        let swept = tokio::task::spawn_blocking(move || {
-            scripts.sweep(|| {
-                let reader = reader.lock().unwrap_or_else(PoisonError::into_inner);
-                reader.programs_in_use().map_err(io::Error::other)
-            })
-        });
-        if let Ok(Err(error)) = swept.await {
-            eprintln!("tollgate: copies of scripts cannot be deleted: {error}");
-        }
-    }
 }
 
 async fn stop_signal() -> Result<(), ServeError> {

@@ -6,6 +6,7 @@
 //! | `snapshot` | the state after some batch |
 //! | `job`, `attempt` | what became of each job, for those who ask |
 //! | `array`, `task_range` | how many tasks of an array stand where, and which of them never ran |
+//! | `script` | the texts of scripts that came with jobs which are not over, each once |
 //! | `ledger` | money, append-only, one row an attempt and kind |
 //! | `rules` | the rules that the batches were handled under |
 //!
@@ -83,7 +84,7 @@ pub enum StoreError {
         found: u32,
     },
     /// Another version left something that has to be handled again, and might decide otherwise.
-    #[error("{}: version {program} of the program did not stop in order, and what it left cannot be taken up by version {}", path.display(), env!("CARGO_PKG_VERSION"))]
+    #[error("{}: version {program} was killed, and version {} cannot recover its last commands", path.display(), env!("CARGO_PKG_VERSION"))]
     OtherProgram {
         /// The file.
         path: PathBuf,
@@ -91,7 +92,7 @@ pub enum StoreError {
         program: String,
     },
     /// There are jobs that were let in under other rules.
-    #[error("{}: {live} jobs are not over that were let in under {was}; the settings now say {would_be}", path.display())]
+    #[error("{}: {live} unfinished jobs were admitted under {was}, but the configuration says {would_be}", path.display())]
     OtherRules {
         /// The file.
         path: PathBuf,
@@ -135,14 +136,14 @@ impl StoreError {
                 Some("start that version once and stop it with SIGTERM, then start this one")
             }
             Self::OtherRules { .. } => {
-                Some("set them back until these jobs are over, or cancel the jobs")
+                Some("restore the old configuration until these jobs are over, or cancel the jobs")
             }
-            Self::Damaged { .. } => Some("restore the folder from a copy"),
+            Self::Damaged { .. } => Some("restore the directory from a backup"),
             Self::File { .. } => None,
             Self::Sqlite { source, .. } => match source.sqlite_error_code() {
                 Some(ErrorCode::DiskFull) => Some("make room on the disk"),
                 Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-                    Some("restore the folder from a copy")
+                    Some("restore the directory from a backup")
                 }
                 Some(_) | None => None,
             },
@@ -208,6 +209,14 @@ impl Store {
         read::program(&self.connection, job).map_err(sqlite(&self.path, "cannot be read"))
     }
 
+    /// The text of a script. None if no job that is not over came with it.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn script(&self, sha256: &str) -> Result<Option<String>, StoreError> {
+        read::script(&self.connection, sha256).map_err(sqlite(&self.path, "cannot be read"))
+    }
+
     /// Whose a job was that is over, and whether every task of it ended with exit code 0; none if
     /// there is no such job, or it is not over.
     ///
@@ -215,6 +224,14 @@ impl Store {
     /// If the store cannot be read.
     pub fn ended(&self, job: u64) -> Result<Option<(u32, bool)>, StoreError> {
         read::ended(&self.connection, job).map_err(sqlite(&self.path, "cannot be read"))
+    }
+
+    /// The jobs that are not over: their numbers, whose they are, and the bytes of what they run.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn stored_bytes(&self) -> Result<Vec<(u64, u32, u64)>, StoreError> {
+        read::stored_bytes(&self.connection).map_err(sqlite(&self.path, "cannot be read"))
     }
 
     /// The number of the last batch that was committed; 0 before the first.

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use common::open::{Open, rest};
 use tollgate_service::access::Limits;
-use tollgate_service::api::types::{Answer, JobRequest, Status};
+use tollgate_service::api::types::{Answer, JobRequest, Problem, Status};
 use tollgate_service::{Client, ClientError};
 
 fn answers(socket: &Path) {
@@ -167,8 +167,128 @@ fn a_user_has_only_so_many_jobs() {
     assert_eq!(status.as_u16(), 429);
     assert_eq!(
         problem.error,
-        "expected at most 3 jobs of one user that are not over, each task of an array counted"
+        "job limit reached: a user may have 3 unfinished jobs (each array task counts)"
     );
     let _: serde_json::Value = client.post("/v1/jobs/3/cancel", &()).unwrap();
     let _: Answer = client.post("/v1/jobs", &request).unwrap();
+}
+
+#[test]
+fn request_with_two_lengths_is_refused_and_its_connection_closes() {
+    let open = Open::new(Limits::default());
+    let json = "content-type: application/json\r\n";
+    for head in [
+        "content-length: 5\r\ntransfer-encoding: chunked\r\n",
+        "transfer-encoding: chunked\r\ncontent-length: 5\r\n",
+        "Content-Length: 0\r\nTRANSFER-ENCODING: chunked\r\n",
+    ] {
+        let smuggled = "GET /v1/status HTTP/1.1\r\nhost: localhost\r\n\r\n";
+        let body = format!("0\r\n\r\n{smuggled}");
+        // The end is awaited: without it the connection was not closed.
+        let answer = open.answer_to(&post(&format!("{json}{head}"), &body));
+        assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
+        assert!(answer.contains("connection: close"), "{answer}");
+        assert!(answer.contains("not both"), "{answer}");
+        assert_eq!(answer.matches("HTTP/1.1").count(), 1, "{answer}");
+    }
+    answers(&open.socket());
+}
+
+#[test]
+fn request_of_a_foreign_page_is_refused_at_the_socket() {
+    let open = Open::new(Limits::default());
+    let cancel = |head: &str| {
+        let request = format!("POST /v1/jobs/1/cancel HTTP/1.1\r\nconnection: close\r\n{head}\r\n");
+        open.answer_to(request.as_bytes())
+    };
+    for (head, status) in [
+        ("host: localhost\r\n", "404"),
+        ("host: localhost:8080\r\n", "404"),
+        (
+            "host: localhost:8080\r\norigin: http://localhost:8080\r\n",
+            "404",
+        ),
+        ("", "421"),
+        ("host: evil.example:8080\r\n", "421"),
+        (
+            "host: localhost:8080\r\norigin: https://evil.example\r\n",
+            "403",
+        ),
+        ("host: localhost\r\norigin: null\r\n", "403"),
+    ] {
+        let answer = cancel(head);
+        assert!(
+            answer.starts_with(&format!("HTTP/1.1 {status}")),
+            "{head:?}: {answer}"
+        );
+    }
+}
+
+#[test]
+fn problems_are_answered_in_json_wherever_they_are_found() {
+    let open = Open::new(Limits::default());
+    for (line, status, words) in [
+        ("GET /v1/jobs/%ff", "400", "UTF-8"),
+        ("GET /v1/jobs/99999999999999999999", "404", "no such job"),
+        ("GET /v1/jobs/18446744073709551615", "404", "no such job"),
+        ("PATCH /v1/jobs", "405", "PATCH: expected one of"),
+        ("DELETE /v1/nodes", "405", "GET, HEAD"),
+        ("GET /nowhere", "404", "nothing at this path"),
+        ("GET /v1/jobs?limit=x", "400", "limit"),
+        ("GET /v1/jobs/1/tasks", "404", "no such job"),
+    ] {
+        let request = format!("{line} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+        let answer = open.answer_to(request.as_bytes());
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        assert!(
+            head.starts_with(&format!("HTTP/1.1 {status}")),
+            "{line}: {answer}"
+        );
+        assert!(
+            head.contains("content-type: application/json"),
+            "{line}: {answer}"
+        );
+        assert_eq!(
+            head.contains("\r\nallow: "),
+            status == "405",
+            "{line}: {answer}"
+        );
+        let problem: Problem = serde_json::from_str(body).unwrap();
+        assert!(problem.error.contains(words), "{line}: {problem:?}");
+    }
+}
+
+#[test]
+fn user_stores_at_most_so_many_bytes_until_jobs_are_over() {
+    let open = Open::new(Limits {
+        stored_bytes: 10_000,
+        ..Limits::default()
+    });
+    let mut client = Client::connect(&open.socket()).unwrap();
+    let request = |bytes| JobRequest {
+        command: vec!["sleep".to_owned(), "60".to_owned()],
+        env: [("A".to_owned(), "x".repeat(bytes))].into(),
+        procs: 2,
+        dir: "/".to_owned(),
+        ..JobRequest::default()
+    };
+    let too_much = |refused: Result<Answer, ClientError>| {
+        let Err(ClientError::Refused { status, problem }) = refused else {
+            panic!("{refused:?}");
+        };
+        assert_eq!(status.as_u16(), 429);
+        assert_eq!(
+            problem.error,
+            "expected at most 10000 bytes of commands, environments and scripts of one user's \
+             jobs that are not over"
+        );
+    };
+    for _ in 0..2 {
+        let _: Answer = client.post("/v1/jobs", &request(4_900)).unwrap();
+    }
+    too_much(client.post("/v1/jobs", &request(4_900)));
+    let _: Answer = client.post("/v1/jobs", &request(100)).unwrap();
+    let _: serde_json::Value = client.post("/v1/jobs/2/cancel", &()).unwrap();
+    let _: Answer = client.post("/v1/jobs", &request(4_900)).unwrap();
+    too_much(client.post("/v1/jobs", &request(4_900)));
 }

@@ -334,7 +334,10 @@ fn connections_of_a_user_are_counted_wherever_they_come_in() {
     let (status, problem) = refused(open.status(Some(&token)));
     assert_eq!(
         (status, &*problem.error),
-        (429, "expected at most 3 connections of one user")
+        (
+            429,
+            "connection limit reached: a user may have 3 connections"
+        )
     );
     drop(taken);
     // The service may need a moment to notice that they are gone.

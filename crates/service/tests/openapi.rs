@@ -72,6 +72,9 @@ fn every_answer_is_as_described() {
         ("post", "/v1/jobs", "/v1/jobs", &many, 201),
         ("post", "/v1/jobs", "/v1/jobs", &huge, 200),
         ("post", "/v1/jobs", "/v1/jobs", &json!({"command": []}), 422),
+        ("post", "/v1/jobs", "/v1/jobs", &json!("no object"), 422),
+        ("get", "/v1/jobs", "/v1/jobs?limit=-1", &no, 400),
+        ("get", "/v1/jobs/{id}/tasks", "/v1/jobs/1/tasks", &no, 404),
         ("post", "/v1/quotes", "/v1/quotes", &job, 200),
         ("post", "/v1/quotes", "/v1/quotes", &held, 200),
         (
@@ -128,6 +131,8 @@ fn every_answer_is_as_described() {
             &no,
             409,
         ),
+        // Job 2 goes first: it would run, and end, once job 1 is gone.
+        ("delete", "/v1/jobs/{id}", "/v1/jobs/2", &no, 200),
         (
             "post",
             "/v1/jobs/{id}/cancel",
@@ -135,7 +140,6 @@ fn every_answer_is_as_described() {
             &no,
             200,
         ),
-        ("delete", "/v1/jobs/{id}", "/v1/jobs/2", &no, 200),
         ("get", "/v1/jobs/{id}/events", "/v1/jobs/1/events", &no, 200),
         ("get", "/v1/events", "/v1/events", &no, 200),
         ("get", "/v1/status", "/v1/status", &no, 200),
@@ -254,4 +258,127 @@ fn figures_are_of_everybody_and_of_nobody_in_particular() {
             ),
         }
     }
+}
+
+/// What the description says of the body of a request.
+fn body_schema(document: &Value, path: &str) -> Value {
+    let body = &document["paths"][path]["post"]["requestBody"];
+    let mut schema = body["content"]["application/json"]["schema"].clone();
+    schema["components"] = document["components"].clone();
+    schema
+}
+
+#[test]
+fn body_is_accepted_by_the_description_if_and_only_if_by_the_service() {
+    let open = Open::new(Limits::default());
+    let document = document();
+    let soon = "1971-01-01T00:00:00Z";
+    let long = "x".repeat(129);
+    // Paths, bodies, and whether they are sound.
+    let jobs = [
+        (json!({"command": ["true"]}), true),
+        (
+            json!({"command": ["true"], "umask": 18.0, "procs": 1.0}),
+            true,
+        ),
+        (json!({"command": ["true"], "memory_bytes": 1e9}), true),
+        (json!({"command": ["true"], "deadline_at": soon}), true),
+        (json!({"command": ["true"], "array": "1-9:2%3"}), true),
+        (json!({"command": [long]}), true),
+        (json!({"command": ["true"], "name": "é".repeat(128)}), true),
+        (json!({"command": []}), false),
+        (json!({"command": [""]}), false),
+        (json!({"procs": 1}), false),
+        (json!({"command": ["true"], "umask": 512}), false),
+        (json!({"command": ["true"], "umask": 1.5}), false),
+        (json!({"command": ["true"], "procs": 0}), false),
+        (
+            json!({"command": ["true"], "procs": 4_294_967_296_u64}),
+            false,
+        ),
+        (json!({"command": ["true"], "name": long}), false),
+        (json!({"command": ["true"], "name": "a\u{85}b"}), false),
+        (json!({"command": ["true"], "memory_bytes": 0}), false),
+        (json!({"command": ["true"], "deadline_s": 0}), false),
+        (json!({"command": ["true"], "deadline_s": 4e9}), false),
+        (
+            json!({"command": ["true"], "deadline_s": 9.0, "deadline_at": soon}),
+            false,
+        ),
+        (json!({"command": ["true"], "deadline_at": "soon"}), false),
+        (json!({"command": ["true"], "budget": -1}), false),
+        (json!({"command": ["true"], "budget": 2e12}), false),
+        (json!({"command": ["true"], "confidence": 1.5}), false),
+        (json!({"command": ["true"], "hold_s": 5}), false),
+        (json!({"command": ["true"], "array": "+1"}), false),
+        (
+            json!({"command": ["true"], "array": "1-9", "output": "out"}),
+            false,
+        ),
+        (json!({"command": ["true"], "after": ["+1"]}), false),
+        (json!({"command": ["true"], "env": {"": "x"}}), false),
+        (json!({"command": ["true"], "env": {"A=B": "x"}}), false),
+        (json!({"command": ["true"], "env": {"A": "\u{0}"}}), false),
+        (json!({"command": ["true"], "dir": "tmp"}), false),
+        (json!({"command": ["true"], "output": ""}), false),
+        (json!({"command": ["true"], "color": "red"}), false),
+    ];
+    let quotes = [
+        (json!({}), true),
+        (json!({"command": [], "array": null, "after": []}), true),
+        (json!({"hold_s": 1}), true),
+        (json!({"hold_s": 3601}), false),
+        (json!({"array": "1-3"}), false),
+        (json!({"held": true}), false),
+        (json!({"env": {"": "x"}}), false),
+    ];
+    let jobs = jobs.iter().map(|case| ("/v1/jobs", case));
+    let quotes = quotes.iter().map(|case| ("/v1/quotes", case));
+    for (path, (body, sound)) in jobs.chain(quotes) {
+        let schema = body_schema(&document, path);
+        let validator = jsonschema::options()
+            .should_validate_formats(true)
+            .build(&schema)
+            .unwrap();
+        assert_eq!(validator.is_valid(body), *sound, "{path}: {body}");
+        let (status, _, said) = open.answer("POST", path, body);
+        assert_eq!(status < 300, *sound, "{path}: {body}: {status} {said}");
+    }
+}
+
+#[test]
+fn description_names_what_may_go_wrong() {
+    let document = document();
+    let responses = |method: &str, path: &str| {
+        let responses = &document["paths"][path][method]["responses"];
+        let responses = responses.as_object().unwrap();
+        responses.keys().cloned().collect::<Vec<_>>()
+    };
+    for (method, path, statuses) in [
+        ("get", "/v1/jobs", &["400", "405"][..]),
+        ("post", "/v1/jobs", &["400", "405", "415", "422"]),
+        ("post", "/v1/quotes", &["400", "405", "415", "422"]),
+        (
+            "post",
+            "/v1/quotes/{id}/claim",
+            &["400", "404", "405", "409", "415"],
+        ),
+        ("post", "/v1/tokens", &["400", "405", "415", "422"]),
+        ("get", "/v1/jobs/{id}/tasks", &["400", "404", "405"]),
+        ("get", "/healthz", &["400", "405"]),
+    ] {
+        let named = responses(method, path);
+        for status in statuses {
+            assert!(
+                named.iter().any(|one| one == status),
+                "{method} {path} {status}"
+            );
+        }
+    }
+    let limit = &document["paths"]["/v1/jobs"]["get"]["parameters"];
+    let limit = limit.as_array().unwrap();
+    let limit = limit.iter().find(|one| one["name"] == "limit").unwrap();
+    assert_eq!(limit["schema"]["maximum"], u32::MAX);
+    let job = &document["components"]["schemas"]["Job"]["properties"];
+    assert_eq!(job["submitted_at"]["format"], "date-time");
 }

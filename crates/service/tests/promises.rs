@@ -428,6 +428,6 @@ fn a_job_holds_as_many_nodes_as_its_memory_fills() {
         let spec = site.quote(asked(memory + 1)).spec;
         assert_eq!((spec.procs, spec.memory), (2, memory / 2 + 1));
         let too_much = site.quote(asked(2 * memory + 1));
-        assert_eq!(refusals(&too_much), [Refusal::Policy(Reason::TooManyProcs)]);
+        assert_eq!(refusals(&too_much), [Refusal::Policy(Reason::NoMemory)]);
     }
 }

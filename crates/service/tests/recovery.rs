@@ -236,6 +236,7 @@ impl Service {
         let step = self.core.step(self.now, &commands);
         let program = Program {
             argv: vec!["true".to_owned()],
+            script: None,
             env: Vec::new(),
             dir: "/".to_owned(),
             output: None,

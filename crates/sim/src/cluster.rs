@@ -14,6 +14,13 @@ use tollgate_workload::Arrival;
 use crate::check;
 use crate::estimates::{Estimates, Known, Teller};
 
+/// The most nodes of a machine: a policy keeps up to 400 bytes for each, 4 GB in all.
+pub const MAX_NODES: u32 = 10_000_000;
+
+/// The most nodes that a record may say its machine has. No machine of the archives has more than a
+/// fifth of that; a damaged header must not fill the memory.
+pub const MAX_RECORD_NODES: u32 = 1_000_000;
+
 /// What a replay is run with besides its jobs and its policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {

@@ -18,7 +18,9 @@ pub mod estimates;
 pub mod federation;
 pub mod rebid;
 
-pub use cluster::{Placements, Record, Replay, Settings, replay, replay_with};
+pub use cluster::{
+    MAX_NODES, MAX_RECORD_NODES, Placements, Record, Replay, Settings, replay, replay_with,
+};
 pub use estimates::{Estimates, EstimatesError, Known};
 pub use rebid::{is_blind_to_bids, rebid};
 pub use tollgate_forecast::{ClassId, Context};

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 
 use tollgate_model::Market;
-use tollgate_sim::Choice;
+use tollgate_sim::{Choice, MAX_NODES};
 
 use crate::experiment::{Experiment, Scenario};
 use crate::measure::{Measure, MeasureName};
 use crate::nearest::nearest;
 use crate::place::Place;
+use crate::plan::{MAX_ROWS, Plan};
 use crate::setting::{Key, Overrides};
 use crate::words::{Vocabulary, Word};
 use crate::world::WorldKind;
@@ -30,7 +31,11 @@ pub(crate) fn check(experiment: &Experiment) -> Checked {
     at_least_one(Place::key("seeds"), *seeds)?;
     fit(experiment)?;
     if let Some(nodes) = world.nodes {
-        at_least_one(Place::key("world").then("nodes"), nodes.into())?;
+        let place = || Place::key("world").then("nodes");
+        at_least_one(place(), nodes.into())?;
+        if nodes > MAX_NODES {
+            return fault(place(), format!("expected at most {MAX_NODES}"));
+        }
     }
     if let Some(last) = experiment.workload.last {
         at_least_one(Place::key("workload").then("last"), last as u64)?;
@@ -39,6 +44,7 @@ pub(crate) fn check(experiment: &Experiment) -> Checked {
     markets(experiment)?;
     sets(experiment)?;
     scenarios(experiment)?;
+    size(experiment)?;
     pictures(experiment)?;
     claims::check(experiment)
 }
@@ -66,6 +72,19 @@ fn fit(experiment: &Experiment) -> Checked {
             Some(_) | None => Ok(()),
         },
     }
+}
+
+/// That the results fit into memory.
+fn size(experiment: &Experiment) -> Checked {
+    let rows = Plan::rows_of(experiment);
+    if rows <= MAX_ROWS {
+        return Ok(());
+    }
+    let message = format!(
+        "{} seeds give {rows} rows of results: expected at most {MAX_ROWS}",
+        experiment.seeds
+    );
+    fault(Place::key("seeds"), message)
 }
 
 /// How much larger than full size a world may be.

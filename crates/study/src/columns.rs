@@ -18,12 +18,12 @@ pub struct Column {
 /// The columns that hold figures of the cluster world, in order; columns that count jobs by the reason of their
 /// rejection follow, called `rejected_` and [`Reason::key`].
 pub const COLUMNS: [Column; 15] = [
-    column("submitted", "jobs handed in"),
-    column("accepted", "jobs let in"),
-    column("rejected", "jobs kept out"),
+    column("submitted", "jobs submitted"),
+    column("accepted", "jobs admitted"),
+    column("rejected", "jobs rejected"),
     column(
         "fulfilled",
-        "jobs let in and finished within their deadline",
+        "jobs admitted and finished within their deadline",
     ),
     column(
         "wait_s",

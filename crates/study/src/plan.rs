@@ -9,6 +9,9 @@ use tollgate_workload::{Factor, Settings};
 use crate::experiment::{Experiment, Scenario, Set};
 use crate::world::{Model, Values, WorldKind};
 
+/// The most rows of an experiment's results: a row and its part of a batch take up to 1 kB.
+pub const MAX_ROWS: u64 = 1_000_000;
+
 /// The rows of an experiment's results, and the runs that they take.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -133,6 +136,25 @@ impl Plan {
             }
         }
         planner.plan
+    }
+
+    /// How many rows the results of `experiment` have, counted before anything is planned.
+    pub fn rows_of(experiment: &Experiment) -> u64 {
+        let sets = experiment.sets.iter();
+        let cases = sets.flat_map(|set| {
+            let scenarios = experiment.scenarios.iter();
+            let scenarios = scenarios.filter(|scenario| scenario.is_in(&set.name));
+            scenarios.flat_map(|scenario| {
+                experiment.markets.iter().map(|market| {
+                    let policies = market.policies.iter();
+                    let policies = policies.filter(|words| scenario.has(words));
+                    policies.count() as u64 * scenario.values.len() as u64
+                })
+            })
+        });
+        cases
+            .fold(0, u64::saturating_add)
+            .saturating_mul(experiment.seeds)
     }
 
     /// How many runs there are.

@@ -18,7 +18,7 @@ pub const KEYS: [Column; 7] = [
     key("scenario", "what is varied"),
     key("key", "the setting that is varied"),
     key("value", "its value"),
-    key("policy", "who decides"),
+    key("policy", "the deciding policy"),
     key("seed", "what the draws depend on"),
 ];
 

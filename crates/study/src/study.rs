@@ -5,6 +5,7 @@ use std::io;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
+use tollgate_sim::MAX_RECORD_NODES;
 use tollgate_workload::OpenError;
 
 use crate::builtin::{BUILTINS, Builtin};
@@ -16,7 +17,7 @@ use crate::fingerprint::Fingerprint;
 use crate::journal::{self, Contents, Journal};
 use crate::ledger::Ledger;
 use crate::parse::ExperimentError;
-use crate::plan::Plan;
+use crate::plan::{MAX_ROWS, Plan};
 use crate::results::{Results, ResultsError};
 use crate::run::{self, Chunk, Finished};
 use crate::source::Source;
@@ -86,6 +87,12 @@ pub enum StudyError {
         /// What it may be.
         expected: &'static str,
     },
+    /// The workload says that its machine is larger than any.
+    #[error("the machine of the workload has {nodes} nodes: expected at most {MAX_RECORD_NODES}")]
+    HugeMachine {
+        /// How many nodes it has.
+        nodes: u32,
+    },
     /// The folder holds results already.
     #[error("{0} holds results already")]
     Occupied(PathBuf),
@@ -124,6 +131,9 @@ impl StudyError {
                 Some("--resume goes on with them; --out names another folder".into())
             }
             Self::Foreign(_) => Some("--out names another folder".into()),
+            Self::HugeMachine { .. } => {
+                Some("`[world] nodes` of the study says how large the machine is".into())
+            }
             Self::Change { .. } | Self::File { .. } | Self::Table { .. } => None,
         }
     }
@@ -359,6 +369,13 @@ impl Changes {
                 ));
             }
             experiment.seeds = seeds;
+            if Plan::rows_of(experiment) > MAX_ROWS {
+                return Err(wrong(
+                    "the number of seeds",
+                    seeds.to_string(),
+                    "as many as give at most 1000000 rows of results",
+                ));
+            }
         }
         if let Some(scale) = self.scale
             && !(scale > 0.0 && scale.is_finite())
@@ -386,8 +403,13 @@ impl Changes {
     }
 
     /// The jobs of an experiment in the cluster world.
-    fn source(&self, experiment: &mut Experiment) -> Result<Source, OpenError> {
+    fn source(&self, experiment: &mut Experiment) -> Result<Source, StudyError> {
         let mut source = Source::of(experiment)?;
+        if experiment.world.nodes.is_none() && source.nodes() > MAX_RECORD_NODES {
+            return Err(StudyError::HugeMachine {
+                nodes: source.nodes(),
+            });
+        }
         if let Some(scale) = self.scale {
             source = source.scaled(scale);
             experiment.workload.last = Some(source.trace().jobs.len());

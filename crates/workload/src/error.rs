@@ -51,6 +51,22 @@ pub enum ReadError {
         /// What the decompressor said.
         error: io::Error,
     },
+    /// Compressed data that decompresses to more than is read.
+    #[error(
+        "line {line}: the gzip data is longer than expected: at most {most} bytes decompressed"
+    )]
+    TooLarge {
+        /// The line at which reading stopped.
+        line: u64,
+        /// The most bytes that are read.
+        most: u64,
+    },
+    /// The environment says what is no number of bytes.
+    #[error("TOLLGATE_MAX_DECOMPRESSED: expected a number of bytes as in 16G, found `{found}`")]
+    BadLimit {
+        /// What it says.
+        found: String,
+    },
     /// Not text.
     #[error("line 1: expected a text trace, found {found}")]
     Binary {
@@ -137,6 +153,10 @@ impl ReadError {
             Self::TruncatedGzip { .. } | Self::DamagedGzip { .. } => {
                 Some("fetch or copy the file again; `gzip -t` checks it")
             }
+            Self::TooLarge { .. } => Some(
+                "set TOLLGATE_MAX_DECOMPRESSED=64G, or decompress it first: `gzip -dc FILE | tollgate .. -`",
+            ),
+            Self::BadLimit { .. } => Some("unset it: 4G is the default"),
             Self::Binary { found } => found.hint(),
             Self::NotJobs { found } => Some(found.hint()),
             Self::MixedFormats { .. } => {
@@ -171,6 +191,8 @@ impl ReadError {
             | Self::Open(_)
             | Self::TruncatedGzip { .. }
             | Self::DamagedGzip { .. }
+            | Self::TooLarge { .. }
+            | Self::BadLimit { .. }
             | Self::MixedFormats { .. }
             | Self::MissingColumn { .. }
             | Self::DuplicateColumn { .. } => false,

@@ -8,6 +8,7 @@ use crate::batches::Outlet;
 use crate::error::{OpenError, ReadError};
 use crate::folder;
 use crate::format::Format;
+use crate::size;
 use crate::trace::Trace;
 use crate::usage::Usage;
 use flate2::read::MultiGzDecoder;
@@ -44,6 +45,14 @@ pub(crate) const STANDARD_INPUT: &str = "standard input";
 
 /// How much of the beginning decides about the format, in bytes.
 const PREFIX: u64 = 1 << 16;
+
+/// The most bytes that a compressed file may decompress to, unless the environment says otherwise:
+/// 4 GiB, about 40 million records. A small file can decompress to a thousand times its size, and
+/// its jobs would fill the memory.
+pub const MAX_DECOMPRESSED: u64 = 4 << 30;
+
+/// The environment variable that says otherwise: a number of bytes, as in `16G`.
+pub const MAX_DECOMPRESSED_VARIABLE: &str = "TOLLGATE_MAX_DECOMPRESSED";
 
 /// Large enough that calls of the operating system do not show.
 const BUFFER: usize = 1 << 16;
@@ -115,7 +124,10 @@ pub(crate) fn read_with<T>(
             let gzip = magic == [0x1f, 0x8b];
             let whole = Cursor::new(magic).chain(bytes);
             if gzip {
-                read(name, Box::new(MultiGzDecoder::new(whole))).map_err(blame_gzip)
+                max_decompressed().and_then(|most| {
+                    let text = AtMost::new(MultiGzDecoder::new(whole), most);
+                    read(name, Box::new(text)).map_err(blame_gzip)
+                })
             } else {
                 read(name, Box::new(whole))
             }
@@ -125,6 +137,61 @@ pub(crate) fn read_with<T>(
         file: name.to_owned(),
         cause,
     })
+}
+
+/// How many bytes a compressed file may decompress to: what the environment says, else
+/// [`MAX_DECOMPRESSED`].
+///
+/// # Errors
+/// [`ReadError::BadLimit`] if the environment says what is no number of bytes.
+fn max_decompressed() -> Result<u64, ReadError> {
+    let Some(words) = std::env::var_os(MAX_DECOMPRESSED_VARIABLE) else {
+        return Ok(MAX_DECOMPRESSED);
+    };
+    let bytes = words.to_str().and_then(size::binary_bytes);
+    bytes.ok_or_else(|| ReadError::BadLimit {
+        found: words.to_string_lossy().into_owned(),
+    })
+}
+
+/// A reader that fails behind so many bytes, unless they are all there is.
+struct AtMost<R> {
+    bytes: R,
+    left: u64,
+    most: u64,
+}
+
+impl<R> AtMost<R> {
+    const fn new(bytes: R, most: u64) -> Self {
+        Self {
+            bytes,
+            left: most,
+            most,
+        }
+    }
+}
+
+/// Why [`AtMost`] fails.
+#[derive(Debug, thiserror::Error)]
+#[error("more than {most} bytes")]
+struct TooManyBytes {
+    most: u64,
+}
+
+impl<R: Read> Read for AtMost<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.left == 0 {
+            let most = self.most;
+            return match self.bytes.read(&mut [0])? {
+                0 => Ok(0),
+                _ => Err(io::Error::other(TooManyBytes { most })),
+            };
+        }
+        let room = usize::try_from(self.left).map_or(buffer.len(), |left| left.min(buffer.len()));
+        let read = self.bytes.read(&mut buffer[..room])?;
+        self.left -= read as u64;
+        Ok(read)
+    }
 }
 
 /// Takes what some editors put before UTF-8 text off the beginning of a file.
@@ -161,6 +228,10 @@ fn blame_gzip(cause: ReadError) -> ReadError {
     let ReadError::Io { line, error } = cause else {
         return cause;
     };
+    let inner = error.get_ref();
+    if let Some(&TooManyBytes { most }) = inner.and_then(|inner| inner.downcast_ref()) {
+        return ReadError::TooLarge { line, most };
+    }
     if error.kind() == io::ErrorKind::UnexpectedEof {
         return ReadError::TruncatedGzip { line };
     }
@@ -169,4 +240,25 @@ fn blame_gzip(cause: ReadError) -> ReadError {
         return ReadError::DamagedGzip { line, error };
     }
     ReadError::Io { line, error }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stream_of_the_maximum_is_read_whole_and_a_longer_one_is_not() {
+        let read = |length: usize, most| {
+            let mut all = Vec::new();
+            let bytes = vec![7; length];
+            let outcome = AtMost::new(bytes.as_slice(), most).read_to_end(&mut all);
+            outcome.map_err(|error| blame_gzip(ReadError::Io { line: 3, error }).to_string())
+        };
+        assert_eq!(read(100, 100), Ok(100));
+        assert_eq!(read(0, 0), Ok(0));
+        let error = read(101, 100).unwrap_err();
+        let expected =
+            "line 3: the gzip data is longer than expected: at most 100 bytes decompressed";
+        assert_eq!(error, expected);
+    }
 }

@@ -18,6 +18,17 @@ pub(crate) fn slurm(text: &[u8], bare: u64, field: Field) -> Result<Option<Bytes
     })
 }
 
+/// A number of bytes as people set it: `4294967296`, `4G`, `512M`; at least 1.
+pub(crate) fn binary_bytes(words: &str) -> Option<u64> {
+    let digits = words.trim_end_matches(|letter: char| !letter.is_ascii_digit());
+    let unit = match &words[digits.len()..] {
+        "" => 1,
+        unit => binary(unit.to_ascii_uppercase().as_bytes())?,
+    };
+    let number: u64 = digits.parse().ok()?;
+    number.checked_mul(unit).filter(|&bytes| bytes > 0)
+}
+
 /// An amount in the notation of Grid Engine, where capitals count by 1024 and others by 1000.
 ///
 /// # Errors
@@ -92,6 +103,16 @@ mod tests {
         assert_eq!(read(pbs(b"15240kb", FIELD)), 15_605_760);
         assert_eq!(read(pbs(b"2mw", FIELD)), 16_777_216);
         assert_eq!(read(pbs(b"100b", FIELD)), 100);
+    }
+
+    #[test]
+    fn setting_is_a_whole_number_with_a_binary_unit() {
+        assert_eq!(binary_bytes("100"), Some(100));
+        assert_eq!(binary_bytes("16G"), Some(16 << 30));
+        assert_eq!(binary_bytes("512m"), Some(512 << 20));
+        for words in ["", "G", "0", "-1", "1.5G", "1GB", "99999999999T"] {
+            assert_eq!(binary_bytes(words), None, "{words}");
+        }
     }
 
     #[test]

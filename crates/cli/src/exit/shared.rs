@@ -90,7 +90,7 @@ impl From<io::Error> for Failure {
 
 /// A format that this build does not write.
 #[derive(Debug, thiserror::Error)]
-#[error("{file}: this program writes no Parquet")]
+#[error("{file}: this build does not write Parquet: expected CSV")]
 pub(crate) struct NoParquet {
     pub(crate) file: String,
 }
@@ -107,7 +107,7 @@ impl Complaint for NoParquet {
 
 /// An answer that is no list.
 #[derive(Debug, thiserror::Error)]
-#[error("--format: this answer is no list: expected table or json")]
+#[error("--format csv is not supported here (not a list): use table or json")]
 pub(crate) struct NoCsv;
 
 impl Complaint for NoCsv {
@@ -141,10 +141,12 @@ pub(crate) fn exit_of_input(cause: &ReadError) -> Exit {
         | ReadError::Rrd(_)
         | ReadError::MissingColumn { .. }
         | ReadError::DuplicateColumn { .. }
+        | ReadError::BadLimit { .. }
         | ReadError::NoUsableLine { .. } => Exit::Usage,
-        ReadError::Io { .. } | ReadError::TruncatedGzip { .. } | ReadError::DamagedGzip { .. } => {
-            Exit::Failed
-        }
+        ReadError::Io { .. }
+        | ReadError::TruncatedGzip { .. }
+        | ReadError::DamagedGzip { .. }
+        | ReadError::TooLarge { .. } => Exit::Failed,
     }
 }
 

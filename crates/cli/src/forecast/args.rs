@@ -9,24 +9,26 @@ use tollgate_model::Span;
 use super::words::{Key, Level, span};
 use crate::args::{Format, count};
 
-/// Learn from records of jobs how long the next ones will take, with probabilities that hold.
+/// Forecast run times from records of finished jobs, with probabilities.
 ///
-/// Without a flag: every class of jobs, how it behaves, and what its next job will take.
+/// Without options the answer lists every class of jobs, how it behaves, and the forecast for its next
+/// job.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(super) command: Option<Command>,
 
-    /// Records of jobs: any format that `tollgate replay` reads, plain or gzip; `-` reads standard
-    /// input
+    /// Records of jobs, in any format that `tollgate replay` reads
+    ///
+    /// Plain or gzip; `-` is standard input.
     #[arg(value_name = "RECORDS")]
     pub(super) records: Vec<PathBuf>,
 
     #[command(flatten)]
     pub(super) by: By,
 
-    /// The probabilities with which a job takes at most as long as is said
+    /// Probabilities of the upper bounds
     #[arg(
         long = "level", value_name = "P,..", value_delimiter = ',',
         default_values_t = [Level::NINE_IN_TEN, Level::NINETEEN_IN_TWENTY],
@@ -34,22 +36,22 @@ pub(crate) struct Args {
     )]
     pub(super) levels: Vec<Level>,
 
-    /// Go on with what this file holds, if it is there, and leave in it what was learned
+    /// File to load earlier knowledge from, and to save it to
     #[arg(long, value_name = "FILE")]
     pub(super) state: Option<PathBuf>,
 
-    /// Answer about one job, and say why
+    /// Forecast one job, and explain the forecast
     #[arg(long)]
     pub(super) explain: bool,
 
     #[command(flatten)]
     pub(super) job: JobArgs,
 
-    /// How the answer is written
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(super) format: Format,
 
-    /// Say nothing about the records, only what goes wrong
+    /// Print no notes, only errors
     #[arg(long, short)]
     pub(super) quiet: bool,
 }
@@ -62,87 +64,90 @@ pub(super) enum Command {
 /// What makes a class.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct By {
-    /// What the jobs of a class have in common [default: the user, and whatever tells the jobs of
-    /// that user apart]
+    /// Keys that make a class [default: user, split where that helps]
     #[arg(long, value_enum, value_name = "KEY,..", value_delimiter = ',')]
     pub(super) by: Vec<Key>,
 }
 
+/// The heading of the options about that job.
+const JOB: &str = "Job to explain";
+
 /// The job that `--explain` is about.
 #[derive(Clone, Debug, clap::Args)]
-#[command(next_help_heading = "The job to explain")]
 pub(super) struct JobArgs {
-    /// Who hands it in
-    #[arg(long, value_name = "NAME", requires = "explain")]
+    /// User of the job
+    #[arg(long, value_name = "NAME", requires = "explain", help_heading = JOB)]
     pub(super) user: Option<String>,
 
-    /// Their group
-    #[arg(long, value_name = "NAME", requires = "explain")]
+    /// Group of the user
+    #[arg(long, value_name = "NAME", requires = "explain", help_heading = JOB)]
     pub(super) group: Option<String>,
 
-    /// What it is charged to
-    #[arg(long, value_name = "NAME", requires = "explain")]
+    /// Account of the job
+    #[arg(long, value_name = "NAME", requires = "explain", help_heading = JOB)]
     pub(super) account: Option<String>,
 
-    /// What it runs
+    /// Executable of the job
     #[arg(
         long = "exe",
         visible_alias = "executable",
         value_name = "NAME",
-        requires = "explain"
+        requires = "explain",
+        help_heading = JOB
     )]
     pub(super) executable: Option<String>,
 
-    /// The queue that it is handed to
-    #[arg(long, value_name = "NAME", requires = "explain")]
+    /// Queue of the job
+    #[arg(long, value_name = "NAME", requires = "explain", help_heading = JOB)]
     pub(super) queue: Option<String>,
 
-    /// The processors that it asks for
+    /// Number of processors of the job
     #[arg(
-        long, value_name = "N", default_value = "1", requires = "explain",
+        long, value_name = "N", default_value = "1", requires = "explain", help_heading = JOB,
         value_parser = count::<NonZeroU32>, allow_negative_numbers = true,
     )]
     pub(super) procs: NonZeroU32,
 
-    /// How long its user says that it will run: 90, 30m, 2h, 1-12:00:00
-    #[arg(long, value_name = "TIME", requires = "explain", value_parser = span)]
+    /// User's estimate, as in 90, 30m, 2h or 1-12:00:00
+    #[arg(long, value_name = "TIME", requires = "explain", value_parser = span, help_heading = JOB)]
     pub(super) estimate: Option<Span>,
 }
 
-/// Forecast every job of some records by what came before it, and say how good that was.
+/// Measure how good forecasts of every job of the records are.
 ///
-/// In two settings: one-step, as if each job ended before the next one is handed in, and causal,
-/// with only those that had ended by then.
+/// In two settings: one-step, as if each job ended before the next one is submitted, and causal,
+/// with only the jobs that had ended by then.
 #[derive(Debug, clap::Args)]
 pub(super) struct EvaluateArgs {
-    /// Records of jobs: any format that `tollgate replay` reads, plain or gzip; `-` reads standard
-    /// input
+    /// Records of jobs, in any format that `tollgate replay` reads
+    ///
+    /// Plain or gzip; `-` is standard input.
     #[arg(value_name = "RECORDS", required = true)]
     pub(super) records: Vec<PathBuf>,
 
     #[command(flatten)]
     pub(super) by: By,
 
-    /// A class with at least so many jobs that ran is a series, over which errors are counted
+    /// Minimum number of jobs of a class to count its errors
     #[arg(
         long, value_name = "N", default_value = "160",
         value_parser = count::<NonZeroUsize>, allow_negative_numbers = true,
     )]
     pub(super) series: NonZeroUsize,
 
-    /// Leave out AutoETS and AutoARIMA, which take longer than all the rest
+    /// Leave out AutoETS and AutoARIMA, which are slow
     #[arg(long)]
     pub(super) no_models: bool,
 
-    /// Write tables as CSV, a report and its pictures into this folder
+    /// Directory for CSV tables, a report and its pictures
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,
 
-    /// How the answer is written
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(super) format: Format,
 
-    /// Say nothing about the records, only what goes wrong
+    /// Print no notes, only errors
     #[arg(long, short)]
     pub(super) quiet: bool,
 }

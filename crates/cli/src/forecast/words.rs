@@ -11,20 +11,20 @@ use tollgate_model::{Probability, Span};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Key {
-    /// Who handed them in.
+    /// User
     User,
-    /// Their group.
+    /// Group of the user
     Group,
-    /// What they are charged to.
+    /// Account
     Account,
-    /// What they run.
+    /// Executable
     #[value(alias = "exe")]
     Executable,
-    /// The queue that they were handed to.
+    /// Queue
     Queue,
-    /// The processors that they ask for.
+    /// Number of processors
     Procs,
-    /// How long their users say that they will run.
+    /// User's estimate
     Estimate,
 }
 

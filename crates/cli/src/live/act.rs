@@ -17,23 +17,25 @@ const MOST_LOGS: u32 = 10_000;
 /// Which job is meant.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The number of the job; of an array also a task, 7_3, or some of them, 7_1-5,9
+    /// Number of the job, or of tasks, as in 7_3 or 7_1-5,9
     #[arg(value_parser = words::job)]
     id: String,
     #[command(flatten)]
     address: Address,
 }
 
-/// Wait until a job is over; ends as the job did: its exit code, 128 + n after signal n, 1 if it
-/// was rejected, cancelled or lost.
+/// Wait until a job is over, and exit with its status.
+///
+/// The status is the exit code of the job, 128 + n after signal n, and 1 if the job was rejected,
+/// cancelled or lost.
 #[derive(Debug, clap::Args)]
 pub(crate) struct WaitArgs {
     #[command(flatten)]
     job: Args,
-    /// Only until it is let in or kept out
+    /// Wait only until the job is admitted or rejected
     #[arg(long)]
     decision: bool,
-    /// How the answer is written
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
     /// Print nothing
@@ -60,7 +62,12 @@ pub(crate) fn wait(args: &WaitArgs) -> Result<(), Failure> {
         (false, Format::Csv) => return Err(NoCsv.into()),
         (false, Format::Table) => {
             let status = job.status.as_deref().unwrap_or("");
-            writeln!(out, "job {}: {} {status}", print::name(&job), job.state)?;
+            // A status such as `lost (worker disconnected)` says the state already.
+            let end = match status.starts_with(&job.state) {
+                true => status.to_owned(),
+                false => format!("{} {status}", job.state),
+            };
+            writeln!(out, "job {}: {end}", print::name(&job))?;
         }
     }
     let kept_out = matches!(job.state.as_str(), "rejected" | "cancelled" | "lost");

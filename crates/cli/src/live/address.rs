@@ -11,42 +11,46 @@ use tollgate_service::{Client, Remote, folder};
 use super::error::LiveError;
 use crate::exit::Failure;
 
-/// The data folder of a service.
+/// The heading under which `--help` lists the options that find a service.
+pub(crate) const CONNECTION: &str = "Connection";
+
+/// The data directory of a service.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct Place {
-    /// The data folder of the service [default: TOLLGATE_DATA, else tollgate in the user's state
-    /// folder]
+    /// Data directory of the service [default: TOLLGATE_DATA, else ~/.local/state/tollgate]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
 }
 
-/// Which service is meant: by its data folder on this host, or elsewhere by its URL.
+/// The address of a service: its data directory on this host, or its URL on another one.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct Address {
-    #[command(flatten)]
-    place: Place,
-    /// A service elsewhere, instead of a data folder: https://HOST:PORT [default: TOLLGATE_URL]
-    #[arg(long, value_name = "URL", conflicts_with = "data")]
+    /// Data directory of the service [default: TOLLGATE_DATA, else ~/.local/state/tollgate]
+    #[arg(long, value_name = "DIR", help_heading = CONNECTION)]
+    data: Option<PathBuf>,
+    /// URL of a service on another host, https://HOST:PORT [default: TOLLGATE_URL]
+    #[arg(long, value_name = "URL", conflicts_with = "data", help_heading = CONNECTION)]
     url: Option<String>,
     #[command(flatten)]
     way: Way,
 }
 
-/// What a service elsewhere is known by, and what is shown to it.
+/// The credentials that client and service of a TLS connection show each other.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct Way {
-    /// With --url: the file with the token [default: TOLLGATE_TOKEN_FILE]
-    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    /// With --url: file with the token [default: TOLLGATE_TOKEN_FILE]
+    #[arg(long, value_name = "FILE", hide_short_help = true, help_heading = CONNECTION)]
     token_file: Option<PathBuf>,
-    /// With --url: the file with a certificate to show and its private key [default:
+    /// With --url: file with the client's certificate and private key [default:
     /// TOLLGATE_CERTIFICATE]
-    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    #[arg(long, value_name = "FILE", hide_short_help = true, help_heading = CONNECTION)]
     certificate: Option<PathBuf>,
-    /// With --url: the file with certificates that vouch for the service [default: TOLLGATE_CA]
-    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    /// With --url: file with the certificates to trust [default: TOLLGATE_CA]
+    #[arg(long, value_name = "FILE", hide_short_help = true, help_heading = CONNECTION)]
     ca: Option<PathBuf>,
-    /// With --url: what `tollgate serve` prints, instead of --ca [default: TOLLGATE_FINGERPRINT]
-    #[arg(long, value_name = "sha256:..", hide_short_help = true)]
+    /// With --url: key that `tollgate serve` prints, instead of --ca [default:
+    /// TOLLGATE_FINGERPRINT]
+    #[arg(long, value_name = "sha256:..", hide_short_help = true, help_heading = CONNECTION)]
     fingerprint: Option<Fingerprint>,
 }
 
@@ -57,14 +61,18 @@ fn set(name: &str) -> Option<OsString> {
 impl Place {
     /// The data folder: the flag over the environment over the user's own.
     pub(super) fn folder(&self) -> Result<PathBuf, Failure> {
-        let folder = self
-            .data
-            .clone()
-            .or_else(|| set("TOLLGATE_DATA").map(PathBuf::from))
-            .or_else(|| set("XDG_STATE_HOME").map(|state| PathBuf::from(state).join("tollgate")))
-            .or_else(|| set("HOME").map(|home| PathBuf::from(home).join(".local/state/tollgate")));
-        folder.ok_or(LiveError::NoData.into())
+        folder_of(self.data.as_ref())
     }
+}
+
+/// Returns the data directory: the flag over the environment over the user's own.
+fn folder_of(flag: Option<&PathBuf>) -> Result<PathBuf, Failure> {
+    let folder = flag
+        .cloned()
+        .or_else(|| set("TOLLGATE_DATA").map(PathBuf::from))
+        .or_else(|| set("XDG_STATE_HOME").map(|state| PathBuf::from(state).join("tollgate")))
+        .or_else(|| set("HOME").map(|home| PathBuf::from(home).join(".local/state/tollgate")));
+    folder.ok_or(LiveError::NoData.into())
 }
 
 impl Address {
@@ -72,7 +80,9 @@ impl Address {
     pub(super) fn connect(&self) -> Result<Client, Failure> {
         match self.url()? {
             Some(url) => Ok(Client::connect_to(&self.way.to(url)?)?),
-            None => Ok(Client::connect(&folder::socket(&self.place.folder()?))?),
+            None => Ok(Client::connect(&folder::socket(&folder_of(
+                self.data.as_ref(),
+            )?))?),
         }
     }
 
@@ -83,7 +93,7 @@ impl Address {
 
     /// Flags over the environment, and there a URL over a folder.
     fn url(&self) -> Result<Option<String>, Failure> {
-        match (&self.url, &self.place.data) {
+        match (&self.url, &self.data) {
             (Some(url), _) => Ok(Some(url.clone())),
             (None, Some(_)) => Ok(None),
             (None, None) => text("TOLLGATE_URL"),

@@ -13,13 +13,13 @@ use super::serve::{local, run_in};
 use crate::exit::Failure;
 use crate::voice::{self, Voice};
 
-/// Serve in a folder of its own, with sample jobs: some are promised their deadline, some are not.
+/// Run a service of its own with six sample jobs.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The data folder of the service [default: a new one, which is removed in the end]
+    /// Data directory of the service [default: a temporary one]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// End as soon as the sample jobs have
+    /// Exit when the sample jobs have ended
     #[arg(long)]
     once: bool,
 }

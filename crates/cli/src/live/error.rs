@@ -15,7 +15,7 @@ const UNPROCESSABLE: u16 = 422;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LiveError {
     /// A script that is too long to be copied, or no text.
-    #[error("{file}: expected a script in UTF-8 of at most 700 kB, to be copied")]
+    #[error("{file}: the script cannot be copied: expected UTF-8 of at most 700 kB")]
     NotCopied { file: String },
     /// What a script says of itself is not understood.
     #[error("{file}:{line}: #TOLLGATE: {message}")]
@@ -25,16 +25,16 @@ pub(crate) enum LiveError {
         message: String,
     },
     /// Nobody said where the service keeps its data.
-    #[error("there is no folder to find the service by")]
+    #[error("no data directory: set --data, TOLLGATE_DATA or HOME")]
     NoData,
     /// A setting of the environment that is no text.
     #[error("{variable}: expected text")]
     NoText { variable: &'static str },
     /// A job whose output is on another host.
-    #[error("{file}: this is on the host of the service, which hands out no files")]
+    #[error("{file}: the file is on the host of the service, which serves no files")]
     OutputElsewhere { file: String },
     /// A job whose output was thrown away.
-    #[error("job {id} has no output: it was thrown away")]
+    #[error("job {id} has no output: it was discarded")]
     NoOutput { id: String },
     /// The job is not let in, as the answer says.
     #[error("rejected")]
@@ -60,12 +60,15 @@ impl Complaint for LiveError {
     fn hint(&self) -> Option<Cow<'_, str>> {
         let hint = match self {
             Self::NotCopied { .. } => {
-                "name its interpreter, as in `-- bash ./job.sh`, and it runs as it is then"
+                "name the interpreter, as in `-- bash ./job.sh`, to run it without a copy"
             }
             Self::ScriptLine { .. } => "`tollgate submit --help` lists the options",
-            Self::NoData => "say which with `--data DIR` or TOLLGATE_DATA",
-            Self::OutputElsewhere { .. } => "read it there, as in `ssh HOST cat FILE`",
-            Self::NoOutput { .. } | Self::NoText { .. } | Self::Rejected | Self::JobStatus(_) => {
+            Self::OutputElsewhere { .. } => "read the file there, as in `ssh HOST cat FILE`",
+            Self::NoData
+            | Self::NoOutput { .. }
+            | Self::NoText { .. }
+            | Self::Rejected
+            | Self::JobStatus(_) => {
                 return None;
             }
         };
@@ -92,7 +95,7 @@ impl Complaint for ClientError {
     fn hint(&self) -> Option<Cow<'_, str>> {
         match self {
             Self::NoService { .. } => {
-                Some("start one with `tollgate serve`, or name its folder with `--data`".into())
+                Some("start one with `tollgate serve`, or name its directory with `--data`".into())
             }
             Self::Refused { problem, .. } => problem.hint.as_deref().map(Cow::Borrowed),
             Self::Remote(error) => error.hint().map(Cow::Borrowed),

@@ -14,12 +14,12 @@ use super::print;
 use crate::args::Format;
 use crate::exit::{Failure, NoCsv};
 
-/// Where and how to answer.
+/// The service to ask, and the format of its answer.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     address: Address,
-    /// How the answer is written
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
 }
@@ -99,7 +99,7 @@ pub(crate) fn calibration(args: &Args) -> Result<(), Failure> {
         Format::Json => print::json(&mut out, &calibration)?,
         Format::Csv => return Err(NoCsv.into()),
         Format::Table if calibration.bins.is_empty() => {
-            writeln!(out, "no job that was promised a deadline is over yet")?;
+            writeln!(out, "no job with a promised deadline is over yet")?;
         }
         Format::Table => {
             let mut table = table(&["probability", "promises", "promised %", "kept %"]);
@@ -130,7 +130,7 @@ pub(super) fn write_objectives(out: &mut impl Write, objectives: &Objectives) ->
     }
     writeln!(
         out,
-        "  so far  {submitted} jobs over, {accepted} of them let in, {fulfilled} of them fulfilled"
+        "  so far  {submitted} jobs over, {accepted} admitted, {fulfilled} fulfilled"
     )?;
     let pct = |name: &str, value: Option<f64>| value.map(|pct| format!("{name} {pct:.1} %"));
     let wait = objectives
@@ -174,7 +174,7 @@ pub(super) fn write_shadow(
                 "jobs over under both",
                 [real, paper].map(|of| count(of.submitted)),
             ),
-            ("let in", [real, paper].map(|of| count(of.accepted))),
+            ("admitted", [real, paper].map(|of| count(of.accepted))),
             ("fulfilled", [real, paper].map(|of| count(of.fulfilled))),
             ("wait", [real, paper].map(|of| wait(of.wait_s))),
             ("SLA", [real, paper].map(|of| pct(of.sla_pct))),

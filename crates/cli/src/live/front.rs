@@ -9,6 +9,7 @@
 //! | [`text`] | its script, with what only its start can tell |
 //! | [`qsub`], [`qstat`], [`qdel`] | the three |
 //! | [`named`] | numbers of jobs as either writes them |
+//! | [`help`] | what `--help` lists |
 //! | [`error`] | what can be wrong |
 //!
 //! Options that mean the same to both are one. What cannot be honoured is refused where a job would not
@@ -16,6 +17,7 @@
 //! Notes come before the answer, so that who reads both as one finds the number last.
 
 mod error;
+mod help;
 mod named;
 mod options;
 mod qdel;
@@ -32,11 +34,13 @@ use std::path::Path;
 use super::address::Address;
 use crate::exit::Failure;
 
+pub(crate) use help::options;
+
 /// The words as they are typed: they are not those of other commands.
 #[derive(Debug, clap::Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Args {
-    /// Options and operands as PBS and Grid Engine know them
+    /// Options and operands of PBS or Grid Engine, listed below
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) words: Vec<String>,
 }
@@ -83,6 +87,9 @@ impl Tool {
 
 /// Does what the tool does.
 pub(crate) fn run(tool: Tool, words: &[String]) -> Result<(), Failure> {
+    if help::is_asked(words) {
+        return help::print(tool);
+    }
     let address = Address::default();
     match tool {
         Tool::Qsub => qsub::run(words, &address),

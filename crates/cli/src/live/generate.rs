@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use clap::{Subcommand, ValueEnum};
+use clap::{Command, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use super::address::Place;
@@ -14,52 +14,53 @@ use super::schemas;
 use crate::args::command;
 use crate::exit::Failure;
 
-/// Write man pages, completions for a shell, JSON schemas, a unit for systemd, or front ends.
+/// Write man pages, shell completions, schemas, a systemd unit, front ends.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
     what: What,
 }
 
-/// Whose words front ends speak.
+/// The dialect of front ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Style {
-    /// PBS and Torque.
+    /// PBS and Torque
     Pbs,
-    /// Grid Engine.
+    /// Grid Engine
     Sge,
 }
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Write a man page for every command into a folder.
+    /// Write a man page for every command.
     Man {
-        /// The folder; it is made if it is not there
+        /// Output directory; created if missing
         #[arg(long, short, value_name = "DIR")]
         out: PathBuf,
     },
-    /// Write the JSON schema of what each command of a running service prints with `--format json`
-    /// into a folder, and the description of the service as OpenAPI 3.1.
+    /// Write the JSON schemas of all answers, and the OpenAPI document.
+    ///
+    /// One file for each command of a running service that takes `--format json`, and openapi.json.
     Schemas {
-        /// The folder; it is made if it is not there
+        /// Output directory; created if missing
         #[arg(long, short, value_name = "DIR")]
         out: PathBuf,
     },
-    /// Make `qsub`, `qstat` and `qdel` in a folder, to be put into PATH.
+    /// Create `qsub`, `qstat` and `qdel` in a directory for PATH.
     Frontends {
-        /// The folder; it is made if it is not there
+        /// Output directory; created if missing
         #[arg(long, short, value_name = "DIR")]
         out: PathBuf,
-        /// Whose words they speak where the call does not tell
+        /// Dialect where the options do not tell
         #[arg(long, value_enum, default_value_t = Style::Pbs)]
         style: Style,
     },
     /// Print completions for a shell.
     Completions {
-        /// Which shell
+        /// Shell to write completions for
         shell: Shell,
     },
-    /// Print a unit that keeps the service running; jobs go on while it restarts.
+    /// Print a systemd unit for the service.
     Systemd {
         #[command(flatten)]
         place: Place,
@@ -94,7 +95,13 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 
 fn man(out: &Path) -> io::Result<()> {
     fs::create_dir_all(out)?;
-    clap_mangen::generate_to(command(), out)
+    clap_mangen::generate_to(with_every_option(command()), out)
+}
+
+/// Shows the options that `-h` leaves out: a page has room for them.
+fn with_every_option(command: Command) -> Command {
+    let command = command.mut_args(|arg| arg.hide_short_help(false));
+    command.mut_subcommands(with_every_option)
 }
 
 /// Links to the program for PBS, which it knows by its name; for Grid Engine scripts that say so.

@@ -25,66 +25,80 @@ const USUAL_OUTPUTS: &str = "tollgate-%j_%a.out";
 /// A job as it is typed: on the command line, or in the `#TOLLGATE` lines of a script.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct JobArgs {
-    /// Processors it needs at once [default: 1]
+    /// Number of processors [default: 1]
     #[arg(long, short = 'n', value_name = "N", value_parser = count::<u32>)]
     pub(super) procs: Option<u32>,
 
-    /// Memory that it may use at most: 2G, 500M
+    /// Maximum memory, as in 2G or 500M
     #[arg(long, value_name = "SIZE", value_parser = words::memory)]
     pub(super) mem: Option<u64>,
 
-    /// How long it takes: 90s, 20m, 1h30m, 1-12:00:00 [default: what such jobs took]
+    /// Expected run time, as in 90s, 1h30m, 1-12:00:00 [default: a forecast]
     #[arg(long, short = 'e', value_name = "SPAN", value_parser = words::span)]
     pub(super) estimate: Option<f64>,
 
-    /// By when it must have finished: +2h, 17:00, `fri 9am`, 1-12:00:00, 2026-12-01T09:00
+    /// Latest finish, as in +2h, 17:00 or `fri 9am`
+    ///
+    /// Other forms: 1-12:00:00 (from now), `tomorrow 9am`, noon, 2026-12-01T09:00, and the last with
+    /// an offset or a Z.
     #[arg(long, short, value_name = "TIME")]
     pub(super) deadline: Option<String>,
 
-    /// The most it may cost, in credits
+    /// Maximum cost, in credits
     #[arg(long, short, value_name = "CREDITS")]
     pub(super) budget: Option<f64>,
 
-    /// What lateness costs the provider: 0.1/s, 360/h
+    /// Cost of lateness to the provider, as in 0.1/s or 360/h
     #[arg(long, value_name = "RATE", value_parser = words::rate)]
     pub(super) penalty: Option<f64>,
 
-    /// Reject it unless it keeps its deadline with at least this probability
+    /// Minimum probability of meeting the deadline; reject the job below
     #[arg(long, value_name = "P")]
     pub(super) confidence: Option<f64>,
 
-    /// What it is called; jobs of the same name are forecast alike [default: the program]
+    /// Name of the job [default: the program]
+    ///
+    /// Jobs of one user with the same name are forecast alike.
     #[arg(long, value_name = "NAME")]
     pub(super) name: Option<String>,
 
-    /// Give it a variable of the environment, or `all`; PATH, HOME and a few more it gets anyway
+    /// Pass an environment variable to the job, or `all`
+    ///
+    /// PATH, HOME, USER, LOGNAME, SHELL, LANG, LC_ALL and TZ are always passed.
     #[arg(long, value_name = "NAME[=VALUE]")]
     pub(super) env: Vec<String>,
 
-    /// The folder that it starts in [default: this one]
+    /// Working directory [default: the current one]
     #[arg(long, value_name = "DIR")]
     pub(super) dir: Option<PathBuf>,
 
-    /// The file that its output goes to, with %j for its number and %a for that of the task of an
-    /// array; `none` throws it away [default: tollgate-%j.out, tollgate-%j_%a.out]
+    /// Output file; `none` discards the output [default: tollgate-%j.out, tollgate-%j_%a.out]
+    ///
+    /// %j stands for the number of the job, %a for the number of the task of an array.
     #[arg(long, short, value_name = "FILE")]
     pub(super) output: Option<String>,
 
-    /// Run it again from its start if it was lost
+    /// Run the job again from its start if it is lost
     #[arg(long)]
     pub(super) requeue: bool,
 
-    /// Many tasks under one number: 1-1000, 1,3,7-9, 0-99:3, with %4 behind it at most four at a time;
-    /// each finds its own number in TOLLGATE_TASK
+    /// Submit many tasks under one number, as in 1-1000 or 1-1000%4
+    ///
+    /// Other forms: 1,3,7-9 and 0-99:3. %4 runs at most four tasks at a time. Each task finds its own
+    /// number in TOLLGATE_TASK.
     #[arg(long, short, value_name = "TASKS")]
     pub(super) array: Option<String>,
 
-    /// Start after these jobs of yours have ended with exit code 0; any:ID, however it ended
+    /// Start after these jobs have ended with exit code 0
+    ///
+    /// any:ID waits for the end of the job, whatever its exit code. The jobs must be of the same user.
     #[arg(long, value_name = "ID", value_delimiter = ',')]
     pub(super) after: Vec<String>,
 
-    /// The program and its arguments; a script with a path, as ./job.sh, is copied, and its
-    /// #TOLLGATE lines are read
+    /// Program and its arguments
+    ///
+    /// A script named with its path, as in ./job.sh, is copied, and its #TOLLGATE lines are read as
+    /// options.
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     pub(super) command: Vec<String>,
 }

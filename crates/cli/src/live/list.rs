@@ -14,60 +14,62 @@ use crate::exit::{Failure, NoCsv};
 pub(super) const STYLE: TableStyle =
     TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
-/// Show whether the service answers, by which policy it decides, and what runs.
+/// Show the service's policy, nodes, jobs and results so far.
 #[derive(Debug, clap::Args)]
 pub(crate) struct StatusArgs {
     #[command(flatten)]
     address: Address,
-    /// How the answer is written
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
 }
 
-/// List jobs, the latest first: those that are not over, or all; or the tasks of an array.
+/// List unfinished jobs, latest first, or the tasks of an array.
 #[derive(Debug, clap::Args)]
 pub(crate) struct JobsArgs {
-    /// The tasks of this array, or some of them: 7, 7_1-5,9
+    /// Array whose tasks to list, as in 7 or 7_1-5,9
     #[arg(value_parser = words::job, conflicts_with_all = ["all", "state"])]
     array: Option<String>,
     #[command(flatten)]
     address: Address,
-    /// Those that are over too
+    /// Include finished jobs
     #[arg(long, short)]
     all: bool,
-    /// Only those in this state: dependent, queued, held, running, finished, cancelled, lost, rejected
+    /// List only jobs in this state
+    ///
+    /// One of dependent, queued, held, running, finished, cancelled, lost, rejected, reserved, expired.
     #[arg(long, value_name = "STATE")]
     state: Option<String>,
-    /// At most so many
+    /// Show at most N jobs
     #[arg(long, value_name = "N", default_value_t = 100)]
     limit: u32,
-    /// How the list is written
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
-    /// Print the numbers only
+    /// Print only the numbers
     #[arg(long, short)]
     quiet: bool,
 }
 
-/// Explain why a job waits and for what, when it should start and end, and how sure that is.
+/// Explain why a job waits, and when it should start and end.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ExplainArgs {
-    /// The number of the job; of an array also a task, 7_3
+    /// Number of the job, or of an array's task, as in 7_3
     #[arg(value_parser = words::job)]
     id: String,
     #[command(flatten)]
     address: Address,
-    /// How the answer is written
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
 }
 
-/// Show what was charged, lost to penalties and earned, by user and day.
+/// Show charges, penalties and earnings, by user and day.
 #[derive(Debug, clap::Args)]
 pub(crate) struct LedgerArgs {
     #[command(flatten)]
     address: Address,
-    /// How the answer is written
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
 }
@@ -132,7 +134,7 @@ pub(crate) fn jobs(args: &JobsArgs) -> Result<(), Failure> {
         if !state.bytes().all(|byte| byte.is_ascii_lowercase()) {
             return Err(Failure::flag(
                 "state",
-                format!("there is no state `{state}`"),
+                format!("unknown state `{state}`: expected one as in `running` or `finished`"),
             ));
         }
         path.push_str(&format!("&state={state}"));
@@ -176,6 +178,8 @@ fn write_table(out: &mut impl Write, jobs: &[Job]) -> io::Result<()> {
     for job in jobs {
         let state = match &job.status {
             _ if job.array.is_some() => array_state(job),
+            // A status such as `lost (worker disconnected)` says the state already.
+            Some(status) if status.starts_with(&job.state) => status.clone(),
             Some(status) if job.finished_at.is_some() => format!("{}, {status}", job.state),
             Some(_) | None => job.state.clone(),
         };

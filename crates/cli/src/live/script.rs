@@ -39,6 +39,10 @@ impl Script {
         let Some(name) = command.first().filter(|name| name.contains('/')) else {
             return Ok(None);
         };
+        // Of a pipe or a device is read only by the job, if at all: here it could take for ever.
+        if std::fs::metadata(name).is_ok_and(|file| !file.is_file()) {
+            return Ok(None);
+        }
         // What is no file here may be one where the job runs, and the engine says if it is not.
         let Ok(mut file) = File::open(name) else {
             return Ok(None);
@@ -49,7 +53,6 @@ impl Script {
             Ok(()) if mark == *b"#!" => {}
             Ok(()) => return Ok(None),
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(None),
-            Err(error) if error.kind() == ErrorKind::IsADirectory => return Ok(None),
             Err(error) => return Err(failed(error)),
         }
         let mut bytes = mark.to_vec();

@@ -14,21 +14,21 @@ use crate::voice::Voice;
 /// The word behind which the program is the runner.
 pub(crate) const RUNNER: &str = "__runner";
 
-/// Serve: decide which jobs to promise to finish, by when and at what price, and run them.
+/// Run the service: admit jobs, promise deadlines, and run them.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     place: Place,
-    /// Settings, as TOML [default: config.toml in the data folder, if it is there]
+    /// Configuration file, as TOML [default: config.toml in the data directory]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Listen to clients elsewhere too, with TLS, for those with a token: an address and a port
+    /// Listen on TCP too, with TLS, for clients with a token
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<String>,
-    /// Who gets in, instead of what the settings say: `tollgate policies` lists them
+    /// Admission policy, instead of the configured one; see `tollgate policies`
     #[arg(long, value_name = "NAME[:KEY=VALUE,...]")]
     policy: Option<String>,
-    /// A policy that is asked too, on paper: `tollgate status` shows both side by side
+    /// Policy to run on paper beside it; `tollgate status` compares both
     #[arg(long, value_name = "NAME[:KEY=VALUE,...]")]
     shadow: Option<String>,
     /// Return once it answers; it outlives the terminal

@@ -15,27 +15,32 @@ use crate::args::Format;
 use crate::exit::{Failure, NoCsv};
 use crate::voice::Voice;
 
-/// Hand in a job: it is accepted with a promise, queued, or rejected with the reasons (exit code 3).
+/// Submit a job.
+///
+/// The answer is `accepted` with a promise, `queued`, `deferred`, or `rejected` with the reasons
+/// (exit code 3).
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    #[command(flatten)]
-    common: Common,
-    /// Claim the reserved quote of this number; give only the command beside it
+    /// Claim the reserved quote of this number; only the command is needed
     #[arg(long, value_name = "ID")]
     quote: Option<u64>,
-    /// Hold it until `tollgate release`
+    /// Hold the job until `tollgate release`
     #[arg(long)]
     hold: bool,
-}
-
-/// Ask what a job would be told: binds nothing, changes nothing.
-#[derive(Debug, clap::Args)]
-pub(crate) struct QuoteArgs {
     #[command(flatten)]
     common: Common,
-    /// Reserve the promise for this long, as in 60s; claim it with `submit --quote ID`
+}
+
+/// Show the answer that `submit` would give; change nothing.
+#[derive(Debug, clap::Args)]
+pub(crate) struct QuoteArgs {
+    /// Reserve the room for this long, as in 60s
+    ///
+    /// `tollgate submit --quote ID` claims it; an unclaimed quote expires.
     #[arg(long, value_name = "SPAN", value_parser = words::span)]
     reserve: Option<f64>,
+    #[command(flatten)]
+    common: Common,
 }
 
 #[derive(Debug, clap::Args)]
@@ -44,10 +49,10 @@ struct Common {
     job: JobArgs,
     #[command(flatten)]
     address: Address,
-    /// How the answer is written
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
-    /// Print the job's number only
+    /// Print only the number of the job
     #[arg(long, short)]
     quiet: bool,
 }
@@ -141,7 +146,7 @@ fn write_words(out: &mut impl Write, answer: &Answer, now: &Zoned) -> io::Result
     let source = match answer.estimate_source.as_str() {
         "user" => "as given",
         "class" => "by the forecast for such jobs",
-        _ => "the site's setting: no such job has ended yet",
+        _ => "the configured default: no such job has ended yet",
     };
     let estimate = print::span(answer.estimate_s);
     writeln!(out, "  estimate  {estimate}, {source}")?;
@@ -186,7 +191,7 @@ fn write_decision(
         Decision::Queued => writeln!(out, "{what}: queued; it is admitted at its start"),
         Decision::Deferred => writeln!(
             out,
-            "{what}: deferred; it is decided once it is released and the jobs before it are over"
+            "{what}: deferred until it is released and the jobs before it are over"
         ),
         Decision::Rejected => {
             for reason in reasons {

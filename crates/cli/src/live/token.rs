@@ -14,7 +14,7 @@ use crate::args::Format;
 use crate::exit::{Failure, NoCsv};
 use crate::voice::Voice;
 
-/// Make, list and take back tokens, by which a service is reached over the network.
+/// Create, list and revoke tokens for access over the network.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -23,35 +23,38 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Make a token and print it, this once: the service keeps only what it is known by.
+    /// Create a token and print it once.
+    ///
+    /// The service stores only a hash of the token.
     New {
-        /// Whom it stands for, by name or number [default: whoever asks]
+        /// User of the token, by name or number [default: the current user]
         #[arg(long, value_name = "USER")]
         user: Option<String>,
-        /// It can only take work, and nothing else
+        /// Create a token that can only register a worker
         #[arg(long)]
         worker: bool,
-        /// For how long it stands for somebody: 90d, 12h [default: until it is revoked]
+        /// Lifetime, as in 90d or 12h [default: until revoked]
         #[arg(long, value_name = "SPAN", value_parser = words::span)]
         expires: Option<f64>,
         #[command(flatten)]
         address: Address,
-        /// How the answer is written
+        /// Output format
         #[arg(long, value_enum, default_value_t = Shown::Word)]
         format: Shown,
     },
-    /// List the tokens and certificates that are let in: one's own, or, for root and the service's
-    /// own user, all.
+    /// List the user's tokens and certificates.
+    ///
+    /// Root and the service's own user see those of all users.
     List {
         #[command(flatten)]
         address: Address,
-        /// How the list is written
+        /// Output format
         #[arg(long, value_enum, default_value_t = Format::Table)]
         format: Format,
     },
-    /// Take a token back: from now on it stands for nobody.
+    /// Revoke a token.
     Revoke {
-        /// Which one, as `tollgate token list` calls it
+        /// Id of the token, as `tollgate token list` shows it
         id: String,
         #[command(flatten)]
         address: Address,
@@ -61,9 +64,9 @@ enum What {
 /// How a new token is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Shown {
-    /// The token alone, to be written to a file.
+    /// The token alone, for a file
     Word,
-    /// One object.
+    /// One JSON object
     Json,
 }
 

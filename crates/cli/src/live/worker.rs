@@ -8,7 +8,7 @@ use tollgate_service::Folder;
 use tollgate_service::fleet::Route;
 use tollgate_service::fleet::worker::{Settings, work};
 
-use super::address::Way;
+use super::address::{CONNECTION, Way};
 use super::error::LiveError;
 use super::serve::RUNNER;
 use crate::args::count;
@@ -18,24 +18,24 @@ use crate::voice::Voice;
 /// What a route by a socket begins with.
 const SOCKET: &str = "unix:";
 
-/// Offer this host's cores to a service elsewhere, and run what it gives: until it is stopped.
+/// Offer this host's cores to a service on another host.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The service: https://HOST:PORT, or unix:SOCKET for one whose socket can be reached
-    #[arg(long, value_name = "URL")]
+    /// URL of the service, https://HOST:PORT or unix:SOCKET
+    #[arg(long, value_name = "URL", help_heading = CONNECTION)]
     connect: String,
     #[command(flatten)]
     way: Way,
-    /// Where it keeps what it has to remember [default: tollgate-worker in the user's state folder]
+    /// Directory for the worker's state [default: ~/.local/state/tollgate-worker]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// What it is called [default: the name of this host]
+    /// Name of the worker [default: the host name]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Cores to offer [default: all that it may run on]
+    /// Number of cores to offer [default: all]
     #[arg(long, value_name = "N", value_parser = count::<u32>)]
     nodes: Option<u32>,
-    /// As root: run jobs of root too
+    /// Run jobs of root too, if the worker runs as root
     #[arg(long)]
     root_jobs: bool,
 }

@@ -12,59 +12,60 @@ use tollgate_workload::{Factor, NeverRan, Settings};
 use super::campus::{CampusArgs, World};
 use crate::args::{Format, count, whole};
 
-/// Learn what each policy would have promised, kept, delayed, refused and earned.
+/// Simulate policies on recorded jobs: promises, delays, rejections, earnings.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The record of jobs: a trace, accounting records of a batch system or a job table (CSV with
-    /// header), plain or gzip; a folder is all its files, `-` standard input [default: a generated
-    /// workload after SDSC SP2]
+    /// Trace, accounting records or job table [default: a generated workload]
+    ///
+    /// Any format of docs/formats.md, plain or gzip. A directory is read as all its files, `-` is
+    /// standard input. The generated workload is modelled on SDSC SP2.
     pub(super) workload: Option<PathBuf>,
 
-    /// The policies, as a list or repeated [default: all that belong to the market]
+    /// Policies, as a list or repeated [default: all of the market]
     #[arg(long = "policy", short, value_name = "NAME[:KEY=VALUE,...]")]
     pub(super) policies: Vec<String>,
 
-    /// Who pays: nobody, each job a price, or each user a bid
+    /// Pricing: none, a price per job, or a bid per user
     #[arg(long, default_value = Market::None.name(), value_parser = market_parser())]
     pub(super) market: Market,
 
-    /// The size of the machine [default: MaxProcs or MaxNodes of the record, else its widest job]
+    /// Number of nodes [default: from the trace, else its widest job]
     #[arg(
         long, value_name = "N",
         value_parser = count::<NonZeroU32>, allow_negative_numbers = true,
     )]
     pub(super) nodes: Option<NonZeroU32>,
 
-    /// Use only the last N records, cut before anything is left out
+    /// Use only the last N records
     #[arg(
         long, value_name = "N",
         value_parser = count::<NonZeroUsize>, allow_negative_numbers = true,
     )]
     pub(super) last: Option<NonZeroUsize>,
 
-    /// What the drawn deadlines, budgets and penalty rates depend on
+    /// Seed of drawn deadlines, budgets and penalty rates
     #[arg(
         long, value_name = "N", default_value_t = Settings::default().seed,
         value_parser = whole::<u64>, allow_negative_numbers = true,
     )]
     pub(super) seed: u64,
 
-    /// What policies believe about run times: `user`, `true`, `forecast:LEVEL` (the quantile of a
-    /// forecast that is learned from the jobs that have ended in the run) or `user+forecast:LEVEL`
-    /// (the larger of both)
+    /// Run times that policies assume: `user`, `true`, `forecast:LEVEL` or `user+forecast:LEVEL`
+    ///
+    /// `forecast:LEVEL` is the quantile of a forecast, learned from the jobs that have ended in the
+    /// run; `user+forecast:LEVEL` is the larger of both.
     #[arg(long, value_name = "SOURCE", default_value_t = Estimates::User)]
     pub(super) estimates: Estimates,
 
-    /// How the answer is written
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(super) format: Format,
 
-    /// Write a row for each policy and job to this file, as CSV
+    /// Write a CSV row for each policy and job to this file
     #[arg(long, value_name = "FILE")]
     pub(super) jobs_out: Option<PathBuf>,
 
-    /// Draw the schedule into this file, as SVG: nodes down, time across, rejections on top. For
-    /// one policy
+    /// Draw the schedule of one policy into this file, as SVG
     #[arg(long, value_name = "FILE")]
     pub(super) gantt: Option<PathBuf>,
 
@@ -72,18 +73,18 @@ pub(crate) struct Args {
     #[arg(long)]
     pub(super) check: bool,
 
-    /// Run this many policies side by side [default: as many as there are processors]
+    /// Number of policies to run in parallel [default: number of processors]
     #[arg(
         long, value_name = "N",
         value_parser = count::<NonZeroUsize>, allow_negative_numbers = true,
     )]
     pub(super) threads: Option<NonZeroUsize>,
 
-    /// Say nothing about the input, only what goes wrong
+    /// Print no notes, only errors
     #[arg(long, short)]
     pub(super) quiet: bool,
 
-    /// Where the jobs run
+    /// Simulated world
     #[arg(long, value_enum, default_value_t = World::Cluster, value_name = "WORLD")]
     pub(super) world: World,
 
@@ -98,7 +99,7 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Jobs and their SLAs")]
 pub(super) struct SlaArgs {
-    /// What becomes of jobs that never ran: left out, or run for one second
+    /// Leave out jobs that never ran, or run them for one second
     #[arg(long, value_enum, default_value = "drop", value_name = "RULE")]
     never_ran: NeverRanArg,
 
@@ -109,14 +110,14 @@ pub(super) struct SlaArgs {
     )]
     arrival_factor: f64,
 
-    /// How much of the estimates' error is kept: 0 is exact, 1 as recorded
+    /// Part of the estimates' error to keep: 0 exact, 1 as recorded
     #[arg(
         long, value_name = "FRACTION", default_value_t = Settings::default().inaccuracy,
         value_parser = number, allow_negative_numbers = true,
     )]
     inaccuracy: f64,
 
-    /// The share of jobs with high urgency
+    /// Share of jobs with high urgency
     #[arg(
         long, value_name = "FRACTION", default_value_t = Settings::default().high_urgency,
         value_parser = number, allow_negative_numbers = true,

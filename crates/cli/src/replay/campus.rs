@@ -26,37 +26,44 @@ use crate::voice::Voice;
 
 /// What is said of the world `campus`.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Desktops that belong to somebody (--world campus)")]
+#[command(next_help_heading = "Desktops with users (--world campus)")]
 pub(super) struct CampusArgs {
-    /// When somebody sat at which computer: CSV with a header (computer, login, logout), or event
-    /// traces of the Failure Trace Archive, plain or gzip [default: a synthetic campus]
+    /// Log-ins of users on the computers [default: a synthetic campus]
+    ///
+    /// CSV with a header (computer, login, logout), or event traces of the Failure Trace Archive,
+    /// plain or gzip.
     #[arg(long, value_name = "FILE")]
     pub(super) logins: Option<PathBuf>,
 
-    /// Computers at each place that the log-ins name
+    /// Number of computers at each place in the log-ins
     #[arg(
         long, value_name = "N", default_value_t = 1,
         value_parser = computers, allow_negative_numbers = true,
     )]
     pub(super) computers: u32,
 
-    /// When computers are rebooted, UTC [default: never, or at five on the synthetic campus]
+    /// Daily reboot, UTC [default: never; synthetic campus: 05:00]
     #[arg(long, value_name = "HH:MM", value_parser = time_of_day)]
     pub(super) reboot: Option<Span>,
 
-    /// Whether evicted tasks are tried again, repeated for several; `tollgate policies --world
-    /// campus` lists them [default: forever, max-evictions and max-non-user-evictions, 3 and 6 each]
+    /// Policies for evicted tasks, repeated [default: five limits]
+    ///
+    /// `tollgate policies --world campus` lists them. The default is forever, max-evictions:3,
+    /// max-non-user-evictions:3, max-evictions:6 and max-non-user-evictions:6.
     #[arg(long, value_name = "NAME:N[+..]", value_parser = str::parse::<Retry>)]
     pub(super) retry: Vec<Retry>,
 
-    /// Which computer gets the next task, as a list or repeated [default: prefer-awake, longest-idle, least-energy-online]
+    /// Policies that choose a computer, as a list or repeated [default: three]
+    ///
+    /// `tollgate policies --world campus` lists them. The default is prefer-awake, longest-idle and
+    /// least-energy-online.
     #[arg(
         long, value_name = "NAME", value_delimiter = ',',
         value_parser = str::parse::<&'static select::Named>,
     )]
     pub(super) select: Vec<&'static select::Named>,
 
-    /// How much of the synthetic campus there is
+    /// Size of the synthetic campus, as a factor
     #[arg(
         long,
         value_name = "FACTOR",
@@ -69,9 +76,9 @@ pub(super) struct CampusArgs {
 /// Where jobs run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum World {
-    /// A dedicated cluster.
+    /// A dedicated cluster
     Cluster,
-    /// Desktops that belong to somebody.
+    /// Desktops with users
     Campus,
 }
 

@@ -79,7 +79,9 @@ impl Complaint for ReplayError {
             Self::Settings(_) | Self::Campus(_) => return None,
             Self::OneRecord { .. } => "without either, `--world campus` is a synthetic campus",
             Self::NothingRan { .. } => "`--never-ran one` runs such jobs for one second",
-            Self::HugeMachine { .. } => "give the size of the machine with `--nodes`",
+            Self::HugeMachine { .. } => {
+                "give the size of the machine with `--nodes`, at most 10000000 (about 4 GB of memory)"
+            }
             Self::JobsOutToStdout => "`--jobs-out /dev/stdout` mixes both, if that is meant",
             Self::GanttOfSeveral { .. } => "choose the one to be drawn with `--policy`",
             Self::Violation { .. } => {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tollgate_sim::{ClassId, Context, Known};
+use tollgate_sim::{ClassId, Context, Known, MAX_NODES, MAX_RECORD_NODES};
 use tollgate_workload::labels::Labels;
 use tollgate_workload::{Columns, Drawn, Generator, NodesFrom, ReadOptions, Workload, open};
 
@@ -11,9 +11,6 @@ use super::error::ReplayError;
 use super::plan::Plan;
 use crate::exit::Failure;
 use crate::voice::counted;
-
-/// No machine is larger; a header that says so is wrong, and must not fill the memory.
-const MAX_NODES: u32 = 10_000_000;
 
 /// The jobs of all runs, and the machine that they run on.
 pub(super) struct Input {
@@ -61,12 +58,10 @@ impl Input {
             .into());
         }
         let machine = Machine::of(plan, &workload);
-        if machine.nodes > MAX_NODES {
-            return Err(ReplayError::HugeMachine {
-                machine: machine.to_string(),
-                most: MAX_NODES,
-            }
-            .into());
+        let most = machine.from.max_nodes();
+        if machine.nodes > most {
+            let machine = machine.to_string();
+            return Err(ReplayError::HugeMachine { machine, most }.into());
         }
         let known = if plan.estimates.are_forecast() {
             known(&workload)
@@ -188,6 +183,14 @@ impl Machine {
 }
 
 impl SizeFrom {
+    /// The most nodes that it may say: a flag is meant, a header may be damaged.
+    const fn max_nodes(self) -> u32 {
+        match self {
+            Self::Flag => MAX_NODES,
+            Self::Workload(_) => MAX_RECORD_NODES,
+        }
+    }
+
     /// The key of the source in JSON.
     pub(super) const fn key(self) -> &'static str {
         match self {

@@ -10,74 +10,75 @@ use tollgate_study::Changes;
 use super::report::Weighing;
 use crate::args::{Format, count};
 
-/// Run an experiment and leave its results, its ledger of claims and its file in a folder
+/// Run an experiment: results, claims and report in a directory
 #[derive(Debug, clap::Args)]
 pub(super) struct Run {
     #[command(flatten)]
     pub(super) what: What,
 
-    /// Where the results go [default: a folder with the name of the experiment]
+    /// Output directory [default: the name of the experiment]
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,
 
-    /// Go on with what an earlier run, or chunks, left in the folder
+    /// Continue an earlier run, or gather its chunks
     #[arg(long)]
     pub(super) resume: bool,
 
-    /// Run this many threads [default: as many as there are processors]
+    /// Number of threads [default: number of processors]
     #[arg(
         long, value_name = "N",
         value_parser = count::<NonZeroUsize>, allow_negative_numbers = true,
     )]
     threads: Option<NonZeroUsize>,
 
-    /// Where it runs
+    /// Engine to run on
     #[arg(long, value_enum, default_value = "local", value_name = "ENGINE")]
     pub(super) on: Engine,
 
-    /// How many elements the job array of a batch system has
+    /// Number of elements of the batch system's job array
     #[arg(
         long, value_name = "N", default_value = "16",
         value_parser = count::<NonZeroUsize>, allow_negative_numbers = true,
     )]
     pub(super) chunks: NonZeroUsize,
 
-    /// Print the script for the batch system and hand in nothing
+    /// Print the script for the batch system; submit nothing
     #[arg(long)]
     pub(super) dry_run: bool,
 
     #[command(flatten)]
     pub(super) weights: Weighing,
 
-    /// Fail if a claim that is expected to hold does not
+    /// Fail if an expected claim does not hold
     #[arg(long)]
     pub(super) strict: bool,
 
-    /// How the ledger of claims is written
+    /// Output format of the claims
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(super) format: Format,
 
-    /// Say nothing about the run, only what goes wrong
+    /// Print no notes, only errors
     #[arg(long, short)]
     pub(super) quiet: bool,
 }
 
-/// Run one chunk of an experiment, for `study run --resume` to gather: what an element of a
-/// batch system's job array does
+/// Run one chunk of an experiment, for `study run --resume`
+///
+/// This is what an element of a batch system's job array runs.
 #[derive(Debug, clap::Args)]
 pub(super) struct Chunk {
-    /// Which chunk of how many, from 1
+    /// Number of the chunk, from 1, and of all chunks
     #[arg(value_name = "K/N")]
     pub(super) chunk: tollgate_study::Chunk,
 
     #[command(flatten)]
     pub(super) what: What,
 
-    /// The folder that all chunks share [default: one with the name of the experiment]
+    /// Directory shared by all chunks [default: the name of the experiment]
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,
 
-    /// Run this many threads
+    /// Number of threads
     #[arg(
         long, value_name = "N", default_value = "1",
         value_parser = count::<NonZeroUsize>, allow_negative_numbers = true,
@@ -88,19 +89,19 @@ pub(super) struct Chunk {
 /// Which experiment, and what is changed about it.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct What {
-    /// An experiment that `tollgate study list` names, or a file
+    /// Experiment of `tollgate study list`, or a file
     #[arg(value_name = "NAME-or-FILE")]
     pub(super) study: String,
 
-    /// The record of jobs [default: what the experiment says, else a generated workload]
+    /// Trace of jobs [default: as the experiment says]
     #[arg(long, value_name = "FILE")]
     pub(super) workload: Option<String>,
 
-    /// Repeat every run with this many seeds [default: what the experiment says]
+    /// Number of seeds of every run [default: as the experiment says]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(super) seeds: Option<u64>,
 
-    /// Multiply the size of each run (jobs, or what the world has instead), to try an experiment out
+    /// Factor on the size of each run, as in 0.1 to try
     #[arg(long, value_name = "FACTOR", allow_negative_numbers = true)]
     pub(super) scale: Option<f64>,
 }
@@ -108,9 +109,9 @@ pub(super) struct What {
 /// Where a study runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Engine {
-    /// Here.
+    /// This host
     Local,
-    /// As a job array of Slurm, gathered here.
+    /// A job array of Slurm, gathered here
     Slurm,
 }
 

@@ -31,6 +31,7 @@ impl Complaint for StudyError {
             Self::Unknown(_)
             | Self::Experiment(_)
             | Self::Change { .. }
+            | Self::HugeMachine { .. }
             | Self::Occupied(_)
             | Self::Foreign(_) => Exit::Usage,
             Self::Workload(error) => exit_of_input(&error.cause),

@@ -10,20 +10,20 @@ use tollgate_risk::Weights;
 use crate::exit::Failure;
 use crate::voice::{Voice, counted};
 
-/// Write the page of a study that was run, and its pictures as SVG and PNG files.
+/// Write the report of a finished study, and its pictures.
 ///
-/// DIR is where `tollgate study run` left the study. The page, report.html, needs no network;
-/// the pictures in it are in the folder `figures` beside it.
+/// DIR is the output directory of `tollgate study run`. The page, report.html, needs no network;
+/// its pictures are in the directory `figures` beside it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The folder of the study
+    /// Directory of the study
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 
     #[command(flatten)]
     weights: Weighing,
 
-    /// Print the name of the page only
+    /// Print only the name of the page
     #[arg(long, short)]
     quiet: bool,
 }
@@ -31,7 +31,7 @@ pub(crate) struct Args {
 /// What counts how much.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Weighing {
-    /// Plot and rank the objectives with these weights too, which sum to 1
+    /// More weights of the objectives to plot and rank, summing to 1
     #[arg(long, value_name = "wait=W,sla=W,..")]
     weights: Option<Weights>,
 }

@@ -16,39 +16,42 @@ use crate::voice::{Voice, counted};
 /// A file with fewer bytes is no key.
 const LEAST_BYTES: usize = 16;
 
-/// Write the jobs of one or more records with a token for every name
+/// Write the jobs of records with a token for every name
 ///
-/// Users, groups, accounts, executables and queues get tokens, and so does every cell of the
-/// columns that tollgate does not know, hosts among them. The same name gives the same token.
+/// Users, groups, accounts, executables and queues get tokens, and so does every cell of unknown
+/// columns, hosts among them. The same name gives the same token.
 /// Numbers and times stay; comments are left out.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The records, of any format that is read; `-` is standard input. The jobs of several are
-    /// put one after the other
+    /// Records of any known format
+    ///
+    /// `-` is standard input. The jobs of several records are written one after the other.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// A file of at least 16 secret bytes: the same key gives the same tokens in every run
-    /// [default: a key that is drawn for this run, and then gone]
+    /// File with a secret key of at least 16 bytes [default: a random key]
+    ///
+    /// The same key gives the same tokens in every run.
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
 
-    /// A number as the key, where tokens shall be repeatable and need not be secret
+    /// Number as the key: repeatable, but not secret
     #[arg(
         long, value_name = "N", conflicts_with = "key",
         value_parser = whole::<u64>, allow_negative_numbers = true,
     )]
     seed: Option<u64>,
 
-    /// Leave these columns as they are: user, group, account, executable, queue, or one that
-    /// tollgate does not know
+    /// Columns to leave as they are
+    ///
+    /// user, group, account, executable, queue, or an unknown column.
     #[arg(long, value_name = "COLUMN,..", value_delimiter = ',')]
     keep: Vec<String>,
 
     #[command(flatten)]
     output: output::Destination,
 
-    /// Say nothing about the input, only what goes wrong
+    /// Print no notes, only errors
     #[arg(long, short)]
     quiet: bool,
 }
@@ -87,7 +90,7 @@ fn key(args: &Args, voice: Voice) -> Result<Key, TraceError> {
     match (&args.key, args.seed) {
         (Some(path), _) => key_in(path),
         (None, Some(seed)) => {
-            voice.note("whoever knows the seed can try names out: give `--key` where that matters");
+            voice.note("anyone who knows the seed can try names: use `--key` where that matters");
             Ok(Key::new(u128::from(seed)))
         }
         (None, None) => {

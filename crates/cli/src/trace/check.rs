@@ -16,38 +16,39 @@ use crate::args::Format;
 use crate::exit::Failure;
 use crate::voice::{Voice, counted};
 
-/// List everything that is wrong with records, line by line, and fail if there is anything
+/// List every error in records by line; fail if there is any
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The records, of any format that is read; `-` is standard input, and every file of a folder
-    /// is a record
+    /// Records of any known format
+    ///
+    /// `-` is standard input; every file of a directory is a record.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// Look only at what these things were done to
+    /// List only findings with these actions
     #[arg(long, value_enum, value_name = "ACTION,..", value_delimiter = ',')]
     only: Vec<ActionArg>,
 
-    /// How the findings are written
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
 
-    /// List nothing: the exit code tells
+    /// Print nothing; only set the exit code
     #[arg(long, short)]
     quiet: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ActionArg {
-    /// Lines that were left out
+    /// Lines left out
     Skipped,
-    /// Lines that are a part of another line's job
+    /// Lines that belong to another line's job
     Folded,
-    /// Values that could not be true
+    /// Impossible values
     Repaired,
-    /// Values that were missing
+    /// Missing values
     Defaulted,
-    /// Header lines that were not used
+    /// Unused header lines
     Ignored,
 }
 

@@ -7,18 +7,19 @@ use super::output;
 use crate::exit::Failure;
 use crate::voice::{Voice, counted};
 
-/// Write the jobs of one or more records in another format
+/// Write the jobs of records in another format
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The records, of any format that is read; `-` is standard input. The jobs of several are
-    /// put one after the other
+    /// Records of any known format
+    ///
+    /// `-` is standard input. The jobs of several records are written one after the other.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
     #[command(flatten)]
     output: output::Destination,
 
-    /// Say nothing about the input, only what goes wrong
+    /// Print no notes, only errors
     #[arg(long, short)]
     quiet: bool,
 }

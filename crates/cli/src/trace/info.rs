@@ -31,24 +31,24 @@ use crate::args::Format;
 use crate::exit::Failure;
 use crate::voice::{Voice, counted};
 
-/// Say what is in records: jobs, users, sizes, run times, estimates, load, and what is odd
+/// Summarise records: jobs, users, sizes, run times, estimates, load
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The records, of any format that is read: jobs, round-robin databases, log-ins; a folder
-    /// is one record; `-` is standard input
+    /// Records of any known format
+    ///
+    /// Jobs, round-robin databases or log-ins. A directory is one record; `-` is standard input.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// The time zone by which arrivals are counted, such as Europe/Berlin [default: the one that
-    /// the header names, else UTC]
+    /// Time zone of the arrivals, as in Europe/Berlin [default: from the header, else UTC]
     #[arg(long, value_name = "ZONE", value_parser = Zone::parse)]
     zone: Option<Zone>,
 
-    /// How the answer is written
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
 
-    /// Print how many jobs there are, and nothing else
+    /// Print only the number of jobs
     #[arg(long, short)]
     quiet: bool,
 }

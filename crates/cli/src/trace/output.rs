@@ -17,11 +17,11 @@ use crate::voice::Voice;
 /// Where to, and how.
 #[derive(Debug, clap::Args)]
 pub(super) struct Destination {
-    /// The format that is written [default: what the name of OUT says]
+    /// Output format [default: by the name of OUT]
     #[arg(long, value_enum, value_name = "FORMAT")]
     to: Option<Format>,
 
-    /// The file that is written, compressed if its name ends in .gz [default: standard output]
+    /// Output file, compressed if it ends in .gz [default: standard output]
     #[arg(long, short, value_name = "OUT")]
     out: Option<PathBuf>,
 }
@@ -31,9 +31,9 @@ pub(super) struct Destination {
 pub(super) enum Format {
     /// Standard Workload Format
     Swf,
-    /// The job table
+    /// Job table
     Csv,
-    /// The job table, for tools that read columns
+    /// Job table, by columns
     Parquet,
 }
 

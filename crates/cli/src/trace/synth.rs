@@ -10,20 +10,20 @@ use crate::voice::{Voice, counted};
 /// More jobs than this do not fit into memory at once.
 const MOST_JOBS: usize = 10_000_000;
 
-/// Write generated jobs, like those of the last 5000 records of SDSC SP2
+/// Write generated jobs, modelled on the last 5000 of SDSC SP2
 ///
-/// The workload that `tollgate replay` runs where it is given none. The same numbers give the same
-/// jobs on every machine.
+/// `tollgate replay` uses the same workload by default. The same options give the same jobs on every
+/// machine.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// How many jobs, at most 10 million
+    /// Number of jobs, at most 10 million
     #[arg(
         long, value_name = "N", default_value_t = Generator::default().jobs,
         value_parser = jobs, allow_negative_numbers = true,
     )]
     jobs: usize,
 
-    /// What the draws depend on
+    /// Seed of the generator
     #[arg(
         long, value_name = "N", default_value_t = Generator::default().seed,
         value_parser = whole::<u64>, allow_negative_numbers = true,
@@ -33,7 +33,7 @@ pub(super) struct Args {
     #[command(flatten)]
     output: output::Destination,
 
-    /// Say nothing, only what goes wrong
+    /// Print no notes, only errors
     #[arg(long, short)]
     quiet: bool,
 }

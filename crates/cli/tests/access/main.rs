@@ -1,6 +1,8 @@
 //! A service for many users: each runs jobs as themselves, sees their own, and cannot tell those of
 //! others from what is not there.
 
+mod rights;
+mod scripts;
 mod site;
 
 use std::fs;
@@ -151,7 +153,13 @@ fn others_reach_the_socket_and_nothing_else_in_the_folder() {
             .expect("a name")
             .to_string_lossy()
             .into_owned();
-        assert_eq!(open, if name == "socket" { 0o066 } else { 0 }, "{name}");
+        // What is in the folder of the scripts cannot be listed, and is read by its own user.
+        let expected = match name.as_str() {
+            "socket" => 0o066,
+            "runner-scripts" => 0o011,
+            _ => 0,
+        };
+        assert_eq!(open, expected, "{name}");
         seen.push(name);
     }
     assert!(seen.contains(&"tollgate.db".to_owned()), "{seen:?}");

@@ -1,13 +1,17 @@
 //! A service for every user of the system, and its users. Only root can start one.
 
 use std::fs::{self, Permissions};
+use std::io::{Read, Write};
 use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
+use rustix::thread::{Gid, Uid};
+use serde_json::Value;
 
 /// How long is waited for what must happen; it takes far less if all is well.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -20,6 +24,7 @@ pub(crate) const ROOT: u32 = 0;
 pub(crate) struct Site {
     folder: tempfile::TempDir,
     service: Option<Child>,
+    worker: Option<Child>,
 }
 
 impl Site {
@@ -39,6 +44,7 @@ impl Site {
         let mut site = Self {
             folder,
             service: None,
+            worker: None,
         };
         // Others can enter neither the target folder nor what leads there.
         // By another process: a file that this one has open for writing, its other threads' children
@@ -83,6 +89,95 @@ impl Site {
         }
     }
 
+    /// A worker of root's with one node; returns when it is there.
+    pub(crate) fn start_worker(&mut self) {
+        let log = fs::File::create(self.folder.path().join("worker-log")).expect("a log");
+        let route = format!("unix:{}", self.data().join("socket").display());
+        let child = Command::new(self.program())
+            .args(["worker", "--nodes", "1", "--connect", &route, "--data"])
+            .arg(self.worker_data())
+            .stdin(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .expect("the worker starts");
+        self.worker = Some(child);
+        self.until("the worker is there", || {
+            let (_, nodes) = self.http(ROOT, "GET", "/v1/nodes", None);
+            nodes["workers"][0]["state"] == "here"
+        });
+    }
+
+    pub(crate) fn worker_data(&self) -> PathBuf {
+        self.folder.path().join("worker")
+    }
+
+    /// How many nodes there are.
+    pub(crate) fn nodes(&self) -> u64 {
+        let (_, status) = self.http(ROOT, "GET", "/v1/status", None);
+        status["nodes"].as_u64().expect("a number")
+    }
+
+    /// Writes a file of a user's, which can be run, in their folder.
+    pub(crate) fn write(&self, user: u32, name: &str, text: &str) {
+        let path = self.home(user).join(name);
+        fs::write(&path, text).expect("it is ours");
+        set_mode(&path, 0o755);
+        chown(&path, Some(user), Some(user)).expect("root may do that");
+    }
+
+    /// Does something as another user: on a thread of its own, which is that user.
+    pub(crate) fn as_user<T: Send>(user: u32, act: impl FnOnce() -> T + Send) -> T {
+        let become_user = move || {
+            let (uid, gid) = (Uid::from_raw(user), Gid::from_raw(user));
+            rustix::thread::set_thread_groups(&[]).expect("root may do that");
+            rustix::thread::set_thread_res_gid(gid, gid, gid).expect("root may do that");
+            rustix::thread::set_thread_res_uid(uid, uid, uid).expect("root may do that");
+            act()
+        };
+        thread::scope(|scope| scope.spawn(become_user).join().expect("it does not panic"))
+    }
+
+    /// The status and the body that a user is answered at the socket; null if it is no JSON.
+    pub(crate) fn http(
+        &self,
+        user: u32,
+        method: &str,
+        path: &str,
+        body: Option<&Value>,
+    ) -> (u16, Value) {
+        let body = body.map_or_else(String::new, Value::to_string);
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\
+             content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let socket = self.data().join("socket");
+        let answer = Self::as_user(user, move || {
+            let mut stream = UnixStream::connect(socket)?;
+            stream.write_all(request.as_bytes())?;
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer)?;
+            Ok::<_, std::io::Error>(answer)
+        });
+        let answer = answer.expect("it answers");
+        let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+        let status = head.split(' ').nth(1).and_then(|word| word.parse().ok());
+        // One object, also where it comes in chunks.
+        let body = body.find('{').map_or("", |at| &body[at..]);
+        let body = body.rfind('}').map_or("", |at| &body[..=at]);
+        let body = serde_json::from_str(body).unwrap_or_default();
+        (status.expect("a status"), body)
+    }
+
+    #[track_caller]
+    pub(crate) fn until(&self, what: &str, is_so: impl Fn() -> bool) {
+        let began = Instant::now();
+        while !is_so() {
+            assert!(began.elapsed() < PATIENCE, "{what}");
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     /// The words that lead to it over the network.
     pub(crate) fn way(&self) -> Vec<String> {
         let log = fs::read_to_string(self.folder.path().join("log")).expect("a log");
@@ -114,6 +209,7 @@ impl Site {
         command.arg(self.program()).args(words);
         command.env("TOLLGATE_DATA", self.data());
         let home = self.home(user);
+        command.env("HOME", &home);
         command.current_dir(if home.is_dir() {
             &home
         } else {
@@ -142,11 +238,11 @@ impl Site {
 
 impl Drop for Site {
     fn drop(&mut self) {
-        if let Some(mut service) = self.service.take() {
-            if let Some(pid) = Pid::from_raw(service.id() as i32) {
+        for mut process in self.worker.take().into_iter().chain(self.service.take()) {
+            if let Some(pid) = Pid::from_raw(process.id() as i32) {
                 let _ = kill_process(pid, Signal::TERM);
             }
-            let _ = service.wait();
+            let _ = process.wait();
         }
     }
 }

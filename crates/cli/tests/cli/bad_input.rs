@@ -6,7 +6,7 @@ use std::io::Write;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use crate::program::{file, tollgate, tollgate_reading};
+use crate::program::{command, file, tollgate, tollgate_reading};
 
 /// Four good jobs on a machine of 8 processors.
 const SWF: &str = "\
@@ -119,6 +119,53 @@ fn a_machine_that_cannot_be() {
         "huge.swf",
         SWF.replace(": 8", ": 4000000000").as_bytes()
     ));
+}
+
+#[test]
+fn machine_beyond_a_million_nodes_is_refused_unless_a_flag_gives_its_size() {
+    let text = SWF.replace(": 8", ": 1000001");
+    let name = file("million.swf", text.as_bytes());
+    let words = ["replay", name, "--policy", "easy", "--format", "csv"];
+    let ran = tollgate(&words);
+    assert_eq!(ran.code, Some(2), "{ran}");
+    assert!(
+        ran.stderr.contains("expected at most 1000000 nodes"),
+        "{ran}"
+    );
+    let meant = [&words[..], &["--nodes", "1000001"]].concat();
+    tollgate(&meant).answer();
+    let beyond = [&words[..], &["--nodes", "10000001"]].concat();
+    let ran = tollgate(&beyond);
+    assert_eq!(ran.code, Some(2), "{ran}");
+    assert!(
+        ran.stderr.contains("expected at most 10000000 nodes"),
+        "{ran}"
+    );
+}
+
+#[test]
+fn gzip_beyond_the_maximum_is_refused_with_the_limit_and_how_to_raise_it() {
+    let name = file("long.swf.gz", &gzip(&SWF.repeat(50)));
+    let words = ["replay", name, "--policy", "easy", "--format", "csv"];
+    let with = |limit: &str| {
+        let mut command = command(&words);
+        let output = command
+            .env("TOLLGATE_MAX_DECOMPRESSED", limit)
+            .output()
+            .unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        (output.status.code(), stderr)
+    };
+    assert_eq!(with("1M").0, Some(0));
+    let (code, stderr) = with("8K");
+    assert_eq!(code, Some(1));
+    insta::assert_snapshot!(stderr);
+    let (code, stderr) = with("plenty");
+    assert_eq!(code, Some(2));
+    assert!(
+        stderr.contains("TOLLGATE_MAX_DECOMPRESSED: expected a number of bytes as in 16G"),
+        "{stderr}"
+    );
 }
 
 #[test]

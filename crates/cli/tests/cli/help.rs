@@ -32,3 +32,33 @@ fn of_study() {
     insta::assert_snapshot!(tollgate(&["study", "--help"]));
     insta::assert_snapshot!(tollgate(&["study", "run", "--help"]));
 }
+
+#[test]
+fn of_the_commands_of_a_service() {
+    for command in ["submit", "quote", "wait", "worker", "qsub", "qstat", "qdel"] {
+        insta::assert_snapshot!(command, tollgate(&[command, "--help"]));
+    }
+}
+
+#[test]
+fn help_of_help_is_the_help_of_the_program() {
+    let help = tollgate(&["--help"]).answer();
+    assert_eq!(tollgate(&["help", "--help"]).answer(), help);
+    assert_eq!(tollgate(&["help", "-h"]).answer(), help);
+}
+
+#[test]
+fn unknown_option_gets_a_tip_only_if_one_is_near() {
+    for (command, option) in [
+        ("replay", "--out"),
+        ("replay", "--report"),
+        ("replay", "--start"),
+        ("submit", "--queue"),
+    ] {
+        let ran = tollgate(&[command, option]).to_string();
+        assert!(ran.contains("unexpected argument"), "{ran}");
+        assert!(!ran.contains("similar"), "{ran}");
+    }
+    let near = tollgate(&["submit", "--dedline", "17:00"]).to_string();
+    assert!(near.contains("'--deadline' exists"), "{near}");
+}

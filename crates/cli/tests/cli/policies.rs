@@ -29,3 +29,15 @@ fn as_json_with_the_same_names_as_the_short_list() {
 fn those_of_personal_clusters() {
     insta::assert_snapshot!(tollgate(&["policies", "--world", "federation"]));
 }
+
+#[test]
+fn one_policy_is_shown_by_its_name_or_alias() {
+    insta::assert_snapshot!("one", tollgate(&["policies", "easy"]));
+    insta::assert_snapshot!("two-by-alias", tollgate(&["policies", "n2", "c5-online"]));
+}
+
+#[test]
+fn an_unknown_policy_is_answered_with_a_near_one() {
+    insta::assert_snapshot!("near", tollgate(&["policies", "esay"]));
+    insta::assert_snapshot!("far", tollgate(&["policies", "lottery"]));
+}

@@ -320,3 +320,17 @@ fn without_a_batch_system_the_next_thing_to_try_is_said() {
         "{said}"
     );
 }
+
+#[test]
+fn study_beyond_a_million_rows_is_refused_before_it_is_planned() {
+    let text = SMALL.replace("seeds = 2", "seeds = 4000000000");
+    let name = file("endless.toml", text.as_bytes());
+    insta::assert_snapshot!(tollgate(&["study", "run", name, "--out", "endless"]));
+    let name = file("endless-by-flag.toml", SMALL.as_bytes());
+    let words = ["study", "run", name, "--out", "endless"];
+    let words = [&words[..], &["--seeds", "18446744073709551615"]].concat();
+    let ran = tollgate(&words);
+    assert_eq!(ran.code, Some(2), "{ran}");
+    let expected = "the number of seeds is 18446744073709551615: expected as many as give at most";
+    assert!(ran.stderr.contains(expected), "{ran}");
+}

@@ -27,16 +27,13 @@ fn an_array_runs_each_task_with_its_number() {
     assert!(all.starts_with("task 1\ntask 3\n"), "{all}");
     let array = site.tollgate(&["explain", &id, "--format", "json"]).json();
     assert_eq!(array["job"]["array"]["finished"], 10);
-    assert_eq!(array["words"][0], "10 tasks have finished");
+    assert_eq!(array["words"][0], "10 tasks are finished");
     let tasks = site
         .tollgate(&["jobs", &format!("{id}_1-5"), "-q"])
         .answer();
     assert_eq!(tasks, format!("{id}_1\n{id}_3\n{id}_5\n"));
     let task = site.tollgate(&["explain", &format!("{id}_7")]).answer();
-    assert_eq!(
-        task,
-        format!("job {id}_7: finished\n  it is finished: exit 0\n")
-    );
+    assert_eq!(task, format!("job {id}_7: finished\n  finished: exit 0\n"));
 }
 
 #[test]
@@ -61,7 +58,7 @@ fn what_tasks_are_told_is_said_in_ranges() {
     let last = format!("{id}_500");
     let explained = site.tollgate(&["explain", &last]).answer();
     assert!(
-        explained.contains("it was rejected: insufficient_share"),
+        explained.contains("rejected: insufficient_share"),
         "{explained}"
     );
     // One of them, and then the rest of them.
@@ -87,7 +84,7 @@ fn a_job_starts_after_others_and_says_what_it_waits_for() {
     );
     let explained = site.tollgate(&["explain", &second]).answer();
     let words = format!(
-        "job {second}: dependent\n  it waits for job {first} to be over, and is decided about then\n"
+        "job {second}: dependent\n  dependent: waits for the end of job {first}; the policy decides then\n"
     );
     assert_eq!(explained, words);
     site.tollgate(&["release", &first]).answer();
@@ -99,14 +96,14 @@ fn a_job_starts_after_others_and_says_what_it_waits_for() {
     assert_eq!(site.tollgate(&["wait", &vain]).code, Some(1));
     let explained = site.tollgate(&["explain", &vain]).answer();
     assert!(
-        explained.contains(&format!("it was cancelled: job {failing},")),
+        explained.contains(&format!("cancelled: job {failing},")),
         "{explained}"
     );
     let refused = site.tollgate(&["submit", "--after", &failing, "--", "true"]);
     assert_eq!(refused.code, Some(1), "{refused:?}");
     let unknown = site.tollgate(&["submit", "--after", "99", "--", "true"]);
     assert!(
-        unknown.stderr.contains("after: there is no job 99"),
+        unknown.stderr.contains("after: no such job: 99"),
         "{unknown:?}"
     );
 }

@@ -18,7 +18,11 @@ fn a_man_page_for_every_command() {
     tollgate(&["generate", "man", "--out", man.to_str().unwrap()]);
     for (page, expected) in [
         ("tollgate.1", "tollgate\\-submit(1)"),
-        ("tollgate-submit.1", "By when it must have finished"),
+        ("tollgate-submit.1", "Latest finish"),
+        ("tollgate-submit.1", "With \\-\\-url: file with the token"),
+        ("tollgate-qsub.1", "\\-hold_jid"),
+        ("tollgate-qstat.1", "\\-xml"),
+        ("tollgate-qdel.1", "Cancel only these tasks"),
         ("tollgate-demo.1", "sample jobs"),
     ] {
         let text = std::fs::read_to_string(man.join(page)).unwrap();

@@ -48,7 +48,7 @@ fn a_token_opens_the_way_until_it_is_revoked() {
     site.over_the_net(&["wait", "-q", id.trim()]).answer();
     let logs = site.over_the_net(&["logs", id.trim()]);
     assert_eq!(logs.code, Some(1));
-    assert!(logs.stderr.contains("hands out no files"), "{logs:?}");
+    assert!(logs.stderr.contains("serves no files"), "{logs:?}");
     assert_eq!(site.over_the_net(&["token", "new"]).code, Some(1));
     let listed = site.tollgate(&["token", "list", "--format", "json"]).json();
     let listed = &listed["tokens"][0];
@@ -60,8 +60,8 @@ fn a_token_opens_the_way_until_it_is_revoked() {
     assert_eq!(late.code, Some(1));
     assert_eq!(
         late.stderr,
-        "error: this token stands for nobody here\n\
-         hint: `tollgate token new` makes one, on the host of the service\n"
+        "error: invalid token: unknown, revoked or expired\n\
+         hint: `tollgate token new` creates one, on the host of the service\n"
     );
 }
 
@@ -83,8 +83,8 @@ fn what_is_missing_for_the_way_is_said() {
     assert_eq!(nothing.code, Some(2));
     assert_eq!(
         nothing.stderr.replace(&url, "URL"),
-        "error: URL: expected a fingerprint, or certificates that vouch for the service\n\
-         hint: `tollgate serve` prints its fingerprint: say it with `--fingerprint` or \
+        "error: URL: the service cannot be authenticated: expected a fingerprint or trusted certificates\n\
+         hint: `tollgate serve` prints its fingerprint: give it with `--fingerprint` or \
          TOLLGATE_FINGERPRINT\n"
     );
     site.keep("open");

@@ -26,8 +26,8 @@ fn the_message_says_how_to_start_one() {
         let said = String::from_utf8(ran.stderr).unwrap();
         let socket = folder.path().join("socket");
         let expected = format!(
-            "error: {}: no service answers here\nhint: start one with `tollgate serve`, or name \
-             its folder with `--data`\n",
+            "error: {}: no service answers\nhint: start one with `tollgate serve`, or name \
+             its directory with `--data`\n",
             socket.display()
         );
         assert_eq!(said, expected, "{words:?}");

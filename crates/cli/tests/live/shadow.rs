@@ -28,7 +28,7 @@ fn what_another_policy_would_have_done_stands_beside_what_was_done() {
         "\non paper since ",
         ": fcfs, where 0 jobs run and 0 wait\n",
         "\n jobs over under both   2         2\n",
-        "\n let in                 1         2\n",
+        "\n admitted               1         2\n",
         "\n1 jobs ended on paper by forecast alone; 0 are not over under both\n",
     ] {
         assert!(said.contains(expected), "{expected}: {said}");

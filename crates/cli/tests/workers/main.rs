@@ -69,6 +69,8 @@ fn a_worker_runs_what_it_is_given_and_is_missed_when_it_is_gone() {
     site.until("it runs", || lines(&may_not.join("pids")) == 1);
     worker.kill();
     site.until("it is lost", || site.state(5) == "lost");
+    let explained = site.json(&["explain", "5", "--format", "json"]);
+    assert_eq!(explained["words"][0], "lost (worker disconnected)");
     site.says(&["cancel", "4"]);
 }
 

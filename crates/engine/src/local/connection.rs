@@ -28,13 +28,8 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Connects to the runner in `folder`, which has to speak version `oldest` of the protocol at least.
-    /// None if there is none.
-    pub(super) fn open(
-        folder: &Path,
-        oldest: u32,
-        mailbox: &Arc<Mailbox>,
-    ) -> Result<Option<Self>, EngineError> {
+    /// Connects to the runner in `folder`. None if there is none.
+    pub(super) fn open(folder: &Path, mailbox: &Arc<Mailbox>) -> Result<Option<Self>, EngineError> {
         let Ok(dir) = File::open(folder) else {
             return Ok(None);
         };
@@ -49,7 +44,7 @@ impl Connection {
         };
         let hello = hello(&mut lines);
         match hello {
-            Some((theirs, _)) if (oldest..=wire::VERSION).contains(&theirs) => {}
+            Some((wire::VERSION, _)) => {}
             Some((theirs, _)) => {
                 let ours = wire::VERSION;
                 return Err(EngineError::OtherVersion { theirs, ours });

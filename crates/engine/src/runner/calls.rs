@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::Arc;
 use std::time::Instant;
 
 use rustix::process::Signal;
@@ -14,10 +15,17 @@ use super::watch::Watcher;
 use super::{clock, fault, log, nice, slot};
 use crate::capacity::Shares;
 use crate::wire::{Answer, Ask, Call, Word};
-use crate::{AttemptKey, BootTime, Event, KillReason, Launch};
+use crate::{AttemptKey, BootTime, Event, KillReason, Launch, Script};
 
 /// From this size on the journal is rewritten if that makes it a quarter or less.
 const LARGE_JOURNAL: u64 = 4 << 20;
+
+/// The texts that came with some of these launches, by their hashes: of equal ones the first brings it.
+fn texts(launches: &[Launch]) -> BTreeMap<String, Arc<str>> {
+    let scripts = launches.iter().filter_map(|launch| launch.script.as_ref());
+    let named = |script: &Script| Some((script.sha256().to_owned(), Arc::clone(script.text()?)));
+    scripts.filter_map(named).collect()
+}
 
 impl Keeper {
     pub(super) fn answer(&mut self, call: Call) {
@@ -71,8 +79,10 @@ impl Keeper {
         }
         let mut new: BTreeMap<AttemptKey, Launch> = BTreeMap::new();
         let mut order = Vec::new();
+        let texts = texts(&launches);
         for launch in launches {
             let attempt = launch.attempt;
+            let launch = launch.without_text();
             if !self.tasks.contains_key(&attempt) && new.insert(attempt, launch).is_none() {
                 order.push(attempt);
             }
@@ -83,8 +93,13 @@ impl Keeper {
         if !self.unwritten.is_empty() {
             return Answer::Full("what has ended cannot be recorded".to_owned());
         }
+        if let Err(error) = self.keep_scripts(&new, &texts) {
+            return Answer::Full(error.to_string());
+        }
+        fault::point("kept");
         let entries: Vec<Entry> = new.values().cloned().map(Entry::Taken).collect();
         if let Err(error) = self.record(&entries) {
+            new.values().for_each(|launch| self.scripts.release(launch));
             // Some may be in the journal all the same, and are not to be started by the next runner.
             let revoked = order
                 .into_iter()
@@ -98,6 +113,26 @@ impl Keeper {
         }
         self.waiting.extend(order);
         Answer::Done
+    }
+
+    /// Keeps the scripts of all of these, or of none.
+    fn keep_scripts(
+        &mut self,
+        launches: &BTreeMap<AttemptKey, Launch>,
+        texts: &BTreeMap<String, Arc<str>>,
+    ) -> io::Result<()> {
+        let mut kept: Vec<&Launch> = Vec::new();
+        for launch in launches.values() {
+            let script = launch.script.as_ref();
+            let text = script.and_then(|script| texts.get(script.sha256()));
+            if let Err(error) = self.scripts.hold(launch, text.map(AsRef::as_ref)) {
+                kept.into_iter()
+                    .for_each(|launch| self.scripts.release(launch));
+                return Err(error);
+            }
+            kept.push(launch);
+        }
+        Ok(())
     }
 
     fn record(&mut self, entries: &[Entry]) -> io::Result<()> {

@@ -18,6 +18,7 @@ use super::plan::Plan;
 pub(super) enum Step {
     Begin,
     Started,
+    Script,
     Confine,
     User,
     Dir,
@@ -31,6 +32,7 @@ impl Step {
         match self {
             Self::Begin => "start",
             Self::Started => "record",
+            Self::Script => "script",
             Self::Confine => "limits",
             Self::User => "user",
             Self::Dir => "dir",
@@ -49,6 +51,11 @@ pub(super) fn prepare(plan: &Plan, reached: impl Fn(Step)) -> Result<(), Errno> 
     reached(Step::Started);
     record_start(plan)?;
     fault::point_in_child("child-recorded");
+    reached(Step::Script);
+    if let Some(script) = &plan.script {
+        script.carry_out()?;
+        fault::point_in_child("child-copied");
+    }
     reached(Step::Confine);
     confine(plan)?;
     reached(Step::User);

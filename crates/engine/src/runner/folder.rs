@@ -145,7 +145,7 @@ pub(crate) fn make_private(path: &Path) -> io::Result<()> {
     }
     Err(io::Error::new(
         io::ErrorKind::PermissionDenied,
-        "expected a folder of our own that nobody else may enter (mode 0700)",
+        "expected a directory of this user with mode 0700",
     ))
 }
 

@@ -12,6 +12,7 @@ use super::happening::Happening;
 use super::journal::{Entry, Journal};
 use super::lease::{Lease, LeaseEnd};
 use super::machine::Machine;
+use super::scripts::ScriptKeeper;
 use super::settings::Settings;
 use super::slot::Order;
 use super::slots::Slots;
@@ -38,6 +39,7 @@ pub(super) struct Keeper {
     pub(super) machine: Machine,
     pub(super) journal: Journal,
     pub(super) tasks: BTreeMap<AttemptKey, Task>,
+    pub(super) scripts: ScriptKeeper,
     /// Attempts for which no slot is free, in the order in which they were handed in.
     pub(super) waiting: VecDeque<AttemptKey>,
     /// Attempts in slots. Whoever neither waits nor is here is over.
@@ -264,6 +266,7 @@ impl Keeper {
             Event::Started(_) | Event::Lost { .. } => event,
         };
         task.state = State::Over(event.clone());
+        self.scripts.release(&task.launch);
         self.placed.remove(&attempt);
         self.timers.forget(attempt);
         let entry = task::over(attempt, task.started, &event);

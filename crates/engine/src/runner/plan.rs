@@ -4,11 +4,13 @@
 use std::ffi::{CString, OsStr, OsString};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, Gid, Uid};
 
+use super::scripts::ScriptPlan;
 use crate::Launch;
 
 /// What a child does, in the order in which it does it.
@@ -19,6 +21,8 @@ pub(super) struct Plan {
     pub(super) attempts: Arc<OwnedFd>,
     pub(super) started: CString,
     pub(super) header: Vec<u8>,
+    /// The script to be copied, if the launch comes with one.
+    pub(super) script: Option<ScriptPlan>,
     /// Control groups to join, as their open `cgroup.procs`.
     pub(super) join: Vec<OwnedFd>,
     /// Processors to start on, unless a cpuset says it.
@@ -44,8 +48,14 @@ pub(super) struct Identity {
 }
 
 impl Plan {
-    /// The part of the plan that the launch says.
-    pub(super) fn new(launch: &Launch, runner: Pid, attempts: Arc<OwnedFd>) -> Self {
+    /// The part of the plan that the launch says; `script` is the copy that it runs, if it comes with a
+    /// script.
+    pub(super) fn new(
+        launch: &Launch,
+        runner: Pid,
+        attempts: Arc<OwnedFd>,
+        script: Option<PathBuf>,
+    ) -> Self {
         let output = launch
             .output
             .as_ref()
@@ -55,6 +65,7 @@ impl Plan {
             attempts,
             started: c_string(launch.attempt.to_string().into_bytes()),
             header: Vec::new(),
+            script: None,
             join: Vec::new(),
             affinity: None,
             address_space: None,
@@ -71,7 +82,10 @@ impl Plan {
             }),
             dir: c_string(launch.dir.as_os_str().as_bytes().to_owned()),
             output: c_string(output.as_bytes().to_owned()),
-            programs: programs(launch),
+            programs: match script {
+                Some(path) => vec![c_string(path.into_os_string().into_vec())],
+                None => programs(launch),
+            },
             argv: launch
                 .argv
                 .iter()

@@ -22,6 +22,7 @@ use super::lease::LeaseEnd;
 use super::live::Live;
 use super::meter::Meter;
 use super::plan::Plan;
+use super::scripts::{ScriptFolders, ScriptPlan};
 use super::sys::{self, Birth, Stack};
 use super::tree;
 use crate::{AttemptKey, Ended, Event, KillReason, Launch, Start, Status};
@@ -32,6 +33,7 @@ pub(super) struct Slot {
     pub(super) group: Group,
     pub(super) boot: String,
     pub(super) attempts: Arc<OwnedFd>,
+    pub(super) scripts: Arc<ScriptFolders>,
     /// The processor of each node.
     pub(super) cpus: Arc<Vec<usize>>,
     /// The child that is being set up, or 0.
@@ -141,7 +143,9 @@ impl Slot {
             launch,
             rustix::process::getpid(),
             Arc::clone(&self.attempts),
+            self.scripts.path_of(launch),
         );
+        plan.script = ScriptPlan::new(&self.scripts, launch)?;
         self.group.set_share(launch.share, launch.nodes.len())?;
         plan.affinity = self.pin(launch)?;
         plan.address_space = self.limit_memory(launch.limits.memory)?;

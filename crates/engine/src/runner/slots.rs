@@ -14,6 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::happening::Happening;
 use super::lease::LeaseEnd;
 use super::machine::Machine;
+use super::scripts::ScriptFolders;
 use super::slot::{self, Order, Slot};
 
 /// A slot's thread keeps little on its stack.
@@ -27,6 +28,7 @@ pub(super) struct Slots {
     /// Numbers whose control groups hold tasks of an earlier runner.
     reserved: BTreeSet<usize>,
     attempts: Arc<OwnedFd>,
+    scripts: Arc<ScriptFolders>,
     to: Sender<Happening>,
     lease: LeaseEnd,
 }
@@ -43,6 +45,7 @@ impl Slots {
     pub(super) fn new(
         most: usize,
         attempts: Arc<OwnedFd>,
+        scripts: Arc<ScriptFolders>,
         lease: LeaseEnd,
         to: Sender<Happening>,
     ) -> Self {
@@ -52,6 +55,7 @@ impl Slots {
             free: Vec::new(),
             reserved: BTreeSet::new(),
             attempts,
+            scripts,
             to,
             lease,
         }
@@ -110,6 +114,7 @@ impl Slots {
             group: machine.parents.group(&number.to_string()),
             boot: machine.boot.clone(),
             attempts: Arc::clone(&self.attempts),
+            scripts: Arc::clone(&self.scripts),
             cpus: Arc::clone(&machine.cpus),
             setting_up: Arc::clone(&setting_up),
             to: self.to.clone(),

@@ -6,7 +6,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use serde::{Deserialize, Serialize};
 use tollgate_model::NodeId;
 
-use crate::{AttemptKey, Launch, Limits, User};
+use crate::{AttemptKey, Launch, Limits, Script, User};
 
 /// What a [`Launch`] is made of.
 #[derive(Serialize, Deserialize)]
@@ -14,6 +14,8 @@ pub(crate) struct LaunchOnWire {
     attempt: AttemptKey,
     nodes: Vec<u32>,
     argv: Vec<Word>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    script: Option<Script>,
     env: Vec<(Word, Word)>,
     dir: Word,
     output: Option<Word>,
@@ -62,6 +64,7 @@ impl From<Launch> for LaunchOnWire {
                 .iter()
                 .map(|word| word.as_os_str().into())
                 .collect(),
+            script: launch.script,
             env: launch.env.iter().map(pair).collect(),
             dir: launch.dir.as_os_str().into(),
             output: launch.output.as_ref().map(|path| path.as_os_str().into()),
@@ -79,6 +82,7 @@ impl From<LaunchOnWire> for Launch {
             attempt: wire.attempt,
             nodes: wire.nodes.into_iter().map(NodeId).collect(),
             argv: wire.argv.into_iter().map(Into::into).collect(),
+            script: wire.script,
             env: wire
                 .env
                 .into_iter()

@@ -245,7 +245,7 @@ pub(crate) const PARAMETERS: &[Parameter<Settings>] = &[
     Parameter {
         key: "donor",
         values: "lowest or next",
-        meaning: "who gives: the lowest value or nobody, or the lowest that can",
+        meaning: "which site gives: the lowest value or none, or the lowest that can",
         applies: of_any,
         get: |s| s.donor.word(),
         set: |s, word| Donor::read(&mut s.donor, word),

@@ -150,7 +150,7 @@ pub(crate) const PARAMETERS: &[Parameter<Settings>] = &[
     Parameter {
         key: "order",
         values: "fcfs, sjf, edf or reward",
-        meaning: "who comes first",
+        meaning: "which job comes first",
         applies: |_| true,
         get: |s| s.order.word(),
         set: |s, word| Word::read(&mut s.order, word),
@@ -206,7 +206,7 @@ pub(crate) const PARAMETERS: &[Parameter<Settings>] = &[
     Parameter {
         key: "admission",
         values: "none or slack",
-        meaning: "what is asked of a job at the door",
+        meaning: "admission test at the submission",
         applies: |_| true,
         get: |s| s.admission.word(),
         set: |s, word| Word::read(&mut s.admission, word),
@@ -214,7 +214,7 @@ pub(crate) const PARAMETERS: &[Parameter<Settings>] = &[
     Parameter {
         key: "slack",
         values: "a number of seconds, not negative",
-        meaning: "the least slack with which a job is let in",
+        meaning: "minimum slack to admit a job",
         applies: Settings::rewards,
         get: |s| s.slack.threshold.to_string(),
         set: |s, word| read_number(&mut s.slack.threshold, word),

@@ -156,6 +156,7 @@ fn program() -> Program {
         argv: ["./simulate", "--steps", "10000", "input.dat"]
             .map(str::to_owned)
             .to_vec(),
+        script: None,
         env: vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
         dir: "/home/somebody/project".to_owned(),
         output: Some("tollgate-%j.out".to_owned()),

@@ -3,7 +3,7 @@
 
 use axum::handler::Handler;
 use axum::routing::{MethodFilter, MethodRouter, on};
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use super::routes::{self, Few, Service, Until, Wanted};
 use super::types::{
@@ -29,7 +29,7 @@ pub(super) struct Operation {
     pub(super) takes: Option<Describe>,
     /// By status.
     pub(super) answers: Vec<(u16, Content)>,
-    /// Statuses of what goes wrong beside what may go wrong everywhere.
+    /// Statuses of what goes wrong beside what may go wrong with every request like it.
     pub(super) problems: &'static [u16],
 }
 
@@ -48,18 +48,20 @@ pub(super) enum Content {
 /// Every path.
 pub(super) fn all() -> Vec<Endpoint> {
     let text = Content::Other;
-    let job_events = does("How a job stands, and then what happens to it, until it is over")
+    let job_events = does("Stream the state of a job and its events, until the job is over")
         .answers(200, text("text/event-stream"))
         .answers(204, Content::Nothing)
-        .problems(&[400, 404, 429]);
+        .problems(&[]);
     vec![
         at("/healthz").get(
             routes::healthz,
-            does("Whether anybody is there").answers(200, text("text/plain; charset=utf-8")),
+            does("Check that the service answers and decides")
+                .answers(200, text("text/plain; charset=utf-8"))
+                .problems(&[503]),
         ),
         at("/metrics").get(
             metrics::metrics,
-            does("Figures of the whole service, for OpenMetrics")
+            does("Metrics of the whole service, for OpenMetrics")
                 .answers(200, text(metrics::MEDIA_TYPE)),
         ),
         at("/v1/openapi.json").get(
@@ -68,19 +70,19 @@ pub(super) fn all() -> Vec<Endpoint> {
         ),
         at("/v1/status").get(
             routes::status,
-            does("How the service stands").gives::<Status>(200),
+            does("Show the state of the service").gives::<Status>(200),
         ),
         at("/v1/jobs")
             .get(
                 routes::jobs,
-                does("Jobs, the latest first")
+                does("List jobs, latest first")
                     .query::<Wanted>()
                     .gives::<Jobs>(200),
             )
             .post(
                 routes::submit,
-                does("Hand in a job")
-                    .takes::<JobRequest>()
+                does("Submit a job")
+                    .takes_as(submission)
                     .gives::<Answer>(201)
                     .gives::<Answer>(200)
                     .problems(&[403, 429, 507]),
@@ -88,32 +90,32 @@ pub(super) fn all() -> Vec<Endpoint> {
         at("/v1/jobs/{id}")
             .get(
                 routes::job,
-                does("A job, or one task of an array")
+                does("Show a job, or one task of an array")
                     .gives::<Job>(200)
                     .problems(&[404]),
             )
             .delete(
                 routes::cancel,
-                does("Take a job back")
+                does("Cancel a job")
                     .gives::<Done>(200)
                     .problems(&[404, 409]),
             ),
         at("/v1/jobs/{id}/tasks").get(
             routes::tasks,
-            does("The tasks of an array")
+            does("List the tasks of an array")
                 .query::<Few>()
                 .gives::<Jobs>(200)
                 .problems(&[404]),
         ),
         at("/v1/jobs/{id}/explain").get(
             routes::explain,
-            does("Why a job is where it is")
+            does("Explain the state of a job")
                 .gives::<Explanation>(200)
                 .problems(&[404]),
         ),
         at("/v1/jobs/{id}/wait").get(
             routes::wait,
-            does("Answers when the job is over, or decided about")
+            does("Wait until a job is over, or admitted or rejected")
                 .query::<Until>()
                 .gives::<Job>(200)
                 .problems(&[404]),
@@ -121,57 +123,55 @@ pub(super) fn all() -> Vec<Endpoint> {
         at("/v1/jobs/{id}/events").get(streams::of_job, job_events),
         at("/v1/jobs/{id}/cancel").post(
             routes::cancel,
-            does("Take a job back")
+            does("Cancel a job")
                 .gives::<Done>(200)
                 .problems(&[404, 409]),
         ),
         at("/v1/jobs/{id}/hold").post(
             routes::hold,
-            does("Hold a job back")
-                .gives::<Done>(200)
-                .problems(&[404, 409]),
+            does("Hold a job").gives::<Done>(200).problems(&[404, 409]),
         ),
         at("/v1/jobs/{id}/release").post(
             routes::release,
-            does("Let a job queue again")
+            does("Release a held job")
                 .gives::<Done>(200)
                 .problems(&[404, 409]),
         ),
         at("/v1/events").get(
             streams::all,
-            does("What happens to jobs, from now on or from where it was left")
+            does("Stream the events of jobs, from now on or from a known event")
                 .answers(200, text("text/event-stream"))
-                .problems(&[400, 429]),
+                .problems(&[]),
         ),
         at("/v1/quotes").post(
             routes::quote,
-            does("What a job would be told")
-                .takes::<JobRequest>()
+            does("Quote a job, or reserve room for it")
+                .takes_as(question)
                 .gives::<Answer>(200)
                 .problems(&[403, 429, 507]),
         ),
         at("/v1/quotes/{id}/claim").post(
             routes::claim,
-            does("Take a quote up that is held")
-                .takes::<JobRequest>()
+            does("Claim a reserved quote")
+                .takes_as(runnable)
                 .gives::<Done>(200)
-                .problems(&[403, 404, 507]),
+                .problems(&[403, 404, 409, 507]),
         ),
         at("/v1/ledger").get(
             routes::ledger,
-            does("What was booked, by user and day").gives::<Ledger>(200),
+            does("Show the ledger, by user and day").gives::<Ledger>(200),
         ),
         at("/v1/objectives").get(
             routes::objectives,
-            does("How well the service has done").gives::<Objectives>(200),
+            does("Show the objectives so far").gives::<Objectives>(200),
         ),
         at("/v1/calibration").get(
             routes::calibration,
-            does("What was promised against what was kept").gives::<Calibration>(200),
+            does("Compare promises with how many were kept").gives::<Calibration>(200),
         ),
         at("/v1/nodes").get(
             routes::nodes,
-            does("What there is to run on").gives::<Nodes>(200),
+            does("List nodes and workers").gives::<Nodes>(200),
         ),
         at(fleet::route::PATH).get(
             work::take,
@@ -182,20 +182,20 @@ pub(super) fn all() -> Vec<Endpoint> {
         at("/v1/tokens")
             .get(
                 tokens::list,
-                does("Tokens and certificates")
+                does("List tokens and certificates")
                     .gives::<Tokens>(200)
                     .problems(&[403]),
             )
             .post(
                 tokens::make,
-                does("Make a token")
+                does("Create a token")
                     .takes::<TokenRequest>()
                     .gives::<NewToken>(201)
                     .problems(&[403, 429]),
             ),
         at("/v1/tokens/{id}/revoke").post(
             tokens::revoke,
-            does("Take a token back")
+            does("Revoke a token")
                 .gives::<Tokens>(200)
                 .problems(&[403, 404, 409]),
         ),
@@ -219,6 +219,48 @@ fn does(summary: &'static str) -> Operation {
         answers: Vec::new(),
         problems: &[],
     }
+}
+
+/// A job with the program that it runs.
+fn runnable(types: &mut SchemaGenerator) -> Schema {
+    let job = types.subschema_for::<JobRequest>();
+    json_schema!({"allOf": [job, {
+        "required": ["command"],
+        "properties": {"command": {"minItems": 1, "prefixItems": [{"minLength": 1}]}},
+    }]})
+}
+
+/// A job that is submitted: no quote, with one deadline at most, and an output for each task.
+fn submission(types: &mut SchemaGenerator) -> Schema {
+    let job = runnable(types);
+    json_schema!({"allOf": [job, one_deadline(), {
+        "properties": {"hold_s": {"type": "null"}},
+    }, {
+        "anyOf": [
+            {"properties": {"array": {"type": "null"}}},
+            {"properties": {"output": {"type": "null"}}},
+            {"properties": {"output": {"pattern": "%a|^/dev/"}}},
+        ],
+    }]})
+}
+
+/// A job that is asked about: one task that may start at once.
+fn question(types: &mut SchemaGenerator) -> Schema {
+    let job = types.subschema_for::<JobRequest>();
+    json_schema!({"allOf": [job, one_deadline(), {
+        "properties": {
+            "array": {"type": "null"},
+            "after": {"maxItems": 0},
+            "held": {"const": false},
+        },
+    }]})
+}
+
+fn one_deadline() -> Schema {
+    json_schema!({"anyOf": [
+        {"properties": {"deadline_s": {"type": "null"}}},
+        {"properties": {"deadline_at": {"type": "null"}}},
+    ]})
 }
 
 fn describe<T: JsonSchema>(types: &mut SchemaGenerator) -> Schema {
@@ -261,7 +303,11 @@ impl Operation {
     }
 
     fn takes<T: JsonSchema>(self) -> Self {
-        let takes = Some::<Describe>(describe::<T>);
+        self.takes_as(describe::<T>)
+    }
+
+    fn takes_as(self, takes: Describe) -> Self {
+        let takes = Some(takes);
         Self { takes, ..self }
     }
 

@@ -80,38 +80,38 @@ impl Metrics {
         gauge(
             &mut text,
             "tollgate_nodes",
-            "Nodes that are there.",
+            "Number of nodes.",
             census.nodes,
         );
         gauge(
             &mut text,
             "tollgate_nodes_idle",
-            "Nodes that nothing runs on.",
+            "Number of idle nodes.",
             census.idle,
         );
         gauge(
             &mut text,
             "tollgate_queue_jobs",
-            "Tasks that wait.",
+            "Number of queued tasks.",
             census.queued,
         );
         gauge(
             &mut text,
             "tollgate_held_jobs",
-            "Tasks that are held back.",
+            "Number of held tasks.",
             census.held,
         );
         gauge(
             &mut text,
             "tollgate_running_jobs",
-            "Tasks that run.",
+            "Number of running tasks.",
             census.running,
         );
         let name = "tollgate_jobs";
         text.family(
             name,
             "gauge",
-            "Jobs in the store by their state; an array is one.",
+            "Jobs in the store by state; an array counts once.",
         );
         for (state, jobs) in &sums.states {
             text.sample(name, &[("state", state)], *jobs as f64);
@@ -120,7 +120,7 @@ impl Metrics {
         text.family(
             name,
             "counter",
-            "Jobs that were handed in, by what they were told at once.",
+            "Submitted jobs, by the answer to the submission.",
         );
         for (verdict, count) in [
             ("accepted", &self.accepted),
@@ -137,29 +137,29 @@ impl Metrics {
             text.family(name, "counter", help)
                 .sample(&total, &[], value);
         };
-        let help = "Batches that were committed since the store was made.";
+        let help = "Batches committed since the store was created.";
         counter(&mut text, "tollgate_commits", help, census.commits as f64);
-        let help = "How often the engine could not be told what to do.";
+        let help = "Failed calls of the engine.";
         counter(
             &mut text,
             "tollgate_engine_failures",
             help,
             census.engine_failures as f64,
         );
-        let help = "Promises of a deadline that are over.";
+        let help = "Promises of a deadline whose jobs are over.";
         counter(&mut text, "tollgate_promises", help, sums.promises as f64);
-        let help = "Promises that should have been kept, by the probabilities that were told.";
+        let help = "Promises expected to be kept, by their probabilities.";
         counter(&mut text, "tollgate_promises_expected", help, sums.expected);
-        let help = "Promises that were kept.";
+        let help = "Promises kept.";
         counter(&mut text, "tollgate_promises_kept", help, sums.kept as f64);
-        let help = "Jobs that finished, whose estimate was a quantile of the forecast.";
+        let help = "Finished jobs whose estimate was a quantile of the forecast.";
         counter(
             &mut text,
             "tollgate_forecasts",
             help,
             sums.coverage.jobs as f64,
         );
-        let help = "Those of them that ran no longer than that quantile.";
+        let help = "Finished jobs that ran no longer than that quantile.";
         counter(
             &mut text,
             "tollgate_forecasts_covered",
@@ -167,7 +167,7 @@ impl Metrics {
             sums.coverage.covered as f64,
         );
         let name = "tollgate_start_time_seconds";
-        let help = "Since when the service has been up, in seconds since 1970.";
+        let help = "Start of the service, in seconds since 1970.";
         text.family(name, "gauge", help)
             .sample(name, &[], up_since_s);
         text.end()
@@ -178,7 +178,7 @@ impl Metrics {
         text.family(
             name,
             "histogram",
-            "How long quotes took, from the request to the answer.",
+            "Time from the request for a quote to its answer.",
         );
         let bucket = format!("{name}_bucket");
         let mut count = 0;

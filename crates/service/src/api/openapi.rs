@@ -14,8 +14,12 @@ use super::types::Problem;
 
 /// Where types are described.
 const TYPES: &str = "/components/schemas";
-/// What may go wrong with every path below `/v1`.
-const COMMON_PROBLEMS: &[u16] = &[401, 403, 408, 413, 421, 422, 500, 503];
+/// What may go wrong with every request.
+const COMMON_PROBLEMS: &[u16] = &[400, 401, 403, 405, 408, 413, 421, 429, 500, 503];
+/// What may go wrong where a job or a token is named in the path.
+const NAME_PROBLEMS: &[u16] = &[404, 422];
+/// What may go wrong where a body is taken.
+const BODY_PROBLEMS: &[u16] = &[415, 422];
 
 /// The description.
 pub fn document() -> Value {
@@ -33,6 +37,8 @@ pub fn document() -> Value {
     let problem = written.subschema_for::<Problem>();
     let mut types = read.take_definitions(true);
     types.extend(written.take_definitions(true));
+    let mut types = Value::Object(types);
+    say_limits(&mut types);
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -47,7 +53,7 @@ pub fn document() -> Value {
             "schemas": types,
             "responses": {
                 "Problem": {
-                    "description": "Why it was not done",
+                    "description": "The error",
                     "content": {"application/json": {"schema": problem}},
                 },
             },
@@ -55,7 +61,7 @@ pub fn document() -> Value {
                 "token": {
                     "type": "http",
                     "scheme": "bearer",
-                    "description": "Over TCP; by the socket, the system says who is there",
+                    "description": "Required over TCP; at the socket the system identifies the user",
                 },
             },
         },
@@ -117,9 +123,12 @@ fn describe(
         };
         responses.insert(status.to_string(), answer);
     }
-    let common = COMMON_PROBLEMS.iter().filter(|_| path.starts_with("/v1"));
-    let mut problems: Vec<u16> = common.chain(operation.problems).copied().collect();
+    let named = named_in(path).next().map_or(&[][..], |_| NAME_PROBLEMS);
+    let body = operation.takes.map_or(&[][..], |_| BODY_PROBLEMS);
+    let problems = [COMMON_PROBLEMS, named, body, operation.problems];
+    let mut problems: Vec<u16> = problems.concat();
     problems.sort_unstable();
+    problems.dedup();
     for status in problems {
         let problem = json!({"$ref": "#/components/responses/Problem"});
         responses.insert(status.to_string(), problem);
@@ -145,7 +154,36 @@ fn in_query(query: Describe, read: &mut SchemaGenerator) -> Vec<Value> {
     let fields = fields.into_iter().flatten();
     fields
         .map(|(name, schema)| {
+            let mut schema = schema.clone();
+            say_limits(&mut schema);
             json!({"name": name, "in": "query", "required": false, "schema": schema})
         })
         .collect()
+}
+
+/// Says in the words of JSON Schema what the names of fields and formats say to people: that `_at`
+/// is an instant, and where whole numbers end.
+fn say_limits(schema: &mut Value) {
+    match schema {
+        Value::Object(words) => {
+            let greatest = match words.get("format").and_then(Value::as_str) {
+                Some("uint8") => Some(u64::from(u8::MAX)),
+                Some("uint32") => Some(u64::from(u32::MAX)),
+                Some("uint64") => Some(u64::MAX),
+                Some(_) | None => None,
+            };
+            if let Some(greatest) = greatest {
+                words.entry("maximum").or_insert(greatest.into());
+            }
+            let fields = words.get_mut("properties").and_then(Value::as_object_mut);
+            for (name, field) in fields.into_iter().flatten() {
+                if (name == "at" || name.ends_with("_at")) && field.is_object() {
+                    field["format"] = "date-time".into();
+                }
+            }
+            words.values_mut().for_each(say_limits);
+        }
+        Value::Array(items) => items.iter_mut().for_each(say_limits),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
 }

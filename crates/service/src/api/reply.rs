@@ -1,17 +1,20 @@
 //! What goes wrong with a request, as an answer.
 
-use std::io::{self, ErrorKind};
-
 use axum::Json;
 use axum::extract::rejection::{JsonRejection, QueryRejection};
-use axum::http::StatusCode;
+use axum::http::header::{ALLOW, CONTENT_TYPE};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
+use http_body_util::{BodyExt, Limited};
 
 use super::instant::iso;
 use super::types::Problem;
 use crate::core::Ignored;
 use crate::keeper::Failed;
 use crate::store::StoreError;
+
+/// The most bytes of a problem in words.
+const MAX_PROBLEM: usize = 4_096;
 
 /// Why a request is not answered as it was meant.
 #[derive(Debug)]
@@ -38,22 +41,17 @@ impl Refused {
 
     /// A job that is not there, and one that is somebody else's: nobody can tell which.
     pub(super) fn unknown_job() -> Self {
-        Self::new(StatusCode::NOT_FOUND, "there is no such job")
-    }
-
-    /// A script cannot be copied.
-    pub(super) fn script(error: &io::Error) -> Self {
-        let full = [ErrorKind::StorageFull, ErrorKind::QuotaExceeded];
-        let status = match full.contains(&error.kind()) {
-            true => StatusCode::INSUFFICIENT_STORAGE,
-            false => StatusCode::SERVICE_UNAVAILABLE,
-        };
-        Self::new(status, format!("the script cannot be copied: {error}"))
+        Self::new(StatusCode::NOT_FOUND, "no such job")
     }
 
     /// The keeper has stopped.
     pub(super) fn stopping() -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "the service is stopping")
+    }
+
+    #[cfg(test)]
+    pub(super) fn status(&self) -> StatusCode {
+        self.status
     }
 
     pub(crate) fn hint(self, hint: &'static str) -> Self {
@@ -79,7 +77,7 @@ impl From<Failed> for Refused {
                 return Self::field("deadline_at", &expected);
             }
             Failed::NoPredecessor(_) => StatusCode::UNPROCESSABLE_ENTITY,
-            Failed::TooMany(_) => StatusCode::TOO_MANY_REQUESTS,
+            Failed::TooMany(_) | Failed::TooMuchStored(_) => StatusCode::TOO_MANY_REQUESTS,
             Failed::Full => StatusCode::INSUFFICIENT_STORAGE,
             Failed::Store(_) | Failed::Engine(_) => StatusCode::SERVICE_UNAVAILABLE,
         };
@@ -116,5 +114,47 @@ impl IntoResponse for Refused {
             hint: self.hint.map(str::to_owned),
         };
         (self.status, Json(problem)).into_response()
+    }
+}
+
+/// The answer to a request of this `method`, in JSON if it is a problem, also where the framework
+/// found it: a path that is not UTF-8, a method that the path does not have.
+pub(super) async fn in_json(method: &Method, response: Response) -> Response {
+    let status = response.status();
+    let failed = status.is_client_error() || status.is_server_error();
+    if !failed || is_json(response.headers()) {
+        return response;
+    }
+    let (mut head, body) = response.into_parts();
+    let allowed = head.headers.remove(ALLOW);
+    let body = Limited::new(body, MAX_PROBLEM).collect().await;
+    let body = body.map(|body| body.to_bytes()).unwrap_or_default();
+    let words = String::from_utf8_lossy(&body);
+    let error = problem_words(status, method, allowed.as_ref(), words.trim());
+    let mut response = Refused::new(status, error).into_response();
+    let headers = response.headers_mut();
+    headers.extend(allowed.map(|allowed| (ALLOW, allowed)));
+    response
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let media = headers.get(CONTENT_TYPE);
+    media.is_some_and(|media| media.as_bytes().starts_with(b"application/json"))
+}
+
+fn problem_words(
+    status: StatusCode,
+    method: &Method,
+    allowed: Option<&HeaderValue>,
+    words: &str,
+) -> String {
+    let allowed = allowed.and_then(|allowed| allowed.to_str().ok());
+    match (status, allowed) {
+        (StatusCode::METHOD_NOT_ALLOWED, Some(allowed)) => {
+            let allowed = allowed.replace(',', ", ");
+            format!("{method}: expected one of the methods of this path: {allowed}")
+        }
+        (_, _) if words.is_empty() => status.to_string(),
+        (_, _) => words.to_owned(),
     }
 }

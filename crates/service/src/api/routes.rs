@@ -21,7 +21,7 @@ use super::types::{
     Answer, Calibration, Done, Explanation, Job, JobRequest, Jobs, Ledger, Nodes, Objectives,
     Status,
 };
-use super::which::Which;
+use super::which::{MAX_ID, Which};
 use super::words::words;
 use super::{endpoints, figures, translate};
 use crate::access::{Access, Limits, Peer};
@@ -30,10 +30,11 @@ use crate::events::Log;
 use crate::fleet::Porch;
 use crate::keeper::{Ask, Door, Failed, Reply};
 use crate::net::Keyring;
-use crate::scripts::Scripts;
 use crate::seats::Seats;
 use crate::store::{JobRow, Reader, Selection, StoreError};
 
+/// How long the thread that decides may take to say that it is there: many of the longest turns.
+const PULSE: Duration = Duration::from_secs(5);
 /// The most jobs of one answer.
 const MOST_JOBS: u32 = 10_000;
 
@@ -63,8 +64,6 @@ pub struct Service {
     pub streams: Seats<u32>,
     /// Tells the time.
     pub clock: fn() -> tollgate_model::Instant,
-    /// Copies of the scripts that jobs run.
-    pub scripts: Arc<Scripts>,
     /// Where workers come in.
     pub porch: Porch,
 }
@@ -123,8 +122,20 @@ async fn take_whole(
     Ok(next.run(Request::from_parts(head, body.into())).await)
 }
 
-pub(super) async fn healthz() -> &'static str {
-    "ok\n"
+/// Asks the thread that decides: a service whose other threads answer may still be stuck.
+pub(super) async fn healthz(State(service): State<Service>) -> Result<&'static str, Refused> {
+    pulse(&service.door).await
+}
+
+async fn pulse(door: &Door) -> Result<&'static str, Refused> {
+    let pulse = ask_at(door, |reply| Ask::Pulse { reply });
+    match tokio::time::timeout(PULSE, pulse).await {
+        Ok(answered) => answered.map(|()| "ok\n"),
+        Err(_) => {
+            let error = format!("the service has decided nothing for {} s", PULSE.as_secs());
+            Err(Refused::new(StatusCode::SERVICE_UNAVAILABLE, error))
+        }
+    }
 }
 
 async fn nowhere() -> Refused {
@@ -144,9 +155,7 @@ pub(super) async fn submit(
     let submission = translate::submission(&request, peer.user)?;
     let due = translate::due(&request)?;
     check_size(&service, &submission)?;
-    let program = Box::new(translate::program(
-        copied(&service, peer.user, request).await?,
-    )?);
+    let program = Box::new(translate::program(request)?);
     let verdict = ask(&service, |reply| Ask::Submit {
         submission,
         due,
@@ -183,7 +192,7 @@ pub(super) async fn quote(
     let submission = translate::submission(&request, peer.user)?;
     let due = translate::due(&request)?;
     if submission.plan != Plan::default() {
-        let expected = "nothing: a quote is for one task that may start at once";
+        let expected = "none of them: a quote is for one task that may start at once";
         return Err(Refused::field("array, after, held", expected));
     }
     if submission.hold.is_none() {
@@ -217,9 +226,7 @@ pub(super) async fn claim(
     let Json(request) = request?;
     may_submit(&peer)?;
     let job = number(&id)?;
-    let program = Box::new(translate::program(
-        copied(&service, peer.user, request).await?,
-    )?);
+    let program = Box::new(translate::program(request)?);
     let user = peer.user;
     ask(&service, |reply| Ask::Claim {
         user,
@@ -229,23 +236,6 @@ pub(super) async fn claim(
     })
     .await?;
     Ok(Json(Done { id: job }))
-}
-
-/// The request with the service's copy of its script for the script, if it came with one.
-async fn copied(
-    service: &Service,
-    user: u32,
-    mut request: JobRequest,
-) -> Result<JobRequest, Refused> {
-    let (Some(script), Some(program)) = (request.script.take(), request.command.first_mut()) else {
-        return Ok(request);
-    };
-    let scripts = Arc::clone(&service.scripts);
-    let kept = tokio::task::spawn_blocking(move || scripts.keep(user, &script));
-    let path = kept.await.map_err(|_| Refused::stopping())?;
-    let path = path.map_err(|error| Refused::script(&error))?;
-    *program = path.to_string_lossy().into_owned();
-    Ok(request)
 }
 
 fn may_submit(peer: &Peer) -> Result<(), Refused> {
@@ -308,7 +298,7 @@ pub(super) async fn jobs(
         user: only(&peer),
         state: wanted.state,
         live: wanted.live,
-        before: wanted.before,
+        before: wanted.before.map(|before| before.min(MAX_ID)),
         limit: wanted.limit.unwrap_or(100).min(MOST_JOBS),
     };
     let rows = read(&service, move |reader| reader.jobs(&selection)).await?;
@@ -348,8 +338,10 @@ pub(super) async fn tasks(
     let rows = read(&service, move |reader| {
         reader.tasks(job, tasks.as_ref(), limit)
     });
-    let expected = "an array: this job is none";
-    let rows = rows.await?.ok_or_else(|| Refused::field("id", expected))?;
+    let rows = rows.await?.ok_or_else(|| {
+        let error = "this job is not an array: it has no tasks";
+        Refused::new(StatusCode::NOT_FOUND, error)
+    })?;
     let jobs = rows.into_iter().map(translate::job).collect();
     Ok(Json(Jobs { jobs }))
 }
@@ -487,7 +479,8 @@ pub(super) async fn nodes(State(service): State<Service>) -> Answered<Nodes> {
 }
 
 fn number(id: &str) -> Result<u64, Refused> {
-    id.parse().map_err(|_| Refused::unknown_job())
+    let id = id.parse().ok().filter(|&id| id <= MAX_ID);
+    id.ok_or_else(Refused::unknown_job)
 }
 
 /// A job of the peer's, or one task; one of somebody else is not there.
@@ -516,8 +509,12 @@ pub(super) async fn ask<T>(
     service: &Service,
     question: impl FnOnce(Reply<T>) -> Ask,
 ) -> Result<T, Refused> {
+    ask_at(&service.door, question).await
+}
+
+async fn ask_at<T>(door: &Door, question: impl FnOnce(Reply<T>) -> Ask) -> Result<T, Refused> {
     let (reply, answer) = oneshot::channel::<Result<T, Failed>>();
-    service.door.ask(question(reply));
+    door.ask(question(reply));
     let answered = answer.await.map_err(|_| Refused::stopping())?;
     Ok(answered?)
 }
@@ -534,4 +531,27 @@ pub(super) async fn read<T: Send + 'static>(
     });
     let rows = done.await.map_err(|_| Refused::stopping())?;
     Ok(rows?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Time that passes at once when all wait for it.
+    #[tokio::test(start_paused = true)]
+    async fn health_of_a_service_that_decides_nothing_is_bad() {
+        let (door, asks) = Door::unattended();
+        let stuck = pulse(&door).await.unwrap_err();
+        assert_eq!(stuck.status(), StatusCode::SERVICE_UNAVAILABLE);
+        drop(asks);
+        let gone = pulse(&door).await.unwrap_err();
+        assert_eq!(gone.status(), StatusCode::SERVICE_UNAVAILABLE);
+        let (door, asks) = Door::unattended();
+        let answering = std::thread::spawn(move || match asks.recv() {
+            Ok(Ask::Pulse { reply }) => reply.send(Ok(())).unwrap(),
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(pulse(&door).await.unwrap(), "ok\n");
+        answering.join().unwrap();
+    }
 }

@@ -1,19 +1,28 @@
 //! Who is let in, and within which limits.
 
+use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::Duration;
 
+use axum::body::Body;
+use axum::http::{Request, Response};
+use axum::middleware::from_fn_with_state;
 use axum::{Extension, Router};
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixListener;
 use tokio::sync::watch;
 
+use super::framing::FramingWatch;
 pub use super::metrics::Metrics;
+use super::reply;
 pub use super::routes::{About, Service, router};
 use crate::access::Access;
-use crate::net::Impatient;
+use crate::net::{Hosts, Impatient, guard};
 use crate::seats::Seats;
 
 /// How long what is under way at the end may take.
@@ -21,14 +30,17 @@ pub(crate) const LAST_TIME: Duration = Duration::from_secs(5);
 /// How long to wait after a connection could not be taken: there may be no file descriptor left.
 pub(crate) const BREATH: Duration = Duration::from_millis(50);
 
-/// Serves clients of a Unix socket until `stop` says so; `seats` are the users' connections.
+/// Serves clients of a Unix socket until `stop` says so; `seats` are the users' connections, and
+/// `hosts` the names and web pages that requests may name besides this host's own.
 pub async fn serve_unix(
     listener: UnixListener,
     router: Router,
     access: Access,
+    hosts: Hosts,
     seats: Seats<u32>,
     mut stop: watch::Receiver<bool>,
 ) {
+    let router = router.layer(from_fn_with_state(Arc::new(hosts), guard::pass_socket));
     let (gone, here) = watch::channel(());
     loop {
         let accepted = tokio::select! {
@@ -69,8 +81,21 @@ pub(crate) async fn talk(
     patience: Duration,
     mut stop: watch::Receiver<bool>,
 ) {
-    let service = TowerToHyperService::new(router);
-    let stream = Impatient::new(stream, patience);
+    let stream = FramingWatch::new(Impatient::new(stream, patience));
+    let ambiguous = stream.ambiguous();
+    let router = TowerToHyperService::new(router);
+    let service = service_fn(move |request: Request<Incoming>| {
+        let refusal = ambiguous.refusal();
+        let router = router.clone();
+        let method = request.method().clone();
+        async move {
+            let response: Response<Body> = match refusal {
+                Some(refusal) => refusal,
+                None => router.call(request).await?,
+            };
+            Ok::<_, Infallible>(reply::in_json(&method, response).await)
+        }
+    });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(patience)

@@ -8,6 +8,7 @@ use axum::{Extension, Json};
 use tollgate_model::Span;
 
 use super::instant::iso;
+use super::limits::{MAX_SPAN_S, MIN_SPAN_S};
 use super::reply::Refused;
 use super::routes::{Answered, Service};
 use super::types::{NewToken, Token, TokenRequest, Tokens};
@@ -15,9 +16,6 @@ use crate::access::{Peer, Users, Way};
 use crate::accounts;
 use crate::net::Key;
 use crate::net::keyring::{KeyError, Proof};
-
-/// The longest that a token is set to stand for somebody, in seconds: a hundred years.
-const LONGEST_S: f64 = 3.2e9;
 
 pub(super) async fn make(
     State(service): State<Service>,
@@ -28,7 +26,7 @@ pub(super) async fn make(
     by_socket(&peer)?;
     let now = (service.clock)();
     let expires = match request.expires_s {
-        Some(secs) if !(1e-6..=LONGEST_S).contains(&secs) => {
+        Some(secs) if !(MIN_SPAN_S..=MAX_SPAN_S).contains(&secs) => {
             let expected = "seconds, more than 0 and at most a hundred years";
             return Err(Refused::field("expires_s", expected));
         }
@@ -104,7 +102,7 @@ fn by_socket(peer: &Peer) -> Result<(), Refused> {
         Way::Socket => Ok(()),
         Way::Network(_) => Err(Refused::new(
             StatusCode::FORBIDDEN,
-            "tokens are made, listed and taken back on the host of the service only",
+            "tokens are created, listed and revoked at the socket of the service only",
         )),
     }
 }
@@ -139,8 +137,8 @@ impl From<KeyError> for Refused {
         };
         let refused = Self::new(status, error.to_string());
         match error {
-            KeyError::TooMany => refused.hint("take one back with `tollgate token revoke`"),
-            KeyError::Settings => refused.hint("take it out of the settings"),
+            KeyError::TooMany => refused.hint("revoke one with `tollgate token revoke ID`"),
+            KeyError::Settings => refused.hint("remove the token from the configuration"),
             KeyError::System(_) | KeyError::Unknown => refused,
         }
     }

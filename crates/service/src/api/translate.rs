@@ -1,12 +1,15 @@
 //! The wire's words in ours, and ours in the wire's.
 
 use std::path::Path;
+use std::str::FromStr;
 
 use jiff::Timestamp;
+use tollgate_engine::{MAX_SCRIPT_BYTES, Script};
 use tollgate_gate::Retry;
 use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
 
 use super::instant::{iso, read_iso};
+use super::limits::{MAX_AFTER, MAX_CREDITS, MAX_HOLD_S, MAX_NAME, MAX_SPAN_S, MIN_SPAN_S};
 use super::reply::Refused;
 use super::types::{
     Account, Answer, Array, Decision, Expected, Job, JobRequest, Offer, Part, Reason,
@@ -14,19 +17,9 @@ use super::types::{
 use crate::core::{self, After, ArrayPlan, Need, Plan, Prospect, Standing, Submission};
 use crate::store::{self, JobRow, Program};
 
-/// The longest span that a job may be given: a hundred years.
-const LONGEST_S: f64 = 3.2e9;
-/// The longest that a quote is held.
-const LONGEST_HOLD_S: f64 = 3_600.0;
-/// The most credits of an amount.
-const MOST_CREDITS: f64 = 1e12;
-/// The most jobs that one waits for.
-const MOST_AFTER: usize = 1_000;
-/// The longest name, in bytes.
-const LONGEST_NAME: usize = 128;
-
 /// What decisions depend on, of a job that `user` submits; without its deadline if that is an instant.
 pub(super) fn submission(request: &JobRequest, user: u32) -> Result<Submission, Refused> {
+    check_program(request)?;
     if request.procs == 0 {
         return Err(Refused::field("procs", "at least 1"));
     }
@@ -58,18 +51,18 @@ fn plan(request: &JobRequest) -> Result<Plan, Refused> {
     if array.is_some() && request.hold_s.is_some() {
         return Err(Refused::field(
             "array",
-            "nothing: a quote is held for one task",
+            "no array: a quote reserves room for one task",
         ));
     }
     let named = request.output.as_deref();
     let named = named.filter(|name| !name.contains("%a") && !name.starts_with("/dev/"));
     if array.is_some() && named.is_some() {
-        let expected = "a name with %a: the tasks of an array would write over each other's output";
+        let expected = "a name with %a: otherwise the tasks overwrite each other's output";
         return Err(Refused::field("output", expected));
     }
     let after = request.after.iter().map(|word| after(word));
     let mut after: Vec<After> = after.collect::<Result<_, _>>()?;
-    if after.len() > MOST_AFTER {
+    if after.len() > MAX_AFTER {
         return Err(Refused::field("after", "at most 1000 jobs"));
     }
     after.sort_by_key(|earlier| (earlier.job, earlier.need == Need::End));
@@ -87,7 +80,7 @@ fn array(words: &str) -> Result<ArrayPlan, Refused> {
     let expected = "numbers of tasks as in 1-1000, 1,3,7-9 or 0-99:3%4";
     let bad = || Refused::field("array", expected);
     let (tasks, most) = match words.split_once('%') {
-        Some((tasks, most)) => (tasks, Some(most.parse::<u32>().map_err(|_| bad())?)),
+        Some((tasks, most)) => (tasks, Some(digits(most).ok_or_else(bad)?)),
         None => (words, None),
     };
     if most == Some(0) {
@@ -105,15 +98,20 @@ fn after(word: &str) -> Result<After, Refused> {
         Some(_) => (Need::Success, ""),
         None => (Need::Success, word),
     };
-    let job = job.parse();
-    let job =
-        job.map_err(|_| Refused::field("after", "the number of a job as in 7, ok:7 or any:7"))?;
+    let expected = "the number of a job as in 7, ok:7 or any:7";
+    let job = digits(job).ok_or_else(|| Refused::field("after", expected))?;
     Ok(After { job, need })
+}
+
+/// A number of digits alone: the standard library reads `+7` too.
+fn digits<T: FromStr>(word: &str) -> Option<T> {
+    let plain = word.bytes().all(|byte| byte.is_ascii_digit());
+    plain.then(|| word.parse().ok()).flatten()
 }
 
 fn hold(request: &JobRequest) -> Result<Option<Span>, Refused> {
     match request.hold_s {
-        Some(secs) if !(1e-6..=LONGEST_HOLD_S).contains(&secs) => Err(Refused::field(
+        Some(secs) if !(MIN_SPAN_S..=MAX_HOLD_S).contains(&secs) => Err(Refused::field(
             "hold_s",
             "seconds, more than 0 and at most 3600",
         )),
@@ -121,23 +119,29 @@ fn hold(request: &JobRequest) -> Result<Option<Span>, Refused> {
     }
 }
 
+/// The name that was given; without one, as much of the program's as a name may hold.
 fn name(request: &JobRequest) -> Result<String, Refused> {
-    let program = request.command.first().map_or("", String::as_str);
-    let base = Path::new(program).file_name();
-    let base = base.map(|base| base.to_string_lossy().into_owned());
-    let name = request.name.clone().or(base).unwrap_or_default();
-    if name.len() > LONGEST_NAME || name.chars().any(char::is_control) {
-        let expected = "at most 128 bytes, none of them a control character";
+    let Some(name) = &request.name else {
+        let program = request.command.first().map_or("", String::as_str);
+        let base = Path::new(program).file_name().unwrap_or_default();
+        let base = base.to_string_lossy();
+        let sound = base.chars().filter(|letter| !letter.is_control());
+        return Ok(sound.take(MAX_NAME).collect());
+    };
+    if name.chars().count() > MAX_NAME || name.chars().any(char::is_control) {
+        let expected = "at most 128 characters, none of them a control character";
         return Err(Refused::field("name", expected));
     }
-    Ok(name)
+    Ok(name.clone())
 }
 
 fn span(field: &str, secs: Option<f64>) -> Result<Option<Span>, Refused> {
     let expected = "seconds, more than 0 and at most a hundred years";
     match secs {
         None => Ok(None),
-        Some(secs) if (1e-6..=LONGEST_S).contains(&secs) => Ok(Some(Span::from_secs_f64(secs))),
+        Some(secs) if (MIN_SPAN_S..=MAX_SPAN_S).contains(&secs) => {
+            Ok(Some(Span::from_secs_f64(secs)))
+        }
         Some(_) => Err(Refused::field(field, expected)),
     }
 }
@@ -159,7 +163,7 @@ pub(super) fn due(request: &JobRequest) -> Result<Option<Instant>, Refused> {
 
 fn amount(field: &str, credits: Option<f64>) -> Result<Option<f64>, Refused> {
     match credits {
-        Some(credits) if (0.0..=MOST_CREDITS).contains(&credits) => Ok(Some(credits)),
+        Some(credits) if (0.0..=MAX_CREDITS).contains(&credits) => Ok(Some(credits)),
         Some(_) => Err(Refused::field(
             field,
             "credits, not negative and at most 1e12",
@@ -181,10 +185,24 @@ fn confidence(probability: Option<f64>) -> Result<Option<u32>, Refused> {
 
 /// What a job runs.
 pub(super) fn program(request: JobRequest) -> Result<Program, Refused> {
-    let has_nul = |word: &String| word.contains('\0');
+    check_program(&request)?;
     if request.command.first().is_none_or(String::is_empty) {
         return Err(Refused::field("command", "a program and its arguments"));
     }
+    Ok(Program {
+        argv: request.command,
+        script: request.script.map(Script::new),
+        env: request.env.into_iter().collect(),
+        dir: request.dir,
+        output: request.output,
+        umask: request.umask,
+        memory: request.memory_bytes,
+    })
+}
+
+/// Checks what a job runs as far as it is said: a quote may leave the program out.
+fn check_program(request: &JobRequest) -> Result<(), Refused> {
+    let has_nul = |word: &String| word.contains('\0');
     if request.command.iter().any(has_nul) {
         return Err(Refused::field("command", "words without NUL bytes"));
     }
@@ -210,14 +228,12 @@ pub(super) fn program(request: JobRequest) -> Result<Program, Refused> {
     if request.memory_bytes == Some(0) {
         return Err(Refused::field("memory_bytes", "at least 1"));
     }
-    Ok(Program {
-        argv: request.command,
-        env: request.env.into_iter().collect(),
-        dir: request.dir,
-        output: request.output,
-        umask: request.umask,
-        memory: request.memory_bytes,
-    })
+    let script = request.script.as_ref();
+    if script.is_some_and(|text| text.len() > MAX_SCRIPT_BYTES) {
+        let expected = format!("a text of at most {MAX_SCRIPT_BYTES} bytes");
+        return Err(Refused::field("script", &expected));
+    }
+    Ok(())
 }
 
 /// What a job is told.

@@ -1,82 +1,110 @@
-//! What clients say and are told. Field names, units and meanings are a contract: instants are ISO
-//! 8601 in UTC (`_at`), spans are seconds (`_s`), memory is bytes.
+//! The requests and answers of the API. Field names, units and meanings are a contract: instants are
+//! ISO 8601 in UTC (`_at`), spans are seconds (`_s`), memory is bytes.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::limits::{
+    ABSOLUTE_PATH, MAX_AFTER, MAX_CREDITS, MAX_HOLD_S, MAX_NAME, MAX_SPAN_S, MIN_SPAN_S,
+    NO_CONTROL, NO_NUL, PREDECESSOR, TASK_NUMBERS, VARIABLE,
+};
+use super::whole::{whole, whole_if_any};
 use crate::access::Role;
 
-/// A job to be handed in, or to be quoted for.
+/// A job to submit, or to quote.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JobRequest {
     /// The program and its arguments. A quote needs none.
     #[serde(default)]
+    #[schemars(inner(regex(pattern = NO_NUL)))]
     pub command: Vec<String>,
-    /// What is in the script that `command` names first. The service keeps a copy, and runs that:
-    /// the file may change, or go, before the job starts.
+    /// Text of the script that `command` names first, at most 1 MiB. The service keeps a copy and runs
+    /// the copy, because the file may change or disappear before the job starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<String>,
-    /// What it is called; jobs of one user with the same name are forecast alike. The program's
-    /// name if left out.
+    /// Name of the job; jobs of one user with the same name are forecast alike. Default: the name of
+    /// the program. At most 128 characters, none of them a control character.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_NAME), regex(pattern = NO_CONTROL))]
     pub name: Option<String>,
-    /// Processors it needs at once, at least 1.
-    #[serde(default = "one")]
+    /// Number of processors, at least 1.
+    #[serde(default = "one", deserialize_with = "whole")]
+    #[schemars(range(min = 1))]
     pub procs: u32,
-    /// Memory that it may use at most.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Maximum memory.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "whole_if_any"
+    )]
+    #[schemars(range(min = 1))]
     pub memory_bytes: Option<u64>,
-    /// How long it takes, by its user. Positive.
+    /// Run time that the user expects. Positive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = MIN_SPAN_S, max = MAX_SPAN_S))]
     pub estimate_s: Option<f64>,
-    /// By when it must have finished, after its submission. Positive.
+    /// Deadline as a span after submission. Positive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = MIN_SPAN_S, max = MAX_SPAN_S))]
     pub deadline_s: Option<f64>,
-    /// By when it must have finished; instead of `deadline_s`.
+    /// Deadline as an instant; instead of `deadline_s`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline_at: Option<String>,
-    /// The most it may cost, in credits. Not negative.
+    /// Maximum cost, in credits. Not negative.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = MAX_CREDITS))]
     pub budget: Option<f64>,
-    /// What each second past the deadline costs the provider, in credits. Not negative.
+    /// Cost to the provider of each second past the deadline, in credits. Not negative.
     #[serde(default)]
+    #[schemars(range(min = 0.0, max = MAX_CREDITS))]
     pub penalty_per_s: f64,
-    /// The least probability of keeping the deadline at which it wants to be let in.
+    /// Minimum probability of meeting the deadline; the job is rejected below it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub confidence: Option<f64>,
-    /// Whether it may be run again from its start after it was lost.
+    /// Whether the job may run again from its start after it was lost.
     #[serde(default)]
     pub requeue: bool,
-    /// Of a quote: for how long it is to be kept, if the job would be let in. Positive, at most an
-    /// hour. Then it lapses.
+    /// Of a quote: the span to reserve the room for, if the job would be accepted. Positive, at most
+    /// an hour. The reserved quote then expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = MIN_SPAN_S, max = MAX_HOLD_S))]
     pub hold_s: Option<f64>,
-    /// Its tasks, if it is an array: `1-1000`, `1,3,7-9`, `0-99:3`, with `%4` behind that at most four
-    /// of them at a time. They are the same but for their number, `TOLLGATE_TASK`.
+    /// Tasks of an array: `1-1000`, `1,3,7-9` or `0-99:3`; `%4` at the end runs at most four of them at
+    /// a time. The tasks differ only in their number, `TOLLGATE_TASK`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = TASK_NUMBERS))]
     pub array: Option<String>,
-    /// Jobs of the same user that it is to start after: `7` or `ok:7` if that must have ended with
-    /// exit code 0 (all its tasks, if it is an array), `any:7` if not.
+    /// Jobs of the same user to start after: `7` or `ok:7` if job 7 must end with exit code 0 (all
+    /// tasks of an array), `any:7` if it may end in any way.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = MAX_AFTER), inner(regex(pattern = PREDECESSOR)))]
     pub after: Vec<String>,
-    /// Whether it waits until it is released.
+    /// Whether the job is held until the user releases it.
     #[serde(default)]
     pub held: bool,
-    /// The environment that it gets.
+    /// Environment of the job.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend(
+        "propertyNames" = {"pattern": VARIABLE},
+        "additionalProperties" = {"type": "string", "pattern": NO_NUL},
+    ))]
     pub env: BTreeMap<String, String>,
-    /// The folder that it starts in; absolute.
+    /// Working directory; absolute.
     #[serde(default = "root")]
+    #[schemars(regex(pattern = ABSOLUTE_PATH))]
     pub dir: String,
-    /// Where its output goes, relative to `dir`, with `%j` for the job's number and `%a` for that of
-    /// the task, which an array must have; left out, it is thrown away.
+    /// Output file, relative to `dir`; `%j` stands for the number of the job, `%a` for that of the task
+    /// (required for arrays). Without it the output is discarded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1), regex(pattern = NO_NUL))]
     pub output: Option<String>,
-    /// Permission bits that files it makes do not get.
-    #[serde(default = "umask")]
+    /// Permission bits that new files of the job do not get.
+    #[serde(default = "umask", deserialize_with = "whole")]
+    #[schemars(range(max = 0o777))]
     pub umask: u32,
 }
 
@@ -92,495 +120,496 @@ fn umask() -> u32 {
     0o022
 }
 
-/// Whether a job is let in.
+/// The decision about a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
-    /// It is promised its deadline, or, without one, to be run.
+    /// Admitted: the deadline is promised, or, without a deadline, that the job will run.
     Accepted,
-    /// It waits; whether it is let in is decided at its start.
+    /// Queued without a promise: the policy decides when the job could start.
     Queued,
     /// Decided later: once the jobs before it are over, or once it is released.
     Deferred,
-    /// It is kept out.
+    /// Not admitted.
     Rejected,
 }
 
-/// Why a job is kept out.
+/// A reason why a job is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Reason {
-    /// One word that does not change.
+    /// Stable key.
     pub key: String,
-    /// In words, to stand after "rejected:".
+    /// Text to stand after "rejected:".
     pub text: String,
 }
 
-/// What a job is told, or would be told.
+/// The answer to a submission or a quote.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
-    /// Its number; none for a quote, unless that is held.
+    /// Number of the job; none for a quote that is not reserved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<u64>,
-    /// Whether it is let in.
+    /// The decision.
     pub decision: Decision,
-    /// Why not.
+    /// Reasons of a rejection.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<Reason>,
-    /// The most it will cost, in credits; left out unless it is accepted.
+    /// Maximum cost, in credits; only of an accepted job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<f64>,
-    /// When this was decided, by the service's clock.
+    /// Instant of the decision, by the service's clock.
     pub now_at: String,
-    /// By when it must have finished.
+    /// Deadline.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline_at: Option<String>,
-    /// The run time that was decided on.
+    /// Run time that the decision assumes.
     pub estimate_s: f64,
-    /// Where that comes from: `user`, `class` (jobs like it) or `default` (the site's setting).
+    /// Source of the estimate: `user`, `class` (similar jobs) or `default` (the setting).
     pub estimate_source: String,
-    /// What the expectation is forecast from, in words: `few jobs of this class`.
+    /// Source of the forecast, in words: `few jobs of this class`.
     pub forecast_from: String,
-    /// What is to be expected of it.
+    /// The forecast for the job.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub expected: Option<Expected>,
-    /// If it is rejected: what would be let in now instead.
+    /// Of a rejected job: what would be accepted now instead.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub offers: Vec<Offer>,
-    /// If it is a quote that is held: until when it can be taken up.
+    /// Of a reserved quote: the instant at which it expires.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held_until_at: Option<String>,
-    /// If it is an array: what its tasks are told, ascending. All else is said of the first of them,
-    /// but the price, which is that of all.
+    /// Of an array: the decisions about its tasks, ascending. The other fields are about its first
+    /// task, except for the price, which is the sum over all tasks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<Part>,
 }
 
-/// Tasks of an array that are told the same.
+/// Tasks of an array with the same decision.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Part {
-    /// Which ones: `1-640`.
+    /// Numbers of the tasks: `1-640`.
     pub tasks: String,
-    /// How many.
+    /// Number of tasks.
     pub count: u64,
-    /// Whether they are let in.
+    /// The decision.
     pub decision: Decision,
-    /// Why not.
+    /// Reasons of a rejection.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<Reason>,
-    /// The most that they will cost together, in credits; left out unless they are accepted.
+    /// Maximum cost of all of them, in credits; only of accepted tasks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<f64>,
 }
 
-/// A job that would be let in now: the one that was asked for, with one thing changed.
+/// A job that would be accepted now: the requested one with one change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Offer {
-    /// What has changed: `deadline`, `budget` or `procs`.
+    /// Changed field: `deadline`, `budget` or `procs`.
     pub change: String,
-    /// By when it would have to finish.
+    /// Deadline of the offer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline_at: Option<String>,
-    /// The same as a span after submission.
+    /// The deadline as a span after submission.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline_s: Option<f64>,
-    /// The most its user would pay, in credits.
+    /// Budget of the offer, in credits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<f64>,
-    /// Processors it would get.
+    /// Number of processors of the offer.
     pub procs: u32,
-    /// The most it would cost, in credits.
+    /// Maximum cost, in credits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<f64>,
-    /// The probability that it would keep its deadline, if it has one.
+    /// Probability of meeting the deadline, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probability: Option<f64>,
 }
 
-/// What is to be expected of a job.
+/// The forecast for a job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Expected {
-    /// When it starts, or started.
+    /// Expected start, or the start if the job has started.
     pub expected_start_at: String,
-    /// When it finishes.
+    /// Expected finish.
     pub expected_finish_at: String,
-    /// It finishes earlier with a probability of one tenth.
+    /// The job finishes before this instant with a probability of one tenth.
     pub earliest_finish_at: String,
-    /// It finishes later with a probability of one tenth.
+    /// The job finishes after this instant with a probability of one tenth.
     pub latest_finish_at: String,
-    /// The probability that it keeps its deadline, if it has one.
+    /// Probability of meeting the deadline, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probability: Option<f64>,
 }
 
-/// A job, as it stands or as it went.
+/// The state of a job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Job {
-    /// Its number.
+    /// Number of the job.
     pub id: u64,
-    /// Which task of an array it is, if it is one; `id` and this are joined by `_`.
+    /// Number of the task, if this is a task of an array; its name is `id`, `_` and this number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<u32>,
-    /// How its tasks stand, if it is an array.
+    /// The states of its tasks, if the job is an array.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub array: Option<Array>,
-    /// The jobs that it starts after, but for those that were over when it was handed in.
+    /// The jobs to start after, without those that were over at the submission.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<u64>,
-    /// Whose it is: a user id.
+    /// User id of the owner.
     pub user_id: u32,
-    /// What it is called.
+    /// Name of the job.
     pub name: String,
-    /// `dependent` (on other jobs), `queued`, `held`, `running`, `finished`, `cancelled`, `lost` or
+    /// State: `dependent` (on other jobs), `queued`, `held`, `running`, `finished`, `cancelled`, `lost` or
     /// `rejected`; of a reserved quote, `reserved` or `expired`.
     pub state: String,
-    /// What it runs.
+    /// The program and its arguments.
     pub command: Vec<String>,
-    /// The folder that it starts in.
+    /// Working directory.
     pub dir: String,
-    /// The file that its output goes to, if any; of an array, with `%a` for the number of the task.
+    /// Output file, if any; of an array with `%a` for the number of the task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
-    /// Processors it needs at once.
+    /// Number of processors.
     pub procs: u32,
-    /// When it was handed in.
+    /// Instant of the submission.
     pub submitted_at: String,
-    /// The run time that was decided on.
+    /// Run time that the decision assumed.
     pub estimate_s: f64,
-    /// Where that came from: `user`, `class` or `default`.
+    /// Source of the estimate: `user`, `class` or `default`.
     pub estimate_source: String,
-    /// By when it must have finished.
+    /// Deadline.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline_at: Option<String>,
-    /// The most its user pays, in credits.
+    /// Budget, in credits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<f64>,
-    /// When it was let in or kept out.
+    /// Instant of the admission or rejection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decided_at: Option<String>,
-    /// The most it costs, in credits, once it is let in; all tasks of an array together.
+    /// Maximum cost, in credits, of an admitted job; of an array the sum over its tasks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<f64>,
-    /// Why it was kept out: keys.
+    /// Keys of the reasons of a rejection.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<String>,
-    /// How sure it was to keep its deadline when it was handed in.
+    /// Probability of meeting the deadline, as of the submission.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probability: Option<f64>,
-    /// When it was first started.
+    /// Instant of the first start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started_at: Option<String>,
-    /// When it was over.
+    /// Instant of the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<String>,
-    /// How often it was started.
+    /// Number of attempts.
     pub attempts: u32,
-    /// How its last attempt ended: `exit 0`, `signal 9`, `lost`, ..; of an array that is over, with
-    /// the greatest exit code of its tasks.
+    /// End of the last attempt: `exit 0`, `signal 9`, `lost`, ..; of a finished array that of the task
+    /// with the greatest exit code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
-    /// The same as a shell says it: the exit code, 128 + n after signal n, 127 if it never ran.
+    /// The exit code as in a shell: 128 + n after signal n, 127 if the program never ran.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<u8>,
 }
 
-/// How the tasks of an array stand: how many of them.
+/// The tasks of an array, counted by state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Array {
-    /// Their numbers: `1-1000`.
+    /// Numbers of the tasks: `1-1000`.
     pub tasks: String,
-    /// At most so many of them at a time.
+    /// Maximum number of tasks at a time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub most: Option<u32>,
-    /// That wait.
+    /// Queued tasks.
     pub queued: u64,
-    /// That are held back.
+    /// Held tasks.
     pub held: u64,
-    /// That run.
+    /// Running tasks.
     pub running: u64,
-    /// That ended by themselves.
+    /// Finished tasks.
     pub finished: u64,
-    /// That were taken back.
+    /// Cancelled tasks.
     pub cancelled: u64,
-    /// Of which nobody knows how they ended.
+    /// Lost tasks: their end was not observed.
     pub lost: u64,
-    /// That were kept out.
+    /// Rejected tasks.
     pub rejected: u64,
 }
 
-/// Some jobs, the latest first; or tasks of an array, ascending.
+/// A list of jobs, latest first; or of the tasks of an array, ascending.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Jobs {
-    /// They.
+    /// The jobs.
     pub jobs: Vec<Job>,
 }
 
-/// Why a job is where it is, and what is to be expected of it.
+/// The explanation of the state of a job, with a forecast.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Explanation {
     /// The job.
     pub job: Job,
-    /// In words: why it waits and for what, or what became of it.
+    /// Sentences: why the job waits and for what, or how it ended.
     pub words: Vec<String>,
-    /// What is to be expected of it, if it is not over.
+    /// The forecast, if the job is not over.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub expected: Option<Expected>,
 }
 
-/// How the service stands.
+/// The state of the service.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Status {
-    /// The version of the program that serves.
+    /// Version of the service.
     pub version: String,
-    /// Its process.
+    /// Process id of the service.
     pub pid: u32,
-    /// When it answered.
+    /// Instant of the answer.
     pub now_at: String,
-    /// Since when it has been up.
+    /// Instant of the start of the service.
     pub up_since_at: String,
-    /// Who gets in.
+    /// Admission policy.
     pub policy: String,
-    /// Who pays.
+    /// Market: `none`, `commodity` or `bid`.
     pub market: String,
-    /// Nodes that are there.
+    /// Number of nodes.
     pub nodes: u32,
-    /// Those of them that nothing runs on.
+    /// Number of idle nodes.
     pub idle_nodes: u32,
-    /// Tasks that wait.
+    /// Number of queued tasks.
     pub queued: u32,
-    /// Tasks that are held back.
+    /// Number of held tasks.
     pub held: u32,
-    /// Tasks that run.
+    /// Number of running tasks.
     pub running: u32,
-    /// Workers on other hosts that are connected.
+    /// Number of connected workers on other hosts.
     pub workers: u32,
-    /// Workers that have lost their connection and may still come back.
+    /// Number of workers that lost their connection and may still reconnect.
     pub workers_disconnected: u32,
-    /// The policy that is asked too, on paper, if there is one; operators see it.
+    /// The policy on paper, if there is one; only operators see it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shadow: Option<Shadow>,
 }
 
-/// What another policy would have done with the same jobs, beside what was done: over the jobs
-/// that were handed in since it began and are over under both.
+/// The results of a second policy with the same jobs, on paper, beside the real ones: over the jobs
+/// that were submitted since it began and are over under both.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Shadow {
     /// The policy on paper.
     pub policy: String,
-    /// Since when it has been asked.
+    /// Instant at which it began.
     pub since_at: String,
-    /// Jobs that run on paper.
+    /// Number of jobs that run on paper.
     pub running: u32,
-    /// Jobs that wait on paper.
+    /// Number of jobs that wait on paper.
     pub queued: u32,
-    /// Jobs that are not over yet under one of the two, and are in neither's objectives.
+    /// Number of jobs that are not over under both, and count in neither objectives.
     pub undecided: u64,
-    /// Jobs whose end on paper is a forecast: nobody knew how long they take.
+    /// Number of jobs whose end on paper is a forecast, because their run time is not known.
     pub by_forecast: u64,
-    /// What the policy that decides did with the jobs.
+    /// Objectives of the deciding policy.
     pub real_objectives: Objectives,
-    /// What the policy on paper would have done with them.
+    /// Objectives of the policy on paper.
     pub paper_objectives: Objectives,
 }
 
-/// The four objectives of Yeo & Buyya (2008, eq. 1-4), and what they are made of, over the jobs
-/// that are over. Those that were taken back are left out.
+/// The four objectives of Yeo & Buyya (2008, eq. 1-4) and their terms, over the jobs that are over.
+/// Cancelled jobs are left out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Objectives {
-    /// Jobs that were let in or kept out.
+    /// Number of admitted and rejected jobs.
     pub submitted: u64,
-    /// Those of them that were let in.
+    /// Number of admitted jobs.
     pub accepted: u64,
-    /// Those of them that finished within their deadline, or had none and finished.
+    /// Number of admitted jobs that finished within their deadline, or had none and finished.
     pub fulfilled: u64,
-    /// Mean span from submission to start of those; none if there were none.
+    /// Mean span from submission to start of fulfilled jobs; none without any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wait_s: Option<f64>,
-    /// Fulfilled of submitted jobs, 0 to 100; none if there were none.
+    /// Share of submitted jobs that were fulfilled, 0 to 100; none without any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sla_pct: Option<f64>,
-    /// Fulfilled of accepted jobs, 0 to 100; none if there were none.
+    /// Share of accepted jobs that were fulfilled, 0 to 100; none without any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reliability_pct: Option<f64>,
-    /// What was earned of the budgets of submitted jobs, at most 100; none if there were none.
+    /// Earnings in percent of the budgets of submitted jobs, at most 100; none without any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profitability_pct: Option<f64>,
 }
 
-/// What was promised against what was kept.
+/// Promised probabilities against kept promises.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Calibration {
-    /// Promises by the probability that they were made with; only where there are any.
+    /// Promises by their probability; only bins with promises.
     pub bins: Vec<CalibrationBin>,
 }
 
-/// Promises that were made with about the same probability.
+/// A bin of promises with about the same probability.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CalibrationBin {
-    /// The least probability in it.
+    /// Lower bound of the probabilities.
     pub from: f64,
-    /// The probabilities in it are below this, or 1.
+    /// Upper bound of the probabilities, exclusive except for 1.
     pub to: f64,
-    /// Promises that are over.
+    /// Number of promises that are over.
     pub promises: u64,
-    /// Their mean probability.
+    /// Mean promised probability.
     pub promised: f64,
-    /// How many of them were kept.
+    /// Number of kept promises.
     pub kept: u64,
-    /// The part that was kept, 0 to 1.
+    /// Share of kept promises, 0 to 1.
     pub kept_part: f64,
 }
 
-/// What there is to run on.
+/// The nodes and workers of the service.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Nodes {
-    /// Each node: a core of the service's host, or of a worker's.
+    /// The nodes: cores of the service's host and of the workers' hosts.
     pub nodes: Vec<Node>,
-    /// Bytes of memory that the tasks of a node may hold together, on the service's host.
+    /// Maximum memory of all tasks on a node of the service's host.
     pub memory_per_node_bytes: u64,
-    /// What is enforced there, and what can escape: a sentence each.
+    /// Sentences: what is enforced on the service's host, and what can escape.
     pub enforced: Vec<String>,
-    /// Workers on other hosts that there ever were.
+    /// Workers on other hosts, lost ones included.
     pub workers: Vec<Worker>,
 }
 
-/// A process on another host that offers its nodes.
+/// A worker: a process that offers the cores of another host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Worker {
-    /// What it is called; several may have the same name.
+    /// Name of the worker; several workers may have the same name.
     pub name: String,
     /// `connected`, `disconnected` (may still come back) or `lost`.
     pub state: String,
     /// Number of its incarnation: one more each time that it registers after it was lost.
     pub incarnation: u32,
-    /// The first of its nodes.
+    /// Number of its first node.
     pub first_node: u32,
-    /// How many it has.
+    /// Number of its nodes.
     pub nodes: u32,
-    /// Bytes of memory that the tasks of a node may hold together, where it has said so.
+    /// Maximum memory of all tasks on one of its nodes, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_per_node_bytes: Option<u64>,
-    /// What is enforced there, and what can escape: a sentence each.
+    /// Sentences: what is enforced on its host, and what can escape.
     pub enforced: Vec<String>,
 }
 
-/// Something to run on.
+/// A node: one core.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Node {
-    /// Its number, from 0.
+    /// Number of the node, from 0.
     pub id: u32,
     /// `idle`, `busy` or `down`.
     pub state: String,
-    /// Tasks that it has.
+    /// Number of tasks on the node.
     pub tasks: u32,
-    /// The worker whose it is; none if it is one of the service's host.
+    /// Name of its worker; none for a node of the service's host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker: Option<String>,
 }
 
-/// What was booked.
+/// The entries of the ledger.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ledger {
-    /// One entry a user and day.
+    /// One entry per user and day.
     pub accounts: Vec<Account>,
 }
 
-/// What was booked for a user on a day.
+/// The sums of the ledger of one user and day.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Account {
-    /// Whose it is: a user id.
+    /// User id of the owner.
     pub user_id: u32,
     /// The day, in UTC: `2026-12-01`.
     pub day: String,
-    /// What was charged, in credits.
+    /// Charges, in credits.
     pub charges: f64,
-    /// What the provider lost to penalties, in credits; not positive.
+    /// Penalties that the provider owes, in credits; not positive.
     pub penalties: f64,
-    /// What the provider earned: the sum of both.
+    /// Earnings of the provider: the sum of both.
     pub utility: f64,
 }
 
-/// Something that happened to a job, or to tasks of it.
+/// An event of a job, or of some of its tasks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JobEvent {
-    /// Which job.
+    /// Number of the job.
     pub job: u64,
-    /// Which tasks of it, as in `1-5,9`, if not all.
+    /// Numbers of the tasks, as in `1-5,9`, if not all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tasks: Option<String>,
-    /// What: `accepted`, `queued`, `deferred`, `rejected`, `reserved`, `claimed`, `expired`, `held`,
+    /// Kind: `accepted`, `queued`, `deferred`, `rejected`, `reserved`, `claimed`, `expired`, `held`,
     /// `started`, `finished`, `cancelled` or `lost`.
     pub event: String,
-    /// When.
+    /// Instant of the event.
     pub at: String,
 }
 
-/// A token that is to be made.
+/// A token to create.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TokenRequest {
-    /// Whom it is to stand for: a user's name or number. Whoever asks, if left out; only root and
-    /// the service's own user may name others.
+    /// User of the token, by name or number. Default: the user of the request; only root and the
+    /// service's own user may name others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
-    /// What its holder is let in for: `user` or `worker`.
+    /// Kind: `user`, or `worker` for a token that can only register a worker.
     #[serde(default)]
     pub kind: Role,
-    /// After what span it stands for nobody any more. Positive; never if left out.
+    /// Lifetime. Positive; default: until revoked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = MIN_SPAN_S, max = MAX_SPAN_S))]
     pub expires_s: Option<f64>,
 }
 
-/// A token that was made. It is told this once, and kept nowhere.
+/// A created token. The service shows it once and stores only its hash.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NewToken {
-    /// What is shown to be let in.
+    /// The token.
     pub token: String,
-    /// What is known of it.
+    /// What the service stores about it.
     #[serde(flatten)]
     pub about: Token,
 }
 
-/// What is known of a token or a certificate.
+/// A token or a certificate, as the service stores it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Token {
-    /// What it is called.
+    /// Id of the token or certificate.
     pub id: String,
-    /// `token` or `certificate`.
+    /// Type: `token` or `certificate`.
     pub proof: String,
-    /// Whom it stands for: a user id.
+    /// User id.
     pub user_id: u32,
-    /// What its holder is let in for: `user` or `worker`.
+    /// Kind: `user` or `worker`.
     pub kind: Role,
-    /// When it was made; left out if the settings name it.
+    /// Instant of its creation; none if the configuration names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub made_at: Option<String>,
-    /// From when on it stands for nobody; left out if never.
+    /// Instant of its expiry; none if it does not expire.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<String>,
     /// The SHA-256 of the token, or of the certificate's public key.
     pub fingerprint: String,
 }
 
-/// Tokens and certificates: one's own, or, for root and the service's user, all.
+/// The tokens and certificates of the user; of all users for root and the service's own user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tokens {
-    /// They: those that the settings name first.
+    /// The tokens and certificates, configured ones first.
     pub tokens: Vec<Token>,
 }
 
-/// That something was done, or is so.
+/// The confirmation of a request about a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Done {
-    /// The job it was done with.
+    /// Number of the job.
     pub id: u64,
 }
 
-/// Why something was not done.
+/// An error.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Problem {
-    /// What is wrong, in one sentence.
+    /// Message, one sentence.
     pub error: String,
-    /// What to try next.
+    /// What to try next, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }

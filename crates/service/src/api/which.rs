@@ -3,6 +3,9 @@
 use super::reply::Refused;
 use crate::core::Ranges;
 
+/// The largest number that a job may have: what the store can count to.
+pub(super) const MAX_ID: u64 = i64::MAX as u64;
+
 /// A job, or tasks of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Which {
@@ -17,7 +20,8 @@ impl Which {
             Some((job, tasks)) => (job, Some(tasks)),
             None => (word, None),
         };
-        let job = job.parse().map_err(|_| Refused::unknown_job())?;
+        let job = job.parse().ok().filter(|&job| job <= MAX_ID);
+        let job = job.ok_or_else(Refused::unknown_job)?;
         let tasks = tasks.map(str::parse).transpose();
         let tasks = tasks.map_err(|_| Refused::unknown_job())?;
         Ok(Self { job, tasks })
@@ -41,7 +45,7 @@ mod tests {
         assert_eq!(read("7_3").task(), Some(3));
         assert_eq!(read("7_1-5,9").tasks.unwrap().len(), 6);
         assert_eq!(read("7_1-5").task(), None);
-        for word in ["", "_", "7_", "7[3]", "x", "7_x"] {
+        for word in ["", "_", "7_", "7[3]", "x", "7_x", "9223372036854775808"] {
             assert!(Which::read(word).is_err(), "{word}");
         }
     }

@@ -13,18 +13,15 @@ pub(super) fn words(job: &Job, story: Option<&Story>) -> Vec<String> {
     match (job.state.as_str(), story) {
         ("queued", Some(story)) => {
             words.push(format!(
-                "it waits: it needs {} nodes, {} are idle",
+                "queued: needs {} nodes, {} are idle",
                 job.procs, story.idle
             ));
             words.push(format!(
-                "{} tasks that wait were handed in before it",
+                "{} queued tasks were submitted earlier",
                 story.ahead
             ));
             if let Some(reserved) = story.reserved {
-                words.push(format!(
-                    "processors are reserved for it from {}",
-                    iso(reserved)
-                ));
+                words.push(format!("processors are reserved from {}", iso(reserved)));
             }
         }
         ("reserved", _) => words.push(format!(
@@ -32,13 +29,17 @@ pub(super) fn words(job: &Job, story: Option<&Story>) -> Vec<String> {
             job.id
         )),
         ("dependent", story) => words.push(after_words(story)),
-        ("held", _) => words.push("its user holds it back".to_owned()),
-        ("running", _) => words.push("it runs".to_owned()),
+        ("held", _) => words.push("held by its user".to_owned()),
+        ("running", _) => words.push("running".to_owned()),
         ("cancelled", _) if forsaken(job).is_some() => words.extend(forsaken(job)),
-        ("rejected", _) => words.push(format!("it was rejected: {}", job.reasons.join(", "))),
+        ("rejected", _) => words.push(format!("rejected: {}", job.reasons.join(", "))),
         (state, _) => {
-            let status = job.status.as_deref().unwrap_or("it never ran");
-            words.push(format!("it is {state}: {status}"));
+            // A status such as `lost (worker disconnected)` says the state already.
+            words.push(match job.status.as_deref() {
+                Some(status) if status.starts_with(state) => status.to_owned(),
+                Some(status) => format!("{state}: {status}"),
+                None => format!("{state}: never started"),
+            });
         }
     }
     words
@@ -48,10 +49,10 @@ fn after_words(story: Option<&Story>) -> String {
     let after = story.map_or(&[][..], |story| &story.after);
     let jobs: Vec<String> = after.iter().map(u64::to_string).collect();
     match jobs.as_slice() {
-        [] => "it is about to be decided about".to_owned(),
-        [job] => format!("it waits for job {job} to be over, and is decided about then"),
+        [] => "dependent: the policy decides now".to_owned(),
+        [job] => format!("dependent: waits for the end of job {job}; the policy decides then"),
         jobs => format!(
-            "it waits for jobs {} to be over, and is decided about then",
+            "dependent: waits for the end of jobs {}; the policy decides then",
             jobs.join(", ")
         ),
     }
@@ -64,26 +65,26 @@ fn forsaken(job: &Job) -> Option<String> {
         .iter()
         .find_map(|key| key.strip_prefix("after:"))?;
     Some(format!(
-        "it was cancelled: job {by}, which it was to start after, did not end with exit code 0"
+        "cancelled: job {by}, which it depends on, did not end with exit code 0"
     ))
 }
 
 fn array_words(job: &Job, array: &Array, story: Option<&Story>) -> Vec<String> {
     let mut words = match job.state.as_str() {
         "dependent" => vec![after_words(story)],
-        "held" => vec!["its user holds it back".to_owned()],
-        "rejected" => vec![format!("it was rejected: {}", job.reasons.join(", "))],
+        "held" => vec!["held by its user".to_owned()],
+        "rejected" => vec![format!("rejected: {}", job.reasons.join(", "))],
         "cancelled" => forsaken(job).into_iter().collect(),
         _ => Vec::new(),
     };
     let counts = [
-        (array.running, "run"),
-        (array.queued, "wait for those before them to start"),
-        (array.held, "are held back"),
-        (array.finished, "have finished"),
-        (array.cancelled, "were cancelled"),
+        (array.running, "are running"),
+        (array.queued, "are queued"),
+        (array.held, "are held"),
+        (array.finished, "are finished"),
+        (array.cancelled, "are cancelled"),
         (array.lost, "are lost"),
-        (array.rejected, "were rejected"),
+        (array.rejected, "are rejected"),
     ];
     let counts = counts.into_iter().filter(|(count, _)| *count > 0);
     words.extend(counts.map(|(count, what)| format!("{count} tasks {what}")));

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tollgate_gate::{Ending, Entry};
+use tollgate_gate::{Ending, Entry, WorkerId};
 use tollgate_model::{Credits, Instant, JobSpec, NodeId, Probability, Reason, Span};
 
 use super::array::Tally;
@@ -46,13 +46,13 @@ pub enum Reply {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Ignored {
     /// No such job is known, or it is over.
-    #[error("there is no such job, or it is over")]
+    #[error("no such job, or the job is over")]
     UnknownJob,
     /// The job is no quote that is held.
-    #[error("there is no such reserved quote, or it has expired")]
+    #[error("no such reserved quote, or the quote has expired")]
     NoQuote,
     /// None of these tasks is in a state that allows it.
-    #[error("none of these tasks is in a state that allows it")]
+    #[error("no task is in a state that allows this")]
     NoTask,
     /// The job is not in a state that allows it.
     #[error("{0}")]
@@ -317,6 +317,13 @@ pub enum Change {
         /// What became of it.
         fate: Fate,
     },
+    /// An attempt is lost because its worker is.
+    WorkerLost {
+        /// The attempt.
+        attempt: AttemptKey,
+        /// Its worker.
+        worker: WorkerId,
+    },
     /// Money changed hands.
     Booked {
         /// For which attempt.
@@ -363,6 +370,32 @@ pub enum Order {
     },
 }
 
+impl Change {
+    /// The public number of the job that it is about.
+    pub const fn job(&self) -> u64 {
+        match self {
+            Self::Submitted { job, .. }
+            | Self::Decided { job, .. }
+            | Self::Deferred { job, .. }
+            | Self::Forsaken { job, .. }
+            | Self::Dropped { job, .. }
+            | Self::HeldTasks { job, .. }
+            | Self::Tally { job, .. }
+            | Self::Claimed { job }
+            | Self::Expired { job }
+            | Self::Accepted { job, .. }
+            | Self::Rejected { job, .. }
+            | Self::Queued { job }
+            | Self::Held { job }
+            | Self::Over { job, .. } => *job,
+            Self::TaskOver { attempt, .. }
+            | Self::Started { attempt, .. }
+            | Self::Fate { attempt, .. }
+            | Self::Booked { attempt, .. } => attempt.job,
+        }
+    }
+}
+
 impl Source {
     /// The key in JSON.
     pub const fn key(self) -> &'static str {
@@ -395,17 +428,21 @@ impl fmt::Display for Refusal {
                 // Rounded down: what is less than the least must not look like it.
                 let sure = (probability.as_f64() * 1e3).floor() / 1e3;
                 let least = floor.least();
-                let who = match floor {
-                    Floor::User(_) => "was asked for",
-                    Floor::Site(_) => "is the least that is promised here",
+                let minimum = match floor {
+                    Floor::User(_) => "the minimum that the job asks for",
+                    Floor::Site(_) => "the minimum of this service",
                 };
                 write!(
                     f,
-                    "it would keep its deadline with a probability of {sure:.3}, and {least} {who}"
+                    "it would meet its deadline with a probability of {sure:.3}, below {least}, {minimum}"
                 )
             }
-            Self::Holds => f.write_str("its user holds as many quotes already as one may"),
-            Self::Malformed => f.write_str("it asks for no processor, or for no time"),
+            Self::Holds => {
+                f.write_str("its user has the maximum number of reserved quotes already")
+            }
+            Self::Malformed => {
+                f.write_str("expected at least one processor and a positive estimate")
+            }
         }
     }
 }

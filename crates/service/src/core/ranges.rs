@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 
 /// The most numbers of a range that is read.
 const LONGEST: u32 = 10_000_000;
+/// The most numbers that are read from ranges with a step: each of them is kept by itself.
+const MAX_STEPPED: u32 = 1_000_000;
 
 /// Ascending ranges of numbers, both ends included, that neither overlap nor touch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -150,14 +152,19 @@ impl fmt::Display for Ranges {
     }
 }
 
-/// Reads `7`, `1-1000`, `1,3,7-9`, and every third with `0-99:3`, each part of at most ten million.
+/// Reads `7`, `1-1000`, `1,3,7-9`, and every third with `0-99:3`, each part of at most ten million,
+/// and those with a step together of at most a million numbers.
 impl FromStr for Ranges {
     type Err = BadRanges;
 
     fn from_str(words: &str) -> Result<Self, BadRanges> {
         let bad = || BadRanges(words.chars().take(100).collect());
-        let number = |word: &str| word.parse::<u32>().map_err(|_| bad());
+        let number = |word: &str| match word.starts_with('+') {
+            true => Err(bad()),
+            false => word.parse::<u32>().map_err(|_| bad()),
+        };
         let mut all = Vec::new();
+        let mut stepped = 0;
         for part in words.split(',') {
             let (range, step) = match part.split_once(':') {
                 Some((range, step)) => (range, number(step)?),
@@ -173,8 +180,12 @@ impl FromStr for Ranges {
             if step == 1 {
                 all.push((first, last));
             } else {
-                let stepped = (first..=last).step_by(step as usize);
-                all.extend(stepped.map(|number| (number, number)));
+                stepped += 1 + (last - first) / step;
+                if stepped > MAX_STEPPED {
+                    return Err(bad());
+                }
+                let numbers = (first..=last).step_by(step as usize);
+                all.extend(numbers.map(|number| (number, number)));
             }
         }
         Ok(Self::of(all))
@@ -215,9 +226,18 @@ mod tests {
             "1,,2",
             "0-4294967295",
             "1-2-3",
+            "+1",
         ] {
             assert!(words.parse::<Ranges>().is_err(), "{words}");
         }
+    }
+
+    #[test]
+    fn stepped_ranges_beyond_the_maximum_are_rejected_before_they_are_spread_out() {
+        let one = "0-1999999:2";
+        assert_eq!(read(one).len(), 1_000_000);
+        let many = vec![one; 5_000].join(",");
+        assert!(many.parse::<Ranges>().is_err());
     }
 
     fn some() -> impl Strategy<Value = BTreeSet<u32>> {

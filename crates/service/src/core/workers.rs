@@ -34,6 +34,7 @@ impl Core {
             for attempt in self.running_on(life.nodes) {
                 let fate = Fate::Lost { at: self.now };
                 step.changes.push(Change::Fate { attempt, fate });
+                step.changes.push(Change::WorkerLost { attempt, worker });
                 step.orders.push(Order::Kill { attempt });
             }
         }

@@ -37,7 +37,7 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 #[derive(Debug, thiserror::Error)]
 pub enum DialError {
     /// The service does not want it.
-    #[error("the service does not take this worker: {0}")]
+    #[error("the service refuses this worker: {0}")]
     Refused(String),
     /// The way to the service cannot be gone.
     #[error(transparent)]

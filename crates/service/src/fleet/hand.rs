@@ -9,7 +9,6 @@ mod todo;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -34,8 +33,6 @@ const MOST_AT_ONCE: usize = 500;
 pub type Open<E> = Box<dyn FnMut(&Terms) -> Result<E, EngineError> + Send>;
 /// From an owner's name to whom a job runs as, or why it does not.
 pub type RunAs = Box<dyn Fn(&str) -> Result<Option<User>, String> + Send>;
-/// From a user and a script to where the copy is.
-pub type KeepScript = Box<dyn Fn(Option<&User>, &str) -> io::Result<PathBuf> + Send>;
 /// Writes down what has to be remembered.
 pub type Remember = Box<dyn FnMut(&Memory) -> io::Result<()> + Send>;
 
@@ -55,8 +52,6 @@ pub struct Kit<E> {
     pub open: Open<E>,
     /// As whom a job runs whose owner is called so; none is as whom the engine runs.
     pub run_as: RunAs,
-    /// Keeps a copy of a script that a user alone can run, and says where.
-    pub keep_script: KeepScript,
     /// Keeps what the worker has to remember; on disk when it returns.
     pub remember: Remember,
 }
@@ -205,8 +200,8 @@ impl<E: Engine> Hand<E> {
         self.terms
     }
 
-    /// Asks the worker to go for good: it ends what it runs, and once the service has the ends, it tells
-    /// the service that it goes, which then waits for it no longer.
+    /// Asks the worker to go for good: it ends what it runs, and then tells the service that it goes, which
+    /// waits for it no longer.
     pub fn leave(&mut self) {
         if self.leaving == Leaving::No {
             self.leaving = Leaving::Asked;
@@ -315,7 +310,8 @@ impl<E: Engine> Hand<E> {
                 new.push(report);
             }
         }
-        if self.stage == Stage::Working {
+        // Of a worker that goes the service hears all at once: it would give it more to run meanwhile.
+        if self.stage == Stage::Working && self.leaving == Leaving::No {
             self.report(&new);
         }
     }
@@ -335,13 +331,19 @@ impl<E: Engine> Hand<E> {
         }
     }
 
-    /// The last word of a worker that was asked to go, once all that it has to report is acknowledged.
+    /// The last words of a worker that was asked to go, once nothing runs: what ended by itself, and that
+    /// it goes. What was ended for this is lost with its incarnation.
     fn tell_that_it_goes(&mut self) {
         let is_asked = self.leaving == Leaving::Asked && self.stage == Stage::Working;
-        if is_asked && self.runs_nothing() && self.reports.is_empty() {
-            self.say(ToService::Leave);
-            self.leaving = Leaving::Told;
+        if !is_asked || !self.runs_nothing() || !self.reports.values().all(|all| has_ended(all)) {
+            return;
         }
+        let by_itself = |reports: &&Vec<Report>| !reports.iter().any(was_evicted);
+        let reports = self.reports.values().filter(by_itself);
+        let reports: Vec<Report> = reports.flatten().cloned().collect();
+        self.report(&reports);
+        self.say(ToService::Leave);
+        self.leaving = Leaving::Told;
     }
 
     fn runs_nothing(&mut self) -> bool {
@@ -396,6 +398,10 @@ impl<E: Engine> Hand<E> {
 fn has_ended(reports: &[Report]) -> bool {
     let ends = |report: &Report| !matches!(report.event, Event::Started(_));
     reports.iter().any(ends)
+}
+
+fn was_evicted(report: &Report) -> bool {
+    matches!(&report.event, Event::Ended(ended) if ended.killed == Some(KillReason::Evicted))
 }
 
 /// Whether trying again can help.

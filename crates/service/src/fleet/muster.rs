@@ -35,8 +35,6 @@ pub struct House {
     pub terms: Terms,
     /// The file that says who has ever offered nodes.
     pub roster: PathBuf,
-    /// Where copies of scripts are kept: they are sent along.
-    pub scripts: PathBuf,
     /// What a user is called.
     pub name_of: NameOf,
 }

@@ -51,7 +51,7 @@ pub enum RouteError {
     #[error(transparent)]
     Remote(#[from] RemoteError),
     /// It broke off.
-    #[error("the service broke off: {0}")]
+    #[error("the connection to the service broke: {0}")]
     Broken(#[from] hyper::Error),
     /// It took too long.
     #[error("the service does not answer")]
@@ -60,7 +60,7 @@ pub enum RouteError {
     #[error("the request cannot be made: {0}")]
     Request(#[from] hyper::http::Error),
     /// The service says no.
-    #[error("the service says no: {}", problem.error)]
+    #[error("the service refuses the connection: {}", problem.error)]
     Refused {
         /// With this status.
         status: StatusCode,

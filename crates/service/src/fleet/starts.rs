@@ -1,7 +1,6 @@
 //! What is started where, and what has to wait for that.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use tollgate_engine::{AttemptKey, Engine, EngineError, Launch, Report};
 use tollgate_gate::WorkerId;
@@ -123,19 +122,12 @@ impl<E: Engine> Fleet<E> {
             ));
         };
         let owner = (house.name_of)(owner).map_err(|error| unfit("user", error.to_string()))?;
-        let program = launch.argv.first().map(PathBuf::from).unwrap_or_default();
-        let script = match program.starts_with(&house.scripts) {
-            true => Some(std::fs::read_to_string(&program)),
-            false => None,
-        };
-        let script = script.transpose();
         Ok(Charge {
             launch: Launch {
                 user: None,
                 ..launch
             },
             owner,
-            script: script.map_err(|error| unfit("program", error.to_string()))?,
         })
     }
 }

@@ -157,12 +157,12 @@ impl<E: Engine> Fleet<E> {
 
     fn may_work(&self, hello: &Hello) -> Result<(), String> {
         let Some(house) = &self.house else {
-            return Err("this service takes no workers".to_owned());
+            return Err("this service accepts no workers".to_owned());
         };
         if hello.version != VERSION {
             let theirs = hello.version;
             return Err(format!(
-                "the worker speaks version {theirs} of the protocol, and the service {VERSION}"
+                "protocol version mismatch: the worker has {theirs}, the service {VERSION}"
             ));
         }
         let is_plain = |text: &str| {
@@ -175,21 +175,20 @@ impl<E: Engine> Fleet<E> {
         }
         let other = |service: &String| *service != house.service;
         if hello.service.as_ref().is_some_and(other) {
-            return Err("the worker's folder belongs to another service".to_owned());
+            return Err("the worker's directory belongs to another service".to_owned());
         }
         match &house.whose {
-            Whose::Own(own) if own == ROOT && !hello.root_jobs => Err(
-                "the service runs jobs of root, and the worker takes none without `--root-jobs`"
-                    .to_owned(),
-            ),
+            Whose::Own(own) if own == ROOT && !hello.root_jobs => {
+                Err("the service runs jobs of root: the worker needs `--root-jobs`".to_owned())
+            }
             _ if hello.all_users => Ok(()),
             Whose::Own(own) if *own == hello.user => Ok(()),
             Whose::Own(own) => Err(format!(
-                "the service runs jobs of user {own}, and the worker those of user {}",
+                "the service runs jobs of user {own}, but the worker only jobs of user {}",
                 hello.user
             )),
             Whose::All => Err(format!(
-                "the service runs jobs of every user, and the worker those of user {} alone",
+                "the service runs jobs of every user, but the worker only jobs of user {}",
                 hello.user
             )),
         }

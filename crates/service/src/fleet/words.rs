@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use tollgate_engine::{AttemptKey, Capacity, KillReason, Launch, Report};
 
 /// Counts changes that the other side cannot do without.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The longest line that is read, in bytes: some hundred scripts.
 pub const LONGEST_LINE: usize = 64 << 20;
@@ -105,8 +105,6 @@ pub struct Charge {
     pub launch: Launch,
     /// Whose job it is, by name.
     pub owner: String,
-    /// The text of the program, if it is a script that was handed in with the job.
-    pub script: Option<String>,
 }
 
 /// The words of one side of a connection, numbered.

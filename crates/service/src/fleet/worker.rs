@@ -10,12 +10,11 @@ use tokio::sync::Notify;
 use tollgate_engine::{Engine, EngineError, LocalEngine, LocalSettings, User};
 
 use super::dial::{self, DialError};
-use super::hand::{Hand, KeepScript, Kit, Memory};
+use super::hand::{Hand, Kit, Memory};
 use super::roster::replace;
 use super::route::Route;
 use crate::accounts;
 use crate::folder::{Folder, FolderError};
-use crate::scripts::Scripts;
 
 /// Random bytes of what tells a worker from every other.
 const BYTES: usize = 16;
@@ -106,7 +105,6 @@ pub fn work(
         root_jobs: settings.root_jobs,
         open: open(settings.engine, all_users, Arc::clone(&calls)),
         run_as: Box::new(move |owner| run_as(owner, settings.root_jobs)),
-        keep_script: keep_scripts(folder),
         remember: Box::new(move |memory| keep(&path, &identity, memory)),
         identity: disk.identity,
     };
@@ -127,14 +125,6 @@ fn open(settings: LocalSettings, other_users: bool, calls: Arc<Notify>) -> Open 
         let calls = Arc::clone(&calls);
         engine.on_report(Arc::new(move || calls.notify_one()));
         Ok(engine)
-    })
-}
-
-fn keep_scripts(folder: &Folder) -> KeepScript {
-    let scripts = Scripts::new(folder.scripts());
-    Box::new(move |user, text| {
-        let own = rustix::process::geteuid().as_raw();
-        scripts.keep(user.map_or(own, |user| user.uid), text)
     })
 }
 

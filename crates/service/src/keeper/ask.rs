@@ -64,6 +64,11 @@ pub enum Ask {
         /// That it is.
         reply: Reply<()>,
     },
+    /// Is the keeper there?
+    Pulse {
+        /// That it is.
+        reply: Reply<()>,
+    },
     /// How do things stand?
     Census {
         /// So.
@@ -113,6 +118,7 @@ impl Ask {
             Self::Claim { .. }
             | Self::Quote { .. }
             | Self::Act { .. }
+            | Self::Pulse { .. }
             | Self::Census { .. }
             | Self::Nodes { .. }
             | Self::Explain { .. }
@@ -131,6 +137,7 @@ impl Ask {
             Self::Claim { reply, .. } => drop(reply.send(Err(failed))),
             Self::Quote { .. }
             | Self::Act { .. }
+            | Self::Pulse { .. }
             | Self::Census { .. }
             | Self::Nodes { .. }
             | Self::Explain { .. }
@@ -213,24 +220,28 @@ pub enum Failed {
     #[error(transparent)]
     Ignored(#[from] Ignored),
     /// There is no room on the disk.
-    #[error("the disk of the service is full: nothing new is taken in")]
+    #[error("the disk of the service is full: no new jobs until there is room")]
     Full,
     /// What runs the jobs does not answer.
-    #[error("what runs the jobs does not answer: {0}")]
+    #[error("the engine does not answer: {0}")]
     Engine(String),
     /// The user has as many jobs as one user may.
-    #[error(
-        "expected at most {0} jobs of one user that are not over, each task of an array counted"
-    )]
+    #[error("job limit reached: a user may have {0} unfinished jobs (each array task counts)")]
     TooMany(u32),
     /// The instant by which a job must have finished is past, or too far away; the present is said.
     #[error("deadline_at: expected an instant that is still to come")]
     NotToCome(Instant),
+    /// The user has as much stored as one user may.
+    #[error(
+        "expected at most {0} bytes of commands, environments and scripts of one user's jobs that \
+         are not over"
+    )]
+    TooMuchStored(u64),
     /// The user has no job of that number to start after.
-    #[error("after: there is no job {0}")]
+    #[error("after: no such job: {0}")]
     NoPredecessor(u64),
     /// The job to start after has ended, and not as it should.
-    #[error("after: job {0} did not end with exit code 0, so this one would never start")]
+    #[error("after: job {0} did not end with exit code 0, so this job would never start")]
     InVain(u64),
     /// What was decided could not be written down, so it was not decided.
     #[error("the service cannot write to its store: {0}")]

@@ -7,7 +7,7 @@ use tollgate_model::Instant;
 
 use super::answers::Asker;
 use super::owner::Keeper;
-use crate::core::{Command, Reply as Said, Step};
+use crate::core::{Change, Command, Reply as Said, Step};
 use crate::engine_words;
 use crate::fault::Moment;
 use crate::store::{Batch, Program, StoreError};
@@ -62,11 +62,12 @@ impl<E: Engine> Keeper<E> {
         programs: Programs,
     ) -> Result<Step, StoreError> {
         let step = self.core.step(at, commands);
+        let programs = by_job(commands, &step.replies, programs);
         let batch = Batch {
             at,
             commands,
             changes: &step.changes,
-            programs: &by_job(commands, &step.replies, programs),
+            programs: &programs,
         };
         let room = self.allowed(Moment::Decided);
         if let Err(error) = room.and_then(|()| self.store.commit(&batch)) {
@@ -75,7 +76,22 @@ impl<E: Engine> Keeper<E> {
             return Err(error);
         }
         self.log.publish(self.store.batch(), at, &step.changes);
+        self.count_bytes(&step, &programs);
         Ok(step)
+    }
+
+    /// Counts what is stored with the jobs of a step as long as they are not over.
+    fn count_bytes(&mut self, step: &Step, programs: &BTreeMap<u64, Program>) {
+        for (&job, program) in programs {
+            if let Some(user) = self.core.user_of(job) {
+                self.stored.add(job, user, program.bytes());
+            }
+        }
+        for job in step.changes.iter().map(Change::job) {
+            if self.core.user_of(job).is_none() {
+                self.stored.forget(job);
+            }
+        }
     }
 
     /// The disk is full, and what was kept for this is given up: what has ended is written down, and

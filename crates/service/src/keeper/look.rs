@@ -22,6 +22,7 @@ impl<E: Engine> Keeper<E> {
                 let settled = due::settle(&mut submission, due, at);
                 let _ = reply.send(settled.map(|()| self.core.quote(at, &submission)));
             }
+            Ask::Pulse { reply } => drop(reply.send(Ok(()))),
             Ask::Census { reply } => {
                 let census = self.census();
                 let _ = reply.send(Ok(census));

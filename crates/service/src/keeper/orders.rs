@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use tollgate_engine::{Engine, EngineError, KillReason, Launch, Limits};
+use tollgate_engine::{Engine, EngineError, KillReason, Launch, Limits, Script};
 use tollgate_model::{NodeId, Span};
 
 use super::owner::Keeper;
@@ -134,14 +134,14 @@ impl<E: Engine> Keeper<E> {
     /// What a job runs. The tasks of an array run the same, and it is read once.
     fn program(&mut self, job: u64) -> Result<Option<Program>, StoreError> {
         if self.core.array(job).is_none() {
-            return self.store.program(job);
+            return self.stored_program(job);
         }
         if let Some(program) = self.programs.get(&job) {
             return Ok(Some(program.clone()));
         }
         let core = &self.core;
         self.programs.retain(|&job, _| core.array(job).is_some());
-        let program = self.store.program(job)?;
+        let program = self.stored_program(job)?;
         if self.programs.len() < MOST_PROGRAMS {
             self.programs
                 .extend(program.clone().map(|program| (job, program)));
@@ -149,32 +149,57 @@ impl<E: Engine> Keeper<E> {
         Ok(program)
     }
 
+    /// What a job runs, with the text of its script. Without the text if the store does not have it as it came.
+    fn stored_program(&self, job: u64) -> Result<Option<Program>, StoreError> {
+        let Some(mut program) = self.store.program(job)? else {
+            return Ok(None);
+        };
+        if let Some(named) = &mut program.script
+            && let Some(text) = self.store.script(named.sha256())?
+        {
+            let stored = Script::new(text);
+            if stored.sha256() == named.sha256() {
+                *named = stored;
+            }
+        }
+        Ok(Some(program))
+    }
+
+    /// Ends an attempt that no engine is asked to start.
+    fn give_up(&mut self, attempt: AttemptKey, step: &str, why: String) -> Launched {
+        let now = self.now();
+        let ended = engine_words::unfit(engine_words::key(attempt), step, why, now);
+        self.unstartable.push(ended);
+        self.retry = Some(now);
+        Launched::Never
+    }
+
     /// Never if that attempt is over meanwhile: an order that the engine could not be told at once may
     /// have been carried out all the same.
     fn launch(&mut self, attempt: AttemptKey, nodes: &[NodeId]) -> Result<Launched, StoreError> {
-        let program = self.program(attempt.job)?;
         let live = self.core.job(attempt.of());
         let live = live.filter(|live| live.runs() && live.attempt == attempt.attempt);
-        let (Some(program), Some(live)) = (program, live) else {
+        let Some(owner) = live.map(|live| live.user) else {
             return Ok(Launched::Never);
         };
-        let owner = live.user;
+        let Some(program) = self.program(attempt.job)? else {
+            return Ok(Launched::Never);
+        };
         let user = match (self.run_as)(owner) {
             None => return Ok(Launched::Later),
             Some(Ok(user)) => user,
-            Some(Err(error)) => {
-                let why = error.to_string();
-                let now = self.now();
-                let ended = engine_words::not_started(attempt, why, now);
-                self.unstartable.push(ended);
-                self.retry = Some(now);
-                return Ok(Launched::Never);
-            }
+            Some(Err(error)) => return Ok(self.give_up(attempt, "user", error.to_string())),
         };
+        let script = program.script.as_ref();
+        if script.is_some_and(|script| script.text().is_none()) {
+            let why = "its text is not in the store as it came with the job";
+            return Ok(self.give_up(attempt, "script", why.to_owned()));
+        }
         let launch = Launch {
             attempt: engine_words::key(attempt),
             nodes: nodes.to_vec(),
             argv: program.argv.into_iter().map(OsString::from).collect(),
+            script: program.script,
             env: pairs(program.env),
             dir: PathBuf::from(program.dir),
             output: program.output.map(|name| output(&name, attempt)),

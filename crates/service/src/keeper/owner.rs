@@ -7,6 +7,7 @@ use tollgate_engine::{Engine, Report, Wake};
 use tollgate_model::{Instant, Span};
 
 use super::answers::Waiter;
+use super::stored::StoredBytes;
 use crate::accounts::{self, RunAs};
 use crate::core::{Core, Order, Rules};
 use crate::events::Log;
@@ -41,6 +42,8 @@ pub struct Keeper<E> {
     pub(super) run_as: RunAs,
     /// How many jobs of one user may be not over.
     pub(super) most_jobs: u32,
+    /// How much one user may have stored with jobs that are not over, and how much each has.
+    pub(super) stored: StoredBytes,
     /// What the engine has not been told yet: it could not be reached.
     pub(super) orders: Vec<Order>,
     /// When to try again what failed.
@@ -68,6 +71,7 @@ impl<E: Engine> Keeper<E> {
     ) -> Result<Self, StoreError> {
         let core = store.recover(rules)?;
         let log = Log::after_batch(store.batch());
+        let stored = store.stored_bytes()?;
         Ok(Self {
             core,
             store,
@@ -81,6 +85,7 @@ impl<E: Engine> Keeper<E> {
             unstartable: Vec::new(),
             run_as: Box::new(|user| Some(accounts::own(user))),
             most_jobs: u32::MAX,
+            stored: StoredBytes::new(stored),
             orders: Vec::new(),
             retry: None,
             engine_off: None,
@@ -100,6 +105,12 @@ impl<E: Engine> Keeper<E> {
     /// Lets each user have so many jobs that are not over; without, as many as they like.
     pub fn limit_jobs(&mut self, most: u32) {
         self.most_jobs = most;
+    }
+
+    /// Lets each user have so many bytes stored with jobs that are not over: commands, environments
+    /// and scripts. Without, as many as they like.
+    pub fn limit_stored_bytes(&mut self, most: u64) {
+        self.stored.limit(most);
     }
 
     /// Lets workers come from now on; without, only this host runs anything. `ticks` tells how long they

@@ -37,6 +37,7 @@ impl<E: Engine> Keeper<E> {
         self.poll();
         self.full = self.full && !self.store.keep_reserve();
         let reported = !self.reports.is_empty();
+        self.stored.begin_turn();
         let mut intake = Intake {
             commands: self.reports.iter().map(engine_words::command).collect(),
             askers: self.reports.iter().map(|_| Asker::Nobody).collect(),
@@ -99,6 +100,16 @@ impl<E: Engine> Keeper<E> {
                 ask.fail(Failed::TooMany(self.most_jobs));
             }
             Ask::Submit {
+                submission: Submission { user, .. },
+                ref program,
+                ..
+            }
+            | Ask::Claim {
+                user, ref program, ..
+            } if !self.stored.enters(user, program.bytes()) => {
+                ask.fail(Failed::TooMuchStored(self.stored.most()));
+            }
+            Ask::Submit {
                 mut submission,
                 due,
                 program,
@@ -145,6 +156,7 @@ impl<E: Engine> Keeper<E> {
                 Err(failed) => drop(reply.send(Err(failed))),
             },
             Ask::Quote { .. }
+            | Ask::Pulse { .. }
             | Ask::Census { .. }
             | Ask::Nodes { .. }
             | Ask::Explain { .. }

@@ -47,7 +47,7 @@ pub enum CertificateError {
     #[error(transparent)]
     Open(#[from] FolderError),
     /// None can be made.
-    #[error("no certificate can be made: {0}")]
+    #[error("no certificate can be created: {0}")]
     Make(#[from] rcgen::Error),
 }
 

@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use tollgate_model::Instant;
 
 use super::caller::Caller;
-use super::hosts::Misled;
+use super::hosts::{Entrance, Misled};
 use super::keyring::Proof;
 use super::{Fingerprint, Hosts, Key, Keyring};
 use crate::access::{Access, Role};
@@ -41,9 +41,11 @@ pub(super) async fn pass(
     mut request: Request,
     next: Next,
 ) -> Response {
-    let checked = guard
-        .hosts
-        .check(request.uri(), request.headers(), caller.local);
+    let checked = guard.hosts.check(
+        request.uri(),
+        request.headers(),
+        Entrance::Tcp(caller.local),
+    );
     if let Err(misled) = checked {
         return last(refuse(misled));
     }
@@ -52,11 +54,11 @@ pub(super) async fn pass(
         // Whoever does not say who they are is not kept.
         Ok(None) if request.uri().path() == OPEN => return last(next.run(request).await),
         Ok(None) => return last(unknown("expected a token or a certificate")),
-        Err(()) => return last(unknown("this token stands for nobody here")),
+        Err(()) => return last(unknown("invalid token: unknown, revoked or expired")),
     };
     let Some(peer) = caller.sit(&key, guard.access, &guard.seats).await else {
         let most = guard.access.limits.connections;
-        let error = format!("expected at most {most} connections of one user");
+        let error = format!("connection limit reached: a user may have {most} connections");
         let refused = Refused::new(StatusCode::TOO_MANY_REQUESTS, error);
         return last(refused.into_response());
     };
@@ -69,6 +71,19 @@ pub(super) async fn pass(
     }
     request.extensions_mut().insert(peer);
     next.run(request).await
+}
+
+/// Lets a request pass that came in at the Unix socket, unless it was meant for another host or
+/// comes from a web page elsewhere: the socket may be forwarded to a port that browsers reach.
+pub(crate) async fn pass_socket(
+    State(hosts): State<Arc<Hosts>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    match hosts.check(request.uri(), request.headers(), Entrance::Socket) {
+        Ok(()) => next.run(request).await,
+        Err(misled) => last(refuse(misled)),
+    }
 }
 
 impl Guard {
@@ -131,7 +146,7 @@ fn refuse(misled: Misled) -> Response {
 fn unknown(error: &'static str) -> Response {
     let refused = Refused::new(StatusCode::UNAUTHORIZED, error);
     let mut response = refused
-        .hint("`tollgate token new` makes one, on the host of the service")
+        .hint("`tollgate token new` creates one, on the host of the service")
         .into_response();
     let bearer = HeaderValue::from_static("Bearer");
     response.headers_mut().insert(WWW_AUTHENTICATE, bearer);

@@ -17,6 +17,15 @@ pub struct Hosts {
     pub origins: Vec<String>,
 }
 
+/// The way by which a request came in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Entrance {
+    /// TCP with TLS, at this address.
+    Tcp(IpAddr),
+    /// The Unix socket, perhaps forwarded from a port of another host, without TLS.
+    Socket,
+}
+
 /// Why a request is not answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Misled {
@@ -27,16 +36,16 @@ pub(super) enum Misled {
 }
 
 impl Hosts {
-    /// Checks what a request says of both; it came in at `local`.
+    /// Checks what a request says of both; it came in through `entrance`.
     pub(super) fn check(
         &self,
         uri: &Uri,
         headers: &HeaderMap,
-        local: IpAddr,
+        entrance: Entrance,
     ) -> Result<(), Misled> {
         let host = one(headers, HOST.as_str()).ok_or(Misled::Host)?;
         let host: Authority = host.parse().map_err(|_| Misled::Host)?;
-        if !self.is_ours(&host, local) {
+        if !self.is_ours(&host, entrance) {
             return Err(Misled::Host);
         }
         if uri.authority().is_some_and(|called| !same(called, &host)) {
@@ -47,7 +56,10 @@ impl Hosts {
         }
         let origin = one(headers, ORIGIN.as_str()).ok_or(Misled::Origin)?;
         let origin = origin.to_ascii_lowercase();
-        let ours = origin.strip_prefix("https://");
+        let ours = origin.strip_prefix("https://").or_else(|| match entrance {
+            Entrance::Tcp(_) => None,
+            Entrance::Socket => origin.strip_prefix("http://"),
+        });
         let ours = ours.and_then(|name| name.parse::<Authority>().ok());
         match ours.is_some_and(|ours| same(&ours, &host)) || self.origins.contains(&origin) {
             true => Ok(()),
@@ -56,15 +68,32 @@ impl Hosts {
     }
 
     /// The port does not matter: whoever forwards one may have another.
-    fn is_ours(&self, host: &Authority, local: IpAddr) -> bool {
+    fn is_ours(&self, host: &Authority, entrance: Entrance) -> bool {
         if host.as_str().contains('@') {
             return false;
         }
         let name = host.host().to_ascii_lowercase();
         let bare = name.trim_start_matches('[').trim_end_matches(']');
         match bare.parse::<IpAddr>() {
-            Ok(ip) => ip == local || self.names.iter().any(|known| known == bare),
-            Err(_) => (name == "localhost" && local.is_loopback()) || self.names.contains(&name),
+            Ok(ip) => entrance.is_at(ip) || self.names.iter().any(|known| known == bare),
+            Err(_) => (name == "localhost" && entrance.is_local()) || self.names.contains(&name),
+        }
+    }
+}
+
+impl Entrance {
+    /// Whether clients may call it by this address: of the socket, by that of a forwarded port.
+    fn is_at(self, ip: IpAddr) -> bool {
+        match self {
+            Self::Tcp(local) => ip == local,
+            Self::Socket => ip.is_loopback(),
+        }
+    }
+
+    fn is_local(self) -> bool {
+        match self {
+            Self::Tcp(local) => local.is_loopback(),
+            Self::Socket => true,
         }
     }
 }
@@ -90,7 +119,7 @@ mod tests {
             headers.append(*name, value.parse().unwrap());
         }
         let uri = Uri::from_static("/v1/status");
-        hosts.check(&uri, &headers, local.parse().unwrap())
+        hosts.check(&uri, &headers, Entrance::Tcp(local.parse().unwrap()))
     }
 
     #[test]
@@ -132,8 +161,38 @@ mod tests {
         assert_eq!(check(&hosts, &twice, "127.0.0.1"), Err(Misled::Host));
         let headers = HeaderMap::from_iter([(HOST, "localhost".parse().unwrap())]);
         let uri = Uri::from_static("https://evil.example/v1/status");
-        let local = "127.0.0.1".parse().unwrap();
+        let local = Entrance::Tcp("127.0.0.1".parse().unwrap());
         assert_eq!(hosts.check(&uri, &headers, local), Err(Misled::Host));
+    }
+
+    #[test]
+    fn socket_answers_to_this_host_and_to_pages_of_a_forwarded_port() {
+        let hosts = Hosts::default();
+        let check = |host: &str, origin: Option<&str>| {
+            let mut headers = HeaderMap::from_iter([(HOST, host.parse().unwrap())]);
+            if let Some(origin) = origin {
+                headers.insert(ORIGIN, origin.parse().unwrap());
+            }
+            let uri = Uri::from_static("/v1/status");
+            hosts.check(&uri, &headers, Entrance::Socket)
+        };
+        for host in [
+            "localhost",
+            "localhost:8080",
+            "127.0.0.1:8080",
+            "[::1]:8080",
+        ] {
+            assert_eq!(check(host, None), Ok(()), "{host}");
+            let own = format!("http://{host}");
+            assert_eq!(check(host, Some(&own)), Ok(()), "{host}");
+        }
+        for host in ["evil.example", "evil.example:8080", "192.0.2.1", ""] {
+            assert_eq!(check(host, None), Err(Misled::Host), "{host}");
+        }
+        for origin in ["null", "http://evil.example", "http://localhost:8081"] {
+            let checked = check("localhost:8080", Some(origin));
+            assert_eq!(checked, Err(Misled::Origin), "{origin}");
+        }
     }
 
     #[test]

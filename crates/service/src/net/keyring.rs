@@ -47,16 +47,16 @@ pub enum Proof {
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
     /// The file cannot be written, or there are no random bytes.
-    #[error("the tokens cannot be kept: {0}")]
+    #[error("the tokens cannot be stored: {0}")]
     System(#[from] io::Error),
     /// The user has as many as one may.
-    #[error("expected at most {MOST_TOKENS} tokens of one user")]
+    #[error("token limit reached: a user may have {MOST_TOKENS} tokens")]
     TooMany,
     /// There is none by this name.
-    #[error("there is no such token")]
+    #[error("no such token")]
     Unknown,
     /// The settings name it.
-    #[error("this token is named by the settings")]
+    #[error("this token is in the configuration")]
     Settings,
 }
 

@@ -56,7 +56,9 @@ pub enum RemoteError {
     #[error("{0}: expected a URL as in https://host:8443")]
     Url(String),
     /// Nobody vouches for it.
-    #[error("{0}: expected a fingerprint, or certificates that vouch for the service")]
+    #[error(
+        "{0}: the service cannot be authenticated: expected a fingerprint or trusted certificates"
+    )]
     NoTrust(String),
     /// The token cannot be used.
     #[error(transparent)]
@@ -73,7 +75,7 @@ pub enum RemoteError {
         what: String,
     },
     /// What is shown cannot be used.
-    #[error("the certificate cannot be shown: {0}")]
+    #[error("the client certificate cannot be used: {0}")]
     Tls(#[from] rustls::Error),
     /// It cannot be reached.
     #[error("{authority}: cannot be reached: {error}")]
@@ -98,7 +100,7 @@ impl RemoteError {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::NoTrust(_) => Some(
-                "`tollgate serve` prints its fingerprint: say it with `--fingerprint` or TOLLGATE_FINGERPRINT",
+                "`tollgate serve` prints its fingerprint: give it with `--fingerprint` or TOLLGATE_FINGERPRINT",
             ),
             Self::Token(SecretError::Open { .. }) => Some("take the rights away with `chmod go=`"),
             Self::Handshake { error, .. } if is_other_key(error) => {

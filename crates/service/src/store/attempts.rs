@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use rusqlite::{Transaction, params};
-use tollgate_gate::Ending;
+use tollgate_gate::{Ending, WorkerId};
 
 use super::write::ending_key;
 use crate::core::{AttemptKey, ExitStatus, Fate, Killed};
+use crate::fleet::muster::LOCAL;
 
 /// What happened to attempts in a step.
 #[derive(Debug, Default)]
@@ -64,6 +65,15 @@ impl Attempts {
                 news.status = Some("lost".to_owned());
             }
         }
+    }
+
+    /// Its worker is lost, and the attempt with it.
+    pub(super) fn worker_lost(&mut self, attempt: AttemptKey, worker: WorkerId) {
+        let status = match worker {
+            LOCAL => "lost (nodes of the service changed)",
+            _ => "lost (worker disconnected)",
+        };
+        self.0.entry(attempt).or_default().status = Some(status.to_owned());
     }
 
     pub(super) fn write(self, to: &Transaction<'_>) -> rusqlite::Result<()> {

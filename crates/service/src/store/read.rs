@@ -1,9 +1,8 @@
 //! What those who ask are told of what is stored.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use tollgate_model::{Credits, Instant, Span};
 
 use super::tasks::ArrayRow;
@@ -173,17 +172,6 @@ impl Reader {
         self.rows(&sql, values, job_row)
     }
 
-    /// The first words of what jobs run that are not over: their programs.
-    ///
-    /// # Errors
-    /// If the store cannot be read.
-    pub fn programs_in_use(&self) -> Result<BTreeSet<PathBuf>, StoreError> {
-        let sql = "SELECT DISTINCT json_extract(program, '$.argv[0]') FROM job
-             WHERE state IN ('queued', 'held', 'running', 'reserved', 'dependent')";
-        let rows = self.rows(sql, [], |row| row.get::<_, Option<String>>(0))?;
-        Ok(rows.into_iter().flatten().map(PathBuf::from).collect())
-    }
-
     /// The attempts at a job, in order.
     ///
     /// # Errors
@@ -246,6 +234,12 @@ pub(super) fn batch(row: &Row<'_>) -> rusqlite::Result<(Instant, Vec<u8>, u32, i
 pub(super) fn program(connection: &Connection, job: u64) -> rusqlite::Result<Option<Program>> {
     let mut statement = connection.prepare_cached("SELECT program FROM job WHERE id = ?1")?;
     statement.query_row([job], |row| program_of(row, 0))
+}
+
+/// The text of a script.
+pub(super) fn script(connection: &Connection, sha256: &str) -> rusqlite::Result<Option<String>> {
+    let mut statement = connection.prepare_cached("SELECT text FROM script WHERE sha256 = ?1")?;
+    statement.query_row([sha256], |row| row.get(0)).optional()
 }
 
 fn program_of(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Program>> {
@@ -313,6 +307,19 @@ fn array_row(row: &Row<'_>) -> rusqlite::Result<Option<ArrayRow>> {
         lost: row.get(27)?,
         rejected: row.get(28)?,
     }))
+}
+
+/// The jobs that are not over: their numbers, whose they are, and the bytes of what they run.
+pub(super) fn stored_bytes(connection: &Connection) -> rusqlite::Result<Vec<(u64, u32, u64)>> {
+    let sql = "SELECT id, user, octet_length(program)
+                   + coalesce((SELECT octet_length(text) FROM script WHERE sha256 = job.script), 0)
+               FROM job WHERE finish IS NULL";
+    let mut statement = connection.prepare(sql)?;
+    let rows = statement.query_map([], |row| {
+        let bytes: Option<u64> = row.get(2)?;
+        Ok((row.get(0)?, row.get(1)?, bytes.unwrap_or(0)))
+    })?;
+    rows.collect()
 }
 
 /// Whose a job was that is over, and whether all of it ended with exit code 0.

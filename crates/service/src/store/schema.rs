@@ -229,6 +229,20 @@ UPDATE job SET state = 'expired' WHERE state = 'lapsed';
 CREATE INDEX job_live ON job (state, id)
     WHERE state IN ('queued', 'held', 'running', 'reserved', 'dependent');
 ",
+    "
+CREATE TABLE script (
+    sha256 TEXT PRIMARY KEY,
+    text TEXT NOT NULL
+) STRICT;
+ALTER TABLE job ADD COLUMN script TEXT;
+CREATE INDEX job_of_script ON job (script) WHERE script IS NOT NULL AND finish IS NULL;
+CREATE TRIGGER script_is_needed_no_more AFTER UPDATE OF finish ON job
+WHEN NEW.script IS NOT NULL AND NEW.finish IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM job WHERE script = NEW.script AND finish IS NULL)
+BEGIN
+    DELETE FROM script WHERE sha256 = NEW.script;
+END;
+",
 ];
 
 /// The version of the tables.
@@ -280,4 +294,39 @@ pub(super) fn prepare(connection: &mut Connection, path: &Path) -> Result<(), St
         transaction.commit().map_err(failed)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_of_an_older_store_get_their_present_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tollgate.db");
+        let mut connection = Connection::open(&path).unwrap();
+        for step in &STEPS[..4] {
+            connection.execute_batch(step).unwrap();
+        }
+        connection
+            .pragma_update(None, "application_id", APPLICATION)
+            .unwrap();
+        connection.pragma_update(None, "user_version", 4).unwrap();
+        let sql =
+            "INSERT INTO job (id, user, name, state, program, procs, submit, estimate, source,
+                penalty) VALUES (?1, 0, '', ?2, '', 1, 0, 1, 'user', 0)";
+        for (id, state) in (1_i64..).zip(["waiting", "quoted", "lapsed", "queued"]) {
+            connection.execute(sql, (id, state)).unwrap();
+        }
+        prepare(&mut connection, &path).unwrap();
+        let mut rows = connection
+            .prepare("SELECT state FROM job ORDER BY id")
+            .unwrap();
+        let states: Vec<String> = rows
+            .query_map([], |row| row.get(0))
+            .unwrap()
+            .collect::<Result<_, _>>()
+            .unwrap();
+        assert_eq!(states, ["dependent", "reserved", "expired", "queued"]);
+    }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use rusqlite::{Transaction, TransactionBehavior, params};
 use serde::{Deserialize, Serialize};
+use tollgate_engine::Script;
 use tollgate_gate::{Ending, Entry};
 use tollgate_model::Instant;
 
@@ -16,6 +17,10 @@ use crate::core::{Answer, Change, Command, Core, Refusal, Standing, Submission};
 pub struct Program {
     /// The program and its arguments; at least one word.
     pub argv: Vec<String>,
+    /// The script that the first of them names, if its text came with the job. A row of a job has it
+    /// without the text, which jobs share.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub script: Option<Script>,
     /// The environment that it gets, by name.
     pub env: Vec<(String, String)>,
     /// The folder that it starts in; absolute.
@@ -26,6 +31,18 @@ pub struct Program {
     pub umask: u32,
     /// Bytes of memory that it may use at most.
     pub memory: Option<u64>,
+}
+
+impl Program {
+    /// How many bytes it takes to store, but for what JSON adds. A script counts in full with each of
+    /// the jobs that share it.
+    pub fn bytes(&self) -> u64 {
+        let words = self.argv.iter().chain([&self.dir]).chain(&self.output);
+        let variables = self.env.iter().flat_map(|(name, value)| [name, value]);
+        let lengths = words.chain(variables).map(|word| word.len() as u64);
+        let script = self.script.as_ref().and_then(Script::text);
+        lengths.sum::<u64>() + script.map_or(0, |text| text.len() as u64)
+    }
 }
 
 /// A change with what the core does not know of it.
@@ -130,7 +147,9 @@ fn write(
             if let Some(plan) = &submission.plan.array {
                 arrays::insert(to, *job, plan)?;
             }
-            insert_job(to, *job, at, submission, answer, batch.programs.get(job))
+            let program = batch.programs.get(job);
+            insert_job(to, *job, at, submission, answer, program)?;
+            insert_script(to, *job, program)
         }
         Change::Decided { job, answer } => decide(to, *job, at, answer),
         Change::Deferred { job, held } => set_state(to, *job, deferred_state(*held)),
@@ -154,7 +173,8 @@ fn write(
             to,
             "UPDATE job SET state = 'queued', program = ?2 WHERE id = ?1",
             params![job, program_words(batch.programs.get(job))?],
-        ),
+        )
+        .and_then(|()| insert_script(to, *job, batch.programs.get(job))),
         Change::Expired { job } => run(
             to,
             "UPDATE job SET state = 'expired', finish = ?2 WHERE id = ?1",
@@ -186,6 +206,10 @@ fn write(
         }
         Change::Fate { attempt, fate } => {
             attempts.fate(*attempt, fate);
+            Ok(())
+        }
+        Change::WorkerLost { attempt, worker } => {
+            attempts.worker_lost(*attempt, *worker);
             Ok(())
         }
         Change::Booked {
@@ -328,7 +352,36 @@ fn deferred_state(held: bool) -> &'static str {
     if held { "held" } else { "dependent" }
 }
 
+/// Keeps the text of a job's script for as long as a job that is not over needs it: then a trigger
+/// deletes it.
+fn insert_script(
+    to: &Transaction<'_>,
+    job: u64,
+    program: Option<&Program>,
+) -> rusqlite::Result<()> {
+    let Some(script) = program.and_then(|program| program.script.as_ref()) else {
+        return Ok(());
+    };
+    let sha256 = script.sha256();
+    run(
+        to,
+        "UPDATE job SET script = ?2 WHERE id = ?1",
+        params![job, sha256],
+    )?;
+    run(
+        to,
+        "INSERT OR IGNORE INTO script (sha256, text)
+         SELECT ?2, ?3 WHERE ?3 IS NOT NULL AND EXISTS
+             (SELECT 1 FROM job WHERE id = ?1 AND finish IS NULL)",
+        params![job, sha256, script.text().map(AsRef::<str>::as_ref)],
+    )
+}
+
 fn program_words(program: Option<&Program>) -> rusqlite::Result<String> {
+    let program = program.map(|program| Program {
+        script: program.script.as_ref().map(Script::without_text),
+        ..program.clone()
+    });
     serde_json::to_string(&program)
         .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
 }

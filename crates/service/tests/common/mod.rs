@@ -171,6 +171,7 @@ pub(crate) fn submission(name: &str, estimate_s: i64) -> Submission {
 pub(crate) fn program(words: &[&str]) -> Program {
     Program {
         argv: words.iter().map(|&word| word.to_owned()).collect(),
+        script: None,
         env: Vec::new(),
         dir: "/".to_owned(),
         output: None,

@@ -20,7 +20,6 @@ use tollgate_service::events::Log;
 use tollgate_service::keeper::{self, Ask, Door, Keeper};
 use tollgate_service::net::certificate::{Certificate, Files};
 use tollgate_service::net::{Fingerprint, Hosts, Key, Keyring, Network, serve_tls, tls};
-use tollgate_service::scripts::Scripts;
 use tollgate_service::seats::Seats;
 use tollgate_service::store::Store;
 
@@ -66,6 +65,7 @@ impl Open {
         let mut keeper =
             Keeper::new(store, MemoryEngine::open(&world), &rules, Box::new(|| NOW)).unwrap();
         keeper.limit_jobs(limits.jobs);
+        keeper.limit_stored_bytes(limits.stored_bytes);
         let log = keeper.log();
         let (door, thread) = keeper::start(keeper).unwrap();
         let access = Access {
@@ -88,7 +88,6 @@ impl Open {
             streams: Seats::new(limits.streams),
             metrics: Arc::default(),
             clock: || NOW,
-            scripts: Arc::new(Scripts::new(folder.path().join("scripts"))),
             porch: tollgate_service::fleet::Porch::new(door.clone()),
         };
         let files = Files {
@@ -121,7 +120,7 @@ impl Open {
         let listening = std::thread::spawn(move || {
             runtime.block_on(async {
                 let tcp = serve_tls(tcp, router.clone(), network, stopped.clone());
-                let unix = serve_unix(unix, router, access, seats, stopped);
+                let unix = serve_unix(unix, router, access, Hosts::default(), seats, stopped);
                 tokio::join!(tcp, unix);
             });
         });

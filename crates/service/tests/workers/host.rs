@@ -1,6 +1,5 @@
 //! A host with a worker on it.
 
-use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -61,7 +60,6 @@ impl Host {
                 "me" => Ok(None),
                 other => Err(format!("{other} is not me")),
             }),
-            keep_script: Box::new(|_, _| Err(io::ErrorKind::Unsupported.into())),
             remember: Box::new(move |memory| {
                 disk.lock().unwrap().clone_from(memory);
                 Ok(())

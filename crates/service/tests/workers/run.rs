@@ -308,7 +308,6 @@ impl Run {
             whose: Whose::Own("me".to_owned()),
             terms: Terms::default(),
             roster: self.folder.path().join("workers.json"),
-            scripts: self.folder.path().join("scripts"),
             name_of: |_| Ok::<_, NoAccount>("me".to_owned()),
         };
         let world = self.world.clone();

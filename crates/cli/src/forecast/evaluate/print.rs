@@ -200,7 +200,7 @@ fn text(evaluated: &Evaluated) -> String {
     let mut text = String::new();
     for (setting, evaluation) in evaluated.settings() {
         let words = match setting {
-            "one_step" => "One step: as if each job ended before the next one is handed in",
+            "one_step" => "One step: as if each job ended before the next one is submitted",
             _ => "Causal: only what had ended by then is known",
         };
         let series = evaluation.classes.len();

@@ -11,7 +11,7 @@ const UNKNOWN_JOB: u8 = 153;
 #[derive(Debug, thiserror::Error)]
 pub(super) enum FrontError {
     /// An option that nobody knows.
-    #[error("{place}: there is no option `{option}`")]
+    #[error("{place}: unknown option `{option}`")]
     Unknown { place: String, option: String },
     /// An option without its value.
     #[error("{place}: {option}: expected a value")]
@@ -24,7 +24,7 @@ pub(super) enum FrontError {
         message: String,
     },
     /// What would not be honoured.
-    #[error("{place}: {option}: {message}, and the job would not be what it is taken for")]
+    #[error("{place}: {option}: not supported: {message}")]
     Refused {
         place: String,
         option: String,
@@ -53,7 +53,7 @@ impl Complaint for FrontError {
 
     fn hint(&self) -> Option<Cow<'_, str>> {
         match self {
-            Self::Refused { .. } => Some("`tollgate submit` may have another way to say it".into()),
+            Self::Refused { .. } => Some("`tollgate submit --help` lists what is supported".into()),
             Self::Unknown { .. }
             | Self::NoValue { .. }
             | Self::Value { .. }

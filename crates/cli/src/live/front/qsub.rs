@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use tollgate_service::api::types::{Decision, Job, JobRequest};
+use tollgate_service::api::types::{Answer, Decision, Job, JobRequest};
 
 use super::error::FrontError;
 use super::options::{self, Given};

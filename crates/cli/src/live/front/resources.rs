@@ -75,7 +75,7 @@ impl Resources {
                 self.idle.push(format!("-l {item}"));
             }
             _ => {
-                return Err(given.wrong(format!("there is no resource `{name}` here")));
+                return Err(given.wrong(format!("unknown resource `{name}`")));
             }
         }
         Ok(())
@@ -106,7 +106,7 @@ impl Resources {
                         memory_all = Some(memory_all.unwrap_or(0_u64).saturating_add(bytes));
                     }
                     _ => {
-                        return Err(given.wrong(format!("{name}: there is no `{part}` here")));
+                        return Err(given.wrong(format!("{name}: unknown part `{part}`")));
                     }
                 }
             }
@@ -182,10 +182,10 @@ mod tests {
     #[test]
     fn what_is_not_here_is_named() {
         for (list, expected) in [
-            ("gpu=1", "qsub: -l: there is no resource `gpu` here"),
+            ("gpu=1", "qsub: -l: unknown resource `gpu`"),
             (
                 "nodes=1:ppn=2:gpus=1",
-                "qsub: -l: nodes: there is no `gpus=1` here",
+                "qsub: -l: nodes: unknown part `gpus=1`",
             ),
             (
                 "nodes=node07",

@@ -71,13 +71,13 @@ impl Wishes {
             "l" => self.resources.add(given)?,
             "pe" => self.parallel(given)?,
             "W" => self.attributes(given, style)?,
-            "a" | "dl" => return Err(given.refused("jobs cannot be handed in for later")),
+            "a" | "dl" => return Err(given.refused("jobs cannot be submitted for a later start")),
             "I" | "X" => return Err(given.refused("jobs have no terminal")),
             "D" => return Err(given.refused("the root of a job cannot be changed")),
             "hold_jid_ad" => {
                 return Err(given.refused("tasks cannot wait for those of another array"));
             }
-            "u" => return Err(given.refused("jobs run as who hands them in")),
+            "u" => return Err(given.refused("jobs run as the user who submits them")),
             "i" => return Err(given.refused("jobs have no input")),
             // These ask for what is so anyway.
             "m" if given.value == "n" => {}
@@ -86,10 +86,10 @@ impl Wishes {
             "now" | "R" if given.value.starts_with('n') => {}
             "w" if matches!(given.value.as_str(), "e" | "w" | "n") => {}
             "shell" | "hard" | "z" | "verbose" => {}
-            "now" => return Err(given.refused("jobs that cannot start at once wait")),
-            "w" => return Err(given.refused("it is neither checked alone nor where a job starts")),
-            "clear" => return Err(given.refused("what was said before still counts")),
-            "C" => return Err(given.refused("the marks of lines in scripts stay what they are")),
+            "now" => return Err(given.refused("jobs that cannot start at once are queued")),
+            "w" => return Err(given.refused("a job cannot be checked without being submitted")),
+            "clear" => return Err(given.refused("earlier options stay in effect")),
+            "C" => return Err(given.refused("the prefix of options in scripts cannot be changed")),
             _ => self.idle.push(
                 format!("{} {}", given.option(), given.value)
                     .trim_end()
@@ -128,7 +128,7 @@ impl Wishes {
                     };
                     self.wait_for(given, prefix, jobs.split(':'), style)?;
                 }
-                _ => return Err(given.wrong(format!("there is no `{name}` here"))),
+                _ => return Err(given.wrong(format!("unknown attribute `{name}`"))),
             }
         }
         Ok(())
@@ -230,7 +230,7 @@ mod tests {
         assert_eq!(kept.idle, ["-q long", "-M me@here", "-notify"]);
         assert!(kept.joined);
         let refused = wishes("-a 1200", Style::Pbs).unwrap_err();
-        let expected = "qsub: -a: jobs cannot be handed in for later, and the job would not be what it is taken for";
+        let expected = "qsub: -a: not supported: jobs cannot be submitted for a later start";
         assert_eq!(refused, expected);
     }
 }

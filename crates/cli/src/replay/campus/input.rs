@@ -86,7 +86,7 @@ fn say(campus: &Environment, notes: &Notes, voice: Voice) {
     note(
         notes.removed,
         "task",
-        "taken back by their users, so they count as bad",
+        "cancelled by their users, so they count as bad",
     );
     note(notes.never_ran, "job", "never ran, left out");
     note(

@@ -101,7 +101,8 @@ impl Shadow {
             | Change::Tally { .. }
             | Change::Expired { .. }
             | Change::Accepted { .. }
-            | Change::Fate { .. } => {}
+            | Change::Fate { .. }
+            | Change::WorkerLost { .. } => {}
         }
     }
 

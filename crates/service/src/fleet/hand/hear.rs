@@ -83,8 +83,10 @@ impl<E: Engine> Hand<E> {
             return Err(again("there is no engine"));
         };
         self.say(ToService::Offer { capacity, running });
-        let reports: Vec<_> = self.reports.values().flatten().cloned().collect();
-        self.report(&reports);
+        if self.leaving == Leaving::No {
+            let reports: Vec<_> = self.reports.values().flatten().cloned().collect();
+            self.report(&reports);
+        }
         Ok(())
     }
 

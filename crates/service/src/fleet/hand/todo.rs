@@ -89,18 +89,10 @@ impl<E: Engine> Hand<E> {
         Ok(())
     }
 
-    /// The launch as it is here: with a user of this host, and a script of its own.
+    /// The launch as it is here: with a user of this host.
     fn launch(&self, charge: Charge) -> Result<Launch, (&'static str, String)> {
         let user = (self.kit.run_as)(&charge.owner).map_err(|why| ("user", why))?;
         let mut launch = charge.launch;
-        if let Some(text) = &charge.script {
-            let kept = (self.kit.keep_script)(user.as_ref(), text);
-            let path =
-                kept.map_err(|error| ("program", format!("it cannot be copied: {error}")))?;
-            if let Some(program) = launch.argv.first_mut() {
-                *program = path.into_os_string();
-            }
-        }
         launch.user = user;
         Ok(launch)
     }

@@ -1,4 +1,3 @@
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -40,7 +39,6 @@ impl Talk {
             whose,
             terms: Terms::default(),
             roster: folder.path().join("workers.json"),
-            scripts: PathBuf::from("/nowhere"),
             name_of: |_| Ok("ann".to_owned()),
         };
         fleet.open_to(house, Box::new(|| Duration::ZERO)).unwrap();

@@ -1,0 +1,126 @@
+//! What `qsub`, `qstat` and `qdel` list with `--help`.
+//!
+//! The command-line parser does not know their options: [`options`] describes them, for `--help` and
+//! for the man pages.
+
+use std::io::{self, Write};
+
+use super::Tool;
+use crate::args;
+use crate::exit::Failure;
+
+/// Options of `qsub`, by what becomes of them.
+const QSUB: &str = "\
+Options of PBS, Torque and Grid Engine:
+  -N NAME                  Name of the job
+  -l LIST                  Resources: nodes=1:ppn=4, select=1:ncpus=4:mem=2gb, ncpus=, procs=,
+                           slots=, mem=, vmem=, pmem=, pvmem=, mem_free=, h_rss=, h_vmem=,
+                           walltime=, h_rt=, deadline=, budget=, penalty=, confidence=
+  -pe NAME N               Number of slots
+  -o PATH, -e PATH         Files for output and errors
+  -j oe, -j y              Join errors to the output
+  -d DIR, -wd DIR          Working directory
+  -cwd                     Work in the current directory
+  -S PATH                  Shell of the script
+  -v NAME[=VALUE],..       Environment variables
+  -V                       Pass the whole environment
+  -t TASKS, -J TASKS       Array of tasks, as in 1-10, 1-10:2 or 1-10%2
+  -tc N                    Maximum number of tasks at a time
+  -W depend=afterok:ID     Start after other jobs: afterok or afterany
+  -W block=true, -sync y   Wait for the end of the job
+  -hold_jid ID,..          Start after the end of these jobs
+  -h                       Hold the job
+  -r y, -r n               Run the job again if it is lost, or not
+  -b y                     The operand is a program, not a script
+  -F ARGUMENTS             Arguments of the script
+  -terse                   Print only the number of the job
+
+Lines of the script that begin with #PBS or #$ are read as options.
+
+Accepted without effect: -hard, -shell, -verbose, -z. With a note: -A, -ac, -binding, -c, -ckpt, -dc,
+-display, -f, -js, -k, -m, -M, -masterq, -notify, -p, -P, -q, -R, -soft, -x.
+Errors, since the job would differ: -a, -C, -clear, -D, -dl, -hold_jid_ad, -i, -I, -now y, -u, -w p,
+-X.";
+
+/// Options of `qstat`.
+const QSTAT: &str = "\
+Options of PBS, Torque and Grid Engine:
+  -f                       Show every attribute
+  -x                       Print XML (Torque)
+  -xml                     Print XML (Grid Engine)
+  -F json                  Print JSON (PBS)
+  -B                       Show the server
+  -u USER                  Show jobs of this user
+  -s STATES                Show jobs in these states (Grid Engine)
+  -j ID                    Show one job (Grid Engine)
+  -q QUEUE                 Accepted: there is one queue (Grid Engine)
+
+Accepted without effect: -1, -a, -t, -n, -i, -r, -ext, -g, -ne, -w.";
+
+/// Options of `qdel`.
+const QDEL: &str = "\
+Options of PBS, Torque and Grid Engine:
+  -t TASKS                 Cancel only these tasks of the array
+
+Accepted without effect: -f, -x. With a note: -W, -m.";
+
+/// What all of them read.
+const ENVIRONMENT: &str = "\
+Environment:
+  TOLLGATE_DATA, TOLLGATE_URL         Service to use, as in `tollgate status --help`
+  TOLLGATE_STYLE=pbs, =sge            Dialect where the options do not tell";
+
+/// What `qsub` reads besides.
+const QSUB_ENVIRONMENT: &str = "
+  TOLLGATE_DEADLINE, TOLLGATE_BUDGET  Deadline and budget, for scripts that cannot change";
+
+/// Describes the options that a tool takes.
+pub(crate) fn options(tool: Tool) -> String {
+    let (options, more) = match tool {
+        Tool::Qsub => (QSUB, QSUB_ENVIRONMENT),
+        Tool::Qstat => (QSTAT, ""),
+        Tool::Qdel => (QDEL, ""),
+    };
+    format!("{options}\n\n{ENVIRONMENT}{more}")
+}
+
+/// Whether help is asked for: before any operand, since `-h` holds a job.
+pub(super) fn is_asked(words: &[String]) -> bool {
+    let options = words.iter().take_while(|word| word.starts_with('-'));
+    options
+        .into_iter()
+        .any(|word| word == "--help" || word == "-help")
+}
+
+/// Prints the help of a tool.
+pub(super) fn print(tool: Tool) -> Result<(), Failure> {
+    let mut program = args::command();
+    // Built, so that the help is that of `tollgate qsub --help`.
+    program.build();
+    let command = program
+        .find_subcommand_mut(tool.name())
+        .expect("the tools are commands");
+    let help = command.render_long_help();
+    Ok(write!(io::stdout().lock(), "{help}")?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::options::names;
+    use super::*;
+
+    #[test]
+    fn help_of_qsub_names_every_option() {
+        let help = options(Tool::Qsub);
+        for name in names() {
+            let option = format!("-{name}");
+            let named = help.match_indices(&option).any(|(at, _)| {
+                let before = help[..at].chars().next_back();
+                let after = help[at + option.len()..].chars().next();
+                before.is_some_and(|letter| letter.is_whitespace())
+                    && after.is_none_or(|letter| !letter.is_alphanumeric() && letter != '_')
+            });
+            assert!(named, "{option}");
+        }
+    }
+}

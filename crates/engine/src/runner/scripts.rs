@@ -1,0 +1,297 @@
+//! The scripts of the tasks that are not over: their texts, and the copies that tasks run.
+//!
+//! The runner writes a text into `scripts` in its own folder, where no task can go. A child that needs it
+//! makes the copy in the folder beside the runner's before it becomes the user, and not the runner
+//! itself: a file that the runner has open for writing, every child has open too that is set up at that
+//! moment, and the system runs no file that somebody may still write to.
+//!
+//! A copy belongs to the runner's user, who alone may change it, and can be read by the user of its task
+//! and by no other: the arguments of a process, the name of its script among them, are shown to everybody.
+//! A copy is made and removed, and never read, so it does no harm if its folder is tampered with.
+
+use std::collections::BTreeMap;
+use std::ffi::{CString, OsStr};
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{AtFlags, Mode, OFlags, XattrFlags, fchmod, openat, renameat, sendfile, statat};
+use rustix::io::Errno;
+
+use super::folder::make_private;
+use crate::{EngineError, Launch, User};
+
+/// The folder of the texts in the runner's own.
+const TEXTS: &str = "scripts";
+/// What the folder of the copies is called, behind the name of the runner's.
+const COPIES: &str = "-scripts";
+/// What a copy is called until it is whole, before the name of its attempt.
+const HALF: &str = "half-";
+/// The most bytes that are copied by one call.
+const CHUNK_BYTES: usize = 1 << 20;
+
+/// The open folders.
+pub(super) struct ScriptFolders {
+    texts: OwnedFd,
+    copies: OwnedFd,
+    path: PathBuf,
+}
+
+/// The folders, and how many tasks need each script.
+pub(super) struct ScriptKeeper {
+    folders: Arc<ScriptFolders>,
+    needed: BTreeMap<String, usize>,
+}
+
+/// What a child needs to make the copy that it runs. Prepared beforehand, as the rest of its plan.
+pub(super) struct ScriptPlan {
+    folders: Arc<ScriptFolders>,
+    text: OwnedFd,
+    name: CString,
+    half: CString,
+    /// None if the task runs as the runner's own user.
+    reader: Option<ScriptReader>,
+}
+
+/// The user who may read a copy that is not theirs.
+struct ScriptReader {
+    user: rustix::process::Uid,
+    /// An access control list that says so, as the system stores it.
+    list: Vec<u8>,
+}
+
+impl ScriptKeeper {
+    /// Opens the folders of the runner in `runner`; others may pass through that of the copies if
+    /// tasks of `other_users` run.
+    pub(super) fn open(runner: &Path, other_users: bool) -> Result<Self, EngineError> {
+        let failed = |path: &Path, step| {
+            let path = path.to_owned();
+            move |source| EngineError::Setup { path, step, source }
+        };
+        let texts = runner.join(TEXTS);
+        make_private(&texts).map_err(failed(&texts, "making it"))?;
+        let texts = File::open(&texts).map_err(failed(&texts, "opening it"))?;
+        let path = copies_of(runner).map_err(failed(runner, "looking at it"))?;
+        let copies = open_copies(&path, other_users).map_err(failed(&path, "making it"))?;
+        let folders = ScriptFolders {
+            texts: texts.into(),
+            copies,
+            path,
+        };
+        Ok(Self {
+            folders: Arc::new(folders),
+            needed: BTreeMap::new(),
+        })
+    }
+
+    pub(super) fn folders(&self) -> Arc<ScriptFolders> {
+        Arc::clone(&self.folders)
+    }
+
+    /// Counts a task that is not over. The first one to need a script brings its text, unless that was
+    /// written by an earlier runner.
+    pub(super) fn hold(&mut self, launch: &Launch, text: Option<&str>) -> io::Result<()> {
+        let Some(name) = name(launch) else {
+            return Ok(());
+        };
+        if let Some(tasks) = self.needed.get_mut(&name) {
+            *tasks += 1;
+            return Ok(());
+        }
+        if let Some(text) = text {
+            self.write(&name, text)?;
+        }
+        self.needed.insert(name, 1);
+        Ok(())
+    }
+
+    /// Forgets a task that is over, and removes what no other one needs.
+    pub(super) fn release(&mut self, launch: &Launch) {
+        let Some(name) = name(launch) else {
+            return;
+        };
+        // A child that was killed while it made its copy has left half of it.
+        self.remove(&self.folders.copies, &half(launch));
+        let Some(tasks) = self.needed.get_mut(&name) else {
+            return;
+        };
+        *tasks -= 1;
+        if *tasks == 0 {
+            self.needed.remove(&name);
+            self.remove(&self.folders.copies, &name);
+            self.remove(&self.folders.texts, &name);
+        }
+    }
+
+    /// Removes what an earlier runner left and no task needs.
+    pub(super) fn remove_others(&self) {
+        for folder in [&self.folders.copies, &self.folders.texts] {
+            let entries = rustix::fs::Dir::read_from(folder).into_iter().flatten();
+            for entry in entries.flatten() {
+                let name = String::from_utf8_lossy(entry.file_name().to_bytes()).into_owned();
+                if !self.needed.contains_key(&name) {
+                    self.remove(folder, &name);
+                }
+            }
+        }
+    }
+
+    /// Under another name first, so that a text that is there is whole.
+    fn write(&self, name: &str, text: &str) -> io::Result<()> {
+        self.remove(&self.folders.texts, HALF);
+        let mut file = File::from(create(&self.folders.texts, c"half-")?);
+        file.write_all(text.as_bytes())?;
+        let texts = &self.folders.texts;
+        Ok(renameat(texts, c"half-", texts, name)?)
+    }
+
+    /// What cannot be removed is tried again by the next runner. A folder is none of ours.
+    fn remove(&self, folder: &OwnedFd, name: &str) {
+        let _ = rustix::fs::unlinkat(folder, name, AtFlags::empty());
+    }
+}
+
+impl ScriptFolders {
+    /// The path of the copy that a launch runs. None if it comes without a script.
+    pub(super) fn path_of(&self, launch: &Launch) -> Option<PathBuf> {
+        Some(self.path.join(name(launch)?))
+    }
+}
+
+impl ScriptPlan {
+    /// Prepares the copy that a launch runs. None if it comes without a script.
+    pub(super) fn new(folders: &Arc<ScriptFolders>, launch: &Launch) -> io::Result<Option<Self>> {
+        let Some(name) = name(launch) else {
+            return Ok(None);
+        };
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let own = rustix::process::geteuid().as_raw();
+        let user = launch.user.as_ref().filter(|user| user.uid != own);
+        Ok(Some(Self {
+            folders: Arc::clone(folders),
+            text: openat(&folders.texts, name.as_str(), flags, Mode::empty())?,
+            name: CString::new(name)?,
+            half: CString::new(half(launch))?,
+            reader: user.map(ScriptReader::new),
+        }))
+    }
+
+    /// Makes the copy, unless it is there. Called by a child: nothing but system calls.
+    pub(super) fn carry_out(&self) -> Result<(), Errno> {
+        let copies = &self.folders.copies;
+        match statat(copies, self.name.as_c_str(), AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(_) => return Ok(()),
+            Err(Errno::NOENT) => {}
+            Err(error) => return Err(error),
+        }
+        let file = create(copies, &self.half)?;
+        // The descriptor's own position is not moved: the text may be open elsewhere.
+        let mut position = 0;
+        while sendfile(&file, &self.text, Some(&mut position), CHUNK_BYTES)? > 0 {}
+        fchmod(&file, Mode::RUSR | Mode::XUSR)?;
+        if let Some(reader) = &self.reader {
+            reader.let_read(&file)?;
+        }
+        drop(file);
+        renameat(copies, self.half.as_c_str(), copies, self.name.as_c_str())
+    }
+}
+
+impl ScriptReader {
+    fn new(user: &User) -> Self {
+        Self {
+            user: rustix::process::Uid::from_raw(user.uid),
+            list: list_for(user.uid),
+        }
+    }
+
+    /// Where the file system keeps no access control lists, the file is given to the user, who may then
+    /// change what their own tasks run.
+    fn let_read(&self, file: &OwnedFd) -> Result<(), Errno> {
+        let attribute = c"system.posix_acl_access";
+        match rustix::fs::fsetxattr(file, attribute, &self.list, XattrFlags::empty()) {
+            Err(Errno::OPNOTSUPP) => rustix::fs::fchown(file, Some(self.user), None),
+            result => result,
+        }
+    }
+}
+
+/// An access control list by which the owner and this user read and execute a file, and no other: the
+/// format of `linux/posix_acl_xattr.h`, version 2.
+fn list_for(user: u32) -> Vec<u8> {
+    const VERSION: u32 = 2;
+    const READ_AND_EXECUTE: u16 = 5;
+    const NOTHING: u16 = 0;
+    const NOBODY: u32 = u32::MAX;
+    // What each entry is about: the owner, a user, the group, the most that users and groups may, others.
+    let entries: [(u16, u16, u32); 5] = [
+        (0x01, READ_AND_EXECUTE, NOBODY),
+        (0x02, READ_AND_EXECUTE, user),
+        (0x04, NOTHING, NOBODY),
+        (0x10, READ_AND_EXECUTE, NOBODY),
+        (0x20, NOTHING, NOBODY),
+    ];
+    let mut list = VERSION.to_le_bytes().to_vec();
+    for (about, rights, id) in entries {
+        list.extend(about.to_le_bytes());
+        list.extend(rights.to_le_bytes());
+        list.extend(id.to_le_bytes());
+    }
+    list
+}
+
+fn create(folder: &OwnedFd, name: &std::ffi::CStr) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat(folder, name, flags, Mode::RUSR | Mode::WUSR)
+}
+
+/// What the text and the copy of a launch's script are called: equal ones of a user are one. None if it
+/// comes without a script.
+fn name(launch: &Launch) -> Option<String> {
+    let script = launch.script.as_ref()?;
+    let own = || rustix::process::geteuid().as_raw();
+    let user = launch.user.as_ref().map_or_else(own, |user| user.uid);
+    Some(format!("{user}-{}", script.sha256()))
+}
+
+fn half(launch: &Launch) -> String {
+    format!("{HALF}{}", launch.attempt)
+}
+
+/// The folder of the copies: beside the runner's, since others may not pass through that. As a path that
+/// holds wherever a child goes.
+fn copies_of(runner: &Path) -> io::Result<PathBuf> {
+    let runner = fs::canonicalize(runner)?;
+    let mut name = runner
+        .file_name()
+        .unwrap_or(OsStr::new(""))
+        .as_bytes()
+        .to_vec();
+    name.extend(COPIES.as_bytes());
+    Ok(runner.with_file_name(OsStr::from_bytes(&name)))
+}
+
+/// Opens the folder of the copies, or makes it. Whatever the umask of who started this is, it gets the rights
+/// that it needs.
+fn open_copies(path: &Path, other_users: bool) -> io::Result<OwnedFd> {
+    match DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let folder = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    if folder.metadata()?.uid() != rustix::process::geteuid().as_raw() {
+        let expected = "expected a folder of our own";
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, expected));
+    }
+    let mode = match other_users {
+        true => Mode::RWXU | Mode::XGRP | Mode::XOTH,
+        false => Mode::RWXU,
+    };
+    fchmod(&folder, mode)?;
+    Ok(folder.into())
+}

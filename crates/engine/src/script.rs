@@ -1,0 +1,156 @@
+//! Scripts: programs whose text comes with the job.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use ring::digest::{SHA256, SHA256_OUTPUT_LEN, digest};
+use serde::{Deserialize, Serialize};
+
+/// The longest script, in bytes: as much as a request of the service's API holds.
+pub const MAX_SCRIPT_BYTES: usize = 1 << 20;
+
+/// A program whose text comes with its launch. The engine runs a copy of its own, so that no
+/// privileged process ever opens a path that a user named.
+///
+/// Equal texts are one script, known by the SHA-256 of the text. A script without its text is one that
+/// the engine holds already: a journal and a job's row in a store name it, and nothing more.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "ScriptOnWire", into = "ScriptOnWire")]
+pub struct Script {
+    /// In small hexadecimal digits: a name of a file that leads nowhere else.
+    sha256: Arc<str>,
+    text: Option<Arc<str>>,
+}
+
+impl Script {
+    /// Returns the script with this text.
+    pub fn new(text: impl Into<Arc<str>>) -> Self {
+        let text = text.into();
+        Self {
+            sha256: sha256(&text).into(),
+            text: Some(text),
+        }
+    }
+
+    /// Returns the SHA-256 of its text, as 64 small hexadecimal digits.
+    pub fn sha256(&self) -> &str {
+        &self.sha256
+    }
+
+    /// Returns its text. None if the engine holds it already.
+    pub const fn text(&self) -> Option<&Arc<str>> {
+        self.text.as_ref()
+    }
+
+    /// Returns the script as it is named where its text is known.
+    pub fn without_text(&self) -> Self {
+        Self {
+            sha256: Arc::clone(&self.sha256),
+            text: None,
+        }
+    }
+}
+
+fn sha256(text: &str) -> String {
+    let mut hex = String::with_capacity(2 * SHA256_OUTPUT_LEN);
+    for byte in digest(&SHA256, text.as_bytes()).as_ref() {
+        // Writing to a string cannot fail.
+        let _ = write!(hex, "{byte:02x}");
+    }
+    hex
+}
+
+/// A [`Script`] as JSON. It is not believed: a name that does not belong to the text, or is no name,
+/// is refused.
+#[derive(Serialize, Deserialize)]
+struct ScriptOnWire {
+    sha256: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+}
+
+/// Why some JSON is no script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+enum ScriptError {
+    #[error("sha256: expected 64 small hexadecimal digits")]
+    Name,
+    #[error("text: expected the text that has this SHA-256")]
+    OtherText,
+    #[error("text: expected at most {MAX_SCRIPT_BYTES} bytes")]
+    TooLong,
+}
+
+impl TryFrom<ScriptOnWire> for Script {
+    type Error = ScriptError;
+
+    fn try_from(wire: ScriptOnWire) -> Result<Self, ScriptError> {
+        let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        if wire.sha256.len() != 2 * SHA256_OUTPUT_LEN || !wire.sha256.bytes().all(is_digit) {
+            return Err(ScriptError::Name);
+        }
+        if let Some(text) = &wire.text {
+            if text.len() > MAX_SCRIPT_BYTES {
+                return Err(ScriptError::TooLong);
+            }
+            if sha256(text) != wire.sha256 {
+                return Err(ScriptError::OtherText);
+            }
+        }
+        Ok(Self {
+            sha256: wire.sha256.into(),
+            text: wire.text.map(Into::into),
+        })
+    }
+}
+
+impl From<Script> for ScriptOnWire {
+    fn from(script: Script) -> Self {
+        Self {
+            sha256: script.sha256.as_ref().to_owned(),
+            text: script.text.map(|text| text.as_ref().to_owned()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `printf '' | sha256sum`.
+    const OF_NOTHING: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+
+    #[test]
+    fn script_is_known_by_the_sha256_of_its_text() {
+        assert_eq!(Script::new("").sha256(), OF_NOTHING);
+        assert_eq!(Script::new("a"), Script::new("a".to_owned()));
+        assert_ne!(Script::new("a"), Script::new("b"));
+    }
+
+    #[test]
+    fn script_survives_json_with_and_without_its_text() {
+        let script = Script::new("#!/bin/sh\necho \"1\"\n");
+        for script in [script.without_text(), script] {
+            let json = serde_json::to_string(&script).unwrap();
+            assert_eq!(serde_json::from_str::<Script>(&json).unwrap(), script);
+        }
+    }
+
+    #[test]
+    fn script_named_by_a_path_or_by_another_text_is_refused() {
+        let parent = "../".repeat(21) + "x";
+        let upper = OF_NOTHING.to_uppercase();
+        for (name, text) in [
+            ("", ""),
+            ("../../etc/passwd", ""),
+            (&parent, ""),
+            (&upper, ""),
+            (OF_NOTHING, "something"),
+        ] {
+            let json = serde_json::json!({ "sha256": name, "text": text }).to_string();
+            assert!(serde_json::from_str::<Script>(&json).is_err(), "{json}");
+        }
+        let long = "x".repeat(MAX_SCRIPT_BYTES + 1);
+        let json = serde_json::to_string(&Script::new(long)).unwrap();
+        assert!(serde_json::from_str::<Script>(&json).is_err());
+    }
+}

@@ -1,0 +1,151 @@
+//! How long one user's quotes take while another user floods the service.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio::sync::oneshot;
+use tollgate_engine::memory::Deed;
+use tollgate_engine::{MemoryEngine, MemoryWorld};
+use tollgate_gate::Retry;
+use tollgate_model::{CreditsPerSecond, Span};
+use tollgate_service::core::{Plan, Submission};
+use tollgate_service::keeper::{self, Ask, Door, Keeper};
+use tollgate_service::store::{Program, Store};
+
+use crate::server::{NODES, config};
+
+/// Requests of the flood that are under way at a time: as many as one user may have connections.
+const FLOOD: usize = 64;
+const ROUND: Duration = Duration::from_secs(5);
+/// How long the other user thinks between two quotes.
+const PAUSE: Duration = Duration::from_millis(5);
+
+const FLOODER: u32 = 1;
+const OTHER: u32 = 2;
+
+/// What a flood is made of.
+type Drop = fn(&Door);
+
+/// Prints the median and the longest time of the other user's quotes, a line a flood.
+pub(crate) fn measure() {
+    let floods: [(&str, Option<Drop>); 5] = [
+        ("nothing", None),
+        ("held jobs", Some(|door| submit(door, 100))),
+        (
+            "held jobs with 900 kB of environment",
+            Some(|door| submit(door, 900_000)),
+        ),
+        ("quotes", Some(quote_as_flooder)),
+        ("reserved quotes", Some(reserve)),
+    ];
+    for (what, flood) in floods {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = Store::open(&folder.path().join("tollgate.db")).expect("a store");
+        let world = MemoryWorld::new(NODES, 1 << 30, Deed::of_command);
+        let engine = MemoryEngine::open(&world);
+        let rules = config().rules().expect("settings");
+        let began = Instant::now();
+        let clock = move || {
+            let micros = i64::try_from(began.elapsed().as_micros()).expect("a short time");
+            tollgate_model::Instant::from_micros(micros)
+        };
+        let keeper = Keeper::new(store, engine, &rules, Box::new(clock)).expect("a keeper");
+        let (door, thread) = keeper::start(keeper).expect("a thread");
+        let (times, drops) = round(&door, flood);
+        door.ask(Ask::Stop);
+        thread.join().expect("it stops");
+        let median = times[times.len() / 2].as_secs_f64() * 1e3;
+        let longest = times[times.len() - 1].as_secs_f64() * 1e3;
+        println!("{what:<40} {median:8.2} ms median, {longest:8.2} ms at most; {drops:7} requests");
+    }
+}
+
+/// The times of the other user's quotes, ascending, and how many requests the flood was.
+fn round(door: &Door, flood: Option<Drop>) -> (Vec<Duration>, u64) {
+    let over = Arc::new(AtomicBool::new(false));
+    let drops = AtomicU64::new(0);
+    let mut times = Vec::new();
+    std::thread::scope(|scope| {
+        for _ in 0..FLOOD {
+            let Some(flood) = flood else { break };
+            let (over, drops, door) = (Arc::clone(&over), &drops, door.clone());
+            scope.spawn(move || {
+                while !over.load(Ordering::Relaxed) {
+                    flood(&door);
+                    drops.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        let began = Instant::now();
+        while began.elapsed() < ROUND {
+            let asked = Instant::now();
+            quote(door, OTHER);
+            times.push(asked.elapsed());
+            std::thread::sleep(PAUSE);
+        }
+        over.store(true, Ordering::Relaxed);
+    });
+    times.sort_unstable();
+    (times, drops.into_inner())
+}
+
+fn submission(user: u32, plan: Plan, hold: Option<Span>) -> Submission {
+    Submission {
+        user,
+        name: "work".to_owned(),
+        procs: 1,
+        memory: None,
+        estimate: Some(Span::from_secs(60)),
+        deadline: Some(Span::from_secs(3_600)),
+        budget: None,
+        penalty: CreditsPerSecond::from_f64(0.0),
+        confidence: None,
+        retry: Retry::Never,
+        hold,
+        plan,
+    }
+}
+
+fn answer<T>(door: &Door, ask: impl FnOnce(keeper::Reply<T>) -> Ask) {
+    let (reply, answer) = oneshot::channel();
+    door.ask(ask(reply));
+    // A quote too many is refused, which is an answer too.
+    drop(answer.blocking_recv().expect("an answer"));
+}
+
+fn quote(door: &Door, user: u32) {
+    let submission = submission(user, Plan::default(), None);
+    answer(door, |reply| Ask::Quote { submission, reply });
+}
+
+fn quote_as_flooder(door: &Door) {
+    quote(door, FLOODER);
+}
+
+fn reserve(door: &Door) {
+    let submission = submission(FLOODER, Plan::default(), Some(Span::from_secs(60)));
+    answer(door, |reply| Ask::Hold { submission, reply });
+}
+
+/// Submits a job that its user holds back, with so many bytes of environment.
+fn submit(door: &Door, bytes: usize) {
+    let held = Plan {
+        held: true,
+        ..Plan::default()
+    };
+    let submission = submission(FLOODER, held, None);
+    let program = Box::new(Program {
+        argv: vec!["true".to_owned()],
+        env: vec![("A".to_owned(), "x".repeat(bytes))],
+        dir: "/".to_owned(),
+        output: None,
+        umask: 0o022,
+        memory: None,
+    });
+    answer(door, |reply| Ask::Submit {
+        submission,
+        program,
+        reply,
+    });
+}

@@ -1,0 +1,230 @@
+//! Requests that wait for a turn: users take turns too, so that none waits behind the flood of another.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::ask::Ask;
+
+/// The most requests of one turn: one transaction holds all that they change.
+const MAX_ASKS: usize = 1_000;
+/// The most weight of one turn, unless its first request alone has more. A turn of that weight takes
+/// some milliseconds, and nobody's request waits for more than the turn at hand and its own.
+const MAX_WEIGHT: u64 = 1 << 20;
+/// What a request weighs besides the bytes that it has stored, in bytes that take as long to store.
+const ASK_WEIGHT: u64 = 1 << 10;
+/// What it weighs to look ahead, likewise.
+const FORESIGHT_WEIGHT: u64 = 64 << 10;
+
+/// The requests that no turn has taken yet.
+///
+/// Each user's are taken in the order in which they came, and the users' in turn: one request of
+/// each, again and again, until the turn is full. The next turn goes on with the user behind the
+/// last one that was served. What is nobody's (reports of workers, the end of the service) is taken
+/// first and whole.
+#[derive(Default)]
+pub(super) struct AskQueue {
+    first: Vec<Ask>,
+    /// By user; those of operators, and questions that name no user, together. None is empty.
+    by_user: BTreeMap<Option<u32>, VecDeque<Ask>>,
+    /// Whom the latest turn served last.
+    served: Option<Option<u32>>,
+}
+
+impl AskQueue {
+    pub(super) fn add(&mut self, ask: Ask) {
+        match party(&ask) {
+            Party::Nobody => self.first.push(ask),
+            Party::User(user) => self.by_user.entry(user).or_default().push_back(ask),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.first.is_empty() && self.by_user.is_empty()
+    }
+
+    /// The requests of the next turn, in the order in which they are served.
+    pub(super) fn next_turn(&mut self) -> Vec<Ask> {
+        let mut taken = std::mem::take(&mut self.first);
+        let most = taken.len() + MAX_ASKS;
+        let mut weight = 0_u64;
+        while let Some(user) = self.next_user() {
+            let Some(waiting) = self.by_user.get_mut(&user) else {
+                break;
+            };
+            let next = waiting.front().map_or(0, weigh);
+            let sum = weight.saturating_add(next);
+            if taken.len() >= most || (weight > 0 && sum > MAX_WEIGHT) {
+                break;
+            }
+            weight = sum;
+            taken.extend(waiting.pop_front());
+            if waiting.is_empty() {
+                self.by_user.remove(&user);
+            }
+            self.served = Some(user);
+        }
+        taken
+    }
+
+    /// The user behind the one that was served last, around.
+    fn next_user(&self) -> Option<Option<u32>> {
+        let behind = self.served.and_then(|served| {
+            let rest = (
+                std::ops::Bound::Excluded(served),
+                std::ops::Bound::Unbounded,
+            );
+            self.by_user.range(rest).next()
+        });
+        let next = behind.or_else(|| self.by_user.iter().next());
+        next.map(|(&user, _)| user)
+    }
+}
+
+/// Whose a request is.
+enum Party {
+    /// The service's own.
+    Nobody,
+    /// A user's; an operator's, or of a user that it does not name, if none.
+    User(Option<u32>),
+}
+
+fn party(ask: &Ask) -> Party {
+    match ask {
+        Ask::Submit { submission, .. }
+        | Ask::Hold { submission, .. }
+        | Ask::Quote { submission, .. } => Party::User(Some(submission.user)),
+        Ask::Claim { user, .. } => Party::User(Some(*user)),
+        Ask::Act { user, .. } => Party::User(*user),
+        Ask::Census { .. } | Ask::Nodes { .. } | Ask::Explain { .. } | Ask::Wait { .. } => {
+            Party::User(None)
+        }
+        Ask::Worker { .. } | Ask::Wake | Ask::Stop => Party::Nobody,
+    }
+}
+
+fn weigh(ask: &Ask) -> u64 {
+    let stored = match ask {
+        Ask::Submit { program, .. } | Ask::Claim { program, .. } => program.bytes(),
+        Ask::Hold { .. } | Ask::Quote { .. } | Ask::Explain { .. } => FORESIGHT_WEIGHT,
+        Ask::Act { .. }
+        | Ask::Census { .. }
+        | Ask::Nodes { .. }
+        | Ask::Wait { .. }
+        | Ask::Worker { .. }
+        | Ask::Wake
+        | Ask::Stop => 0,
+    };
+    stored.saturating_add(ASK_WEIGHT)
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::oneshot;
+    use tollgate_gate::Retry;
+    use tollgate_model::CreditsPerSecond;
+
+    use super::*;
+    use crate::core::{Plan, Submission};
+    use crate::store::Program;
+
+    fn submission(user: u32) -> Submission {
+        Submission {
+            user,
+            name: String::new(),
+            procs: 1,
+            memory: None,
+            estimate: None,
+            deadline: None,
+            budget: None,
+            penalty: CreditsPerSecond::from_f64(0.0),
+            confidence: None,
+            retry: Retry::Never,
+            hold: None,
+            plan: Plan::default(),
+        }
+    }
+
+    /// A job of `user` with an environment of so many bytes.
+    fn submit(user: u32, bytes: usize) -> Ask {
+        let program = Program {
+            argv: vec!["true".to_owned()],
+            env: vec![("A".to_owned(), "x".repeat(bytes))],
+            dir: "/".to_owned(),
+            output: None,
+            umask: 0o022,
+            memory: None,
+        };
+        Ask::Submit {
+            submission: submission(user),
+            program: Box::new(program),
+            reply: oneshot::channel().0,
+        }
+    }
+
+    fn quote(user: u32) -> Ask {
+        Ask::Quote {
+            submission: submission(user),
+            reply: oneshot::channel().0,
+        }
+    }
+
+    fn queue(asks: impl IntoIterator<Item = Ask>) -> AskQueue {
+        let mut queue = AskQueue::default();
+        for ask in asks {
+            queue.add(ask);
+        }
+        queue
+    }
+
+    /// Whose the requests of the next turn are.
+    fn users(queue: &mut AskQueue) -> Vec<u32> {
+        let turn = queue.next_turn();
+        let users = turn.iter().map(|ask| match party(ask) {
+            Party::User(user) => user.unwrap_or(0),
+            Party::Nobody => u32::MAX,
+        });
+        users.collect()
+    }
+
+    #[test]
+    fn users_are_served_in_turn_and_each_in_order() {
+        let flood = (0..5).map(|_| submit(1, 0));
+        let mut queue = queue(flood.chain([quote(2), quote(3), submit(2, 0)]));
+        assert_eq!(users(&mut queue), [1, 2, 3, 1, 2, 1, 1, 1]);
+        assert!(queue.is_empty() && queue.next_turn().is_empty());
+    }
+
+    #[test]
+    fn turn_ends_when_it_is_full_and_the_next_goes_on_with_the_next_user() {
+        let flood = (0..100).map(|_| submit(1, 900_000));
+        let mut queue = queue(flood.chain([quote(2), quote(3)]));
+        assert_eq!(users(&mut queue), [1, 2, 3]);
+        queue.add(quote(2));
+        assert_eq!(users(&mut queue), [1, 2]);
+        assert_eq!(users(&mut queue), [1]);
+        queue.add(quote(2));
+        assert_eq!(users(&mut queue), [2, 1]);
+    }
+
+    #[test]
+    fn quotes_of_one_user_leave_room_for_those_of_another() {
+        let mut queue = queue((0..1_000).map(|_| quote(1)));
+        assert_eq!(users(&mut queue).len(), 16);
+        queue.add(quote(2));
+        assert_eq!(users(&mut queue)[..2], [2, 1]);
+    }
+
+    #[test]
+    fn what_is_nobodys_goes_first_and_whole() {
+        let asks = [submit(1, 2_000_000), Ask::Wake, submit(1, 0), Ask::Stop];
+        let mut queue = queue(asks);
+        assert_eq!(users(&mut queue), [u32::MAX, u32::MAX, 1]);
+        assert_eq!(users(&mut queue), [1]);
+    }
+
+    #[test]
+    fn small_requests_share_a_turn_up_to_the_maximum() {
+        let mut queue = queue((0..1_500).map(|n| submit(n, 0)));
+        assert_eq!(users(&mut queue).len(), 1_000);
+        assert_eq!(users(&mut queue).len(), 500);
+    }
+}

@@ -1,0 +1,133 @@
+//! Scripts that come with jobs: the store keeps their texts, each once and for as long as it is needed.
+
+mod common;
+
+use tollgate_engine::Script;
+use tollgate_service::core::{ArrayPlan, Command, Plan, Submission};
+use tollgate_service::keeper::{Ask, Verdict};
+use tollgate_service::store::Store;
+
+use common::{Site, program, submission};
+
+const TEXT: &str = "#!/bin/sh\nexit 0\n";
+
+fn hand_in(site: &mut Site, submission: Submission, text: &str) -> Verdict {
+    let mut program = program(&["work", "10"]);
+    program.script = Some(Script::new(text));
+    let program = Box::new(program);
+    site.ask(|reply| Ask::Submit {
+        submission,
+        program,
+        reply,
+    })
+    .unwrap()
+}
+
+/// The text that the store has for a script.
+fn stored(site: &Site, text: &str) -> Option<String> {
+    let store = Store::open(&site.store()).unwrap();
+    store.script(Script::new(text).sha256()).unwrap()
+}
+
+fn cancel(site: &mut Site, job: u64) {
+    let command = Command::Cancel { job, tasks: None };
+    let user = None;
+    site.ask(|reply| Ask::Act {
+        user,
+        command,
+        reply,
+    })
+    .unwrap();
+}
+
+#[test]
+fn script_is_stored_until_the_last_job_with_it_is_over() {
+    let mut site = Site::new("easy");
+    let held = Plan {
+        held: true,
+        ..Plan::default()
+    };
+    let held = Submission {
+        plan: held,
+        ..submission("work", 10)
+    };
+    let first = hand_in(&mut site, submission("work", 10), TEXT).job;
+    let second = hand_in(&mut site, held, TEXT).job;
+    hand_in(&mut site, submission("work", 10), "another");
+    // The row of a job names the script, and does not repeat it.
+    let script = site.row(first).program.unwrap().script.unwrap();
+    assert_eq!(script, Script::new(TEXT).without_text());
+    site.pass(20);
+    assert_eq!(site.state(first).0, "finished");
+    assert_eq!(stored(&site, TEXT).as_deref(), Some(TEXT));
+    assert_eq!(stored(&site, "another"), None);
+    cancel(&mut site, second);
+    assert_eq!(stored(&site, TEXT), None);
+}
+
+#[test]
+fn script_of_a_rejected_job_is_not_stored() {
+    let mut site = Site::new("easy");
+    let impossible = Submission {
+        procs: 1_000,
+        ..submission("work", 10)
+    };
+    let rejected = hand_in(&mut site, impossible, TEXT).job;
+    assert_eq!(site.state(rejected).0, "rejected");
+    assert_eq!(stored(&site, TEXT), None);
+}
+
+#[test]
+fn tasks_of_an_array_run_the_script_after_a_restart_too() {
+    let mut site = Site::new("easy");
+    let array = ArrayPlan {
+        tasks: "1-6".parse().unwrap(),
+        most: None,
+    };
+    let plan = Plan {
+        array: Some(array),
+        ..Plan::default()
+    };
+    let work = Submission {
+        plan,
+        ..submission("work", 10)
+    };
+    let job = hand_in(&mut site, work, TEXT).job;
+    site.pass(5);
+    site.restart();
+    assert_eq!(stored(&site, TEXT).as_deref(), Some(TEXT));
+    site.pass(60);
+    assert_eq!(
+        site.state(job),
+        ("finished".to_owned(), Some("exit 0".to_owned()))
+    );
+    assert_eq!(stored(&site, TEXT), None);
+}
+
+#[test]
+fn job_whose_script_was_changed_in_the_store_is_not_started() {
+    let mut site = Site::new("fcfs");
+    let blocking = Submission {
+        procs: 2,
+        ..submission("work", 10)
+    };
+    site.hand_in(blocking, &["work", "10"]).unwrap();
+    let jobs = ["one", "two"].map(|text| hand_in(&mut site, submission("work", 10), text).job);
+    let connection = rusqlite::Connection::open(site.store()).unwrap();
+    let change = "UPDATE script SET text = 'evil' WHERE text = 'one'";
+    assert_eq!(connection.execute(change, []).unwrap(), 1);
+    assert_eq!(
+        connection
+            .execute("DELETE FROM script WHERE text = 'two'", [])
+            .unwrap(),
+        1
+    );
+    site.pass(30);
+    for job in jobs {
+        let status = site.state(job).1.unwrap();
+        assert!(
+            status.starts_with("not started: script: its text is not"),
+            "{status}"
+        );
+    }
+}

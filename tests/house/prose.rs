@@ -1,0 +1,177 @@
+//! What users read is written in plain English, with the words of the field.
+//!
+//! Documents and the help of the program once spoke a dialect of their own: jobs were "handed in" and
+//! "let in", processes were "whoever" and "nobody". The test counts the lines that still do.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use walkdir::WalkDir;
+
+use crate::metadata;
+
+/// Phrases of the dialect, in small letters. What to write instead stands behind each.
+const DIALECT: &[&str] = &[
+    // A process is no person: name it.
+    "whoever",
+    "whom",
+    "somebody",
+    "nobody",
+    "anybody",
+    "everybody",
+    // Submit.
+    "hand in",
+    "hands in",
+    "handed in",
+    "handing in",
+    // Admit.
+    "let in",
+    "lets in",
+    "letting in",
+    // Reject.
+    "keep out",
+    "keeps out",
+    "kept out",
+    // Cancel, revoke.
+    "take back",
+    "takes back",
+    "taken back",
+    "took back",
+    // Claim.
+    "take up",
+    "takes up",
+    "taken up",
+    // Hold.
+    "hold back",
+    "holds back",
+    "held back",
+    // No, none.
+    "is none",
+    "are none",
+    // At most N, maximum number of.
+    "so many",
+    "so much",
+    // Unfinished.
+    "not over yet",
+    // Gets, answers, reports.
+    "is told",
+    "are told",
+    "was told",
+    "were told",
+    "is said",
+    "are said",
+    "was said",
+    "is heard",
+    "was heard",
+    "come to be",
+];
+
+/// Persons, behind whom `who` may stand.
+const PERSONS: &[&str] = &[
+    "user",
+    "users",
+    "people",
+    "person",
+    "anyone",
+    "reader",
+    "operator",
+    "operators",
+    "researcher",
+    "researchers",
+    "scientist",
+];
+
+/// At most one line in so many may speak the dialect.
+const LINES_PER_HIT: usize = 100;
+
+/// The phrases of the dialect in a line.
+fn dialect(line: &str) -> Vec<&'static str> {
+    let words: Vec<String> = line
+        .split(|letter: char| !letter.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect();
+    let joined = format!(" {} ", words.join(" "));
+    let phrases = DIALECT.iter().copied();
+    let mut found: Vec<&str> = phrases
+        .filter(|phrase| joined.contains(&format!(" {phrase} ")))
+        .collect();
+    let is_person = |word: Option<&String>| word.is_some_and(|word| PERSONS.contains(&word.as_str()));
+    let speaks_of_who = words.iter().enumerate().any(|(at, word)| {
+        let before = at.checked_sub(1).and_then(|before| words.get(before));
+        word == "who" && !is_person(before)
+    });
+    if speaks_of_who {
+        found.push("who");
+    }
+    found
+}
+
+/// The lines of a Markdown document that are prose: without blocks and words of code.
+fn prose(document: &str) -> Vec<(usize, String)> {
+    let mut lines = Vec::new();
+    let mut is_code = false;
+    for (number, line) in (1..).zip(document.lines()) {
+        if line.starts_with("```") {
+            is_code = !is_code;
+        } else if !is_code && !line.trim().is_empty() {
+            let words = line.split('`').step_by(2);
+            lines.push((number, words.collect::<Vec<_>>().join(" ")));
+        }
+    }
+    lines
+}
+
+/// The documents, and the help of the program as its tests have it.
+fn texts(root: &Path) -> Vec<PathBuf> {
+    let is_document = |path: &Path| path.extension().is_some_and(|ending| ending == "md");
+    let is_help = |path: &Path| {
+        let name = path.file_name().and_then(|name| name.to_str());
+        name.is_some_and(|name| name.starts_with("cli__help__") && name.ends_with(".snap"))
+    };
+    let of = |folder: &str, depth: usize| {
+        let files = WalkDir::new(root.join(folder)).max_depth(depth);
+        let files = files.sort_by_file_name().into_iter();
+        files.map(|entry| entry.expect("a readable repository").into_path())
+    };
+    let documents = of("", 1).chain(of("docs", 1)).filter(|path| is_document(path));
+    let help = of("crates/cli/tests/cli/snapshots", 1).filter(|path| is_help(path));
+    documents.chain(help).collect()
+}
+
+#[test]
+fn what_users_read_is_plain_english() {
+    let root = metadata::root();
+    let mut n_lines = 0;
+    let mut hits = Vec::new();
+    let texts = texts(&root);
+    assert!(texts.len() > 15, "{texts:?}");
+    for path in texts {
+        let text = fs::read_to_string(&path).expect("a readable text");
+        for (number, line) in prose(&text) {
+            n_lines += 1;
+            let found = dialect(&line);
+            if !found.is_empty() {
+                hits.push(format!("{}:{number}: {}", path.display(), found.join(", ")));
+            }
+        }
+    }
+    assert!(
+        hits.len() * LINES_PER_HIT <= n_lines,
+        "{} of {n_lines} lines speak a dialect:\n{}",
+        hits.len(),
+        hits.join("\n")
+    );
+}
+
+#[test]
+fn dialect_is_found_in_prose_only() {
+    let document = "A job is let in.\n\n```sh\nwhoever\n```\nThe `nobody` account, and who waits.\n\
+                    A user who submits a job.\n";
+    let found: Vec<(usize, Vec<&str>)> = prose(document)
+        .iter()
+        .map(|(number, line)| (*number, dialect(line)))
+        .filter(|(_, found)| !found.is_empty())
+        .collect();
+    assert_eq!(found, [(1, vec!["let in"]), (6, vec!["who"])]);
+}
