@@ -96,7 +96,8 @@ fn dialect(line: &str) -> Vec<&'static str> {
     let mut found: Vec<&str> = phrases
         .filter(|phrase| joined.contains(&format!(" {phrase} ")))
         .collect();
-    let is_person = |word: Option<&String>| word.is_some_and(|word| PERSONS.contains(&word.as_str()));
+    let is_person =
+        |word: Option<&String>| word.is_some_and(|word| PERSONS.contains(&word.as_str()));
     let speaks_of_who = words.iter().enumerate().any(|(at, word)| {
         let before = at.checked_sub(1).and_then(|before| words.get(before));
         word == "who" && !is_person(before)
@@ -134,7 +135,9 @@ fn texts(root: &Path) -> Vec<PathBuf> {
         let files = files.sort_by_file_name().into_iter();
         files.map(|entry| entry.expect("a readable repository").into_path())
     };
-    let documents = of("", 1).chain(of("docs", 1)).filter(|path| is_document(path));
+    let documents = of("", 1)
+        .chain(of("docs", 1))
+        .filter(|path| is_document(path));
     let help = of("crates/cli/tests/cli/snapshots", 1).filter(|path| is_help(path));
     documents.chain(help).collect()
 }

@@ -34,7 +34,7 @@ mod job;
 pub(crate) mod list;
 mod print;
 mod schemas;
-mod script;
+pub(crate) mod script;
 pub(crate) mod serve;
 pub(crate) mod submit;
 pub(crate) mod token;

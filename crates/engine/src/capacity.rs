@@ -17,6 +17,9 @@ pub struct Capacity {
     pub pinning: Pinning,
     /// How a memory limit is enforced.
     pub memory: MemoryLimit,
+    /// How a limit of processes is enforced.
+    #[serde(default)]
+    pub processes: ProcessLimit,
     /// How the processes of a task are found when it has to end.
     pub tree: Tree,
     /// Whether tasks of other users can be run.
@@ -69,6 +72,16 @@ pub enum MemoryLimit {
     Unenforced,
 }
 
+/// How a limit of processes is enforced.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ProcessLimit {
+    /// For all processes and threads of the task together (cgroup).
+    Cgroup,
+    /// Not at all.
+    #[default]
+    Unenforced,
+}
+
 /// How the processes of a task are found when it has to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Tree {
@@ -89,6 +102,7 @@ impl fmt::Display for Capacity {
         writeln!(f, "{}", self.shares.words())?;
         writeln!(f, "{}", self.pinning.words())?;
         writeln!(f, "{}", self.memory.words())?;
+        writeln!(f, "{}", self.processes.words())?;
         writeln!(f, "{}", self.tree.words())?;
         f.write_str(match self.other_users {
             true => "jobs of other users run as those users",
@@ -129,6 +143,18 @@ impl MemoryLimit {
             Self::Cgroup => "memory limits hold for a task as a whole (cgroup)",
             Self::AddressSpace => "memory limits hold for the address space of each process alone",
             Self::Unenforced => "memory limits are not enforced",
+        }
+    }
+}
+
+impl ProcessLimit {
+    /// What is enforced, in words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Cgroup => {
+                "a task has at most so many processes as the settings say (cgroup pids)"
+            }
+            Self::Unenforced => "the number of processes of a task is not limited",
         }
     }
 }

@@ -80,6 +80,17 @@ pub struct Limits {
     pub wall: Option<Span>,
     /// Bytes of memory, where [`crate::Capacity`] says that this is enforced. Positive.
     pub memory: Option<u64>,
+    /// Whether, without a limit of its own, it may have its nodes' share of the machine's memory, where a
+    /// control group limits it for the task as a whole. If not, it has no limit.
+    #[serde(default)]
+    pub share_of_memory: bool,
+    /// Processes and threads at a time, where [`crate::Capacity`] says that this is enforced. Positive.
+    #[serde(default)]
+    pub processes: Option<u32>,
+    /// Bytes of its output; then it is killed with [`crate::KillReason::OutputLimit`]. It is looked at
+    /// once a second, so that more can be written. Positive.
+    #[serde(default)]
+    pub output: Option<u64>,
 }
 
 impl Launch {
@@ -168,8 +179,11 @@ impl Launch {
         if sorted.last().is_some_and(|last| last.0 >= nodes) {
             return Some(("nodes", "nodes that the engine has"));
         }
-        if self.limits.wall.is_some_and(|wall| wall <= Span::ZERO) || self.limits.memory == Some(0)
-        {
+        let limits = &self.limits;
+        let none = limits.wall.is_some_and(|wall| wall <= Span::ZERO)
+            || [limits.memory, limits.output].contains(&Some(0))
+            || limits.processes == Some(0);
+        if none {
             return Some(("limits", "positive limits"));
         }
         (!is_share(self.share)).then_some(("share", "a positive, finite number"))
@@ -228,6 +242,8 @@ mod tests {
         assert_eq!(field_of(|l| l.nodes.push(NodeId(0))), Some("nodes"));
         assert_eq!(field_of(|l| l.nodes.push(NodeId(2))), Some("nodes"));
         assert_eq!(field_of(|l| l.limits.memory = Some(0)), Some("limits"));
+        assert_eq!(field_of(|l| l.limits.output = Some(0)), Some("limits"));
+        assert_eq!(field_of(|l| l.limits.processes = Some(0)), Some("limits"));
         assert_eq!(field_of(|l| l.share = f64::NAN), Some("share"));
     }
 }

@@ -18,6 +18,8 @@ pub mod capacity;
 pub mod conformance;
 pub mod engine;
 pub mod error;
+#[doc(hidden)]
+pub mod fuzz;
 pub mod launch;
 pub mod lease;
 pub mod local;

@@ -290,6 +290,7 @@ const NOTHING: Capacity = Capacity {
     shares: crate::capacity::Shares::Unenforced,
     pinning: crate::capacity::Pinning::Unenforced,
     memory: crate::capacity::MemoryLimit::Unenforced,
+    processes: crate::capacity::ProcessLimit::Unenforced,
     tree: crate::capacity::Tree::Subreaper,
     other_users: false,
 };

@@ -10,7 +10,7 @@ use tollgate_model::{Instant, Span};
 
 pub use deed::Deed;
 
-use crate::capacity::{MemoryLimit, Pinning, Shares, Tree};
+use crate::capacity::{MemoryLimit, Pinning, ProcessLimit, Shares, Tree};
 use crate::launch::is_share;
 use crate::{
     AttemptKey, BootTime, Capacity, Engine, EngineError, Event, KillReason, Launch, Report,
@@ -201,6 +201,7 @@ impl Engine for MemoryEngine {
                 shares: Shares::Simulated,
                 pinning: Pinning::Simulated,
                 memory: MemoryLimit::Unenforced,
+                processes: ProcessLimit::Unenforced,
                 tree: Tree::Simulated,
                 other_users: true,
             })

@@ -106,6 +106,8 @@ pub enum KillReason {
     TimeLimit,
     /// It used more than its [`crate::Limits::memory`]. Engines say this by themselves.
     MemoryLimit,
+    /// Its output is longer than its [`crate::Limits::output`]. Engines say this by themselves.
+    OutputLimit,
     /// Its nodes are needed for something else, its lease has ended, or what ran it was asked to end.
     Evicted,
 }

@@ -52,6 +52,7 @@ mod machine;
 mod meter;
 mod mounts;
 mod nice;
+mod output;
 mod plan;
 mod process;
 mod recall;
@@ -107,6 +108,15 @@ pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Reads `data` as a journal, for the fuzz target: what can be read is written and read again as it was.
+/// False if there are other lines.
+pub(crate) fn check_journal(data: &[u8]) -> bool {
+    let entries = journal::check(data);
+    recall::tasks(&entries);
+    let lines = data.split(|byte| *byte == b'\n');
+    lines.filter(|line| !line.is_empty()).count() == entries.len()
 }
 
 fn run(path: &Path) -> Result<(), EngineError> {

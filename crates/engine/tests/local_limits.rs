@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use common::{Home, command, fates, run, script, wait_for_start};
+use tollgate_engine::capacity::{MemoryLimit, ProcessLimit};
 use tollgate_engine::{
     AttemptKey, Engine, EngineError, Event, KillReason, LocalEngine, Retry, Status,
 };
@@ -21,9 +22,7 @@ fn too_much_memory_is_not_to_be_had() {
         launch.limits.memory = Some(64 << 20);
         let ended = run(&mut engine, &launch);
         assert!(!ended.status.is_success(), "{}", ended.status);
-        if engine.capacity().expect("known").memory
-            == tollgate_engine::capacity::MemoryLimit::Cgroup
-        {
+        if engine.capacity().expect("known").memory == MemoryLimit::Cgroup {
             assert_eq!(ended.killed, Some(KillReason::MemoryLimit));
         }
         // The limit was that task's, and not its slot's.
@@ -34,6 +33,90 @@ fn too_much_memory_is_not_to_be_had() {
         launch.limits.memory = None;
         assert_eq!(run(&mut engine, &launch).status, Status::Exited(0));
     }
+}
+
+#[test]
+fn task_without_a_limit_of_its_own_has_its_nodes_share_of_memory() {
+    let home = Home::new();
+    let mut engine = home.open();
+    let capacity = engine.capacity().expect("known");
+    if capacity.memory != MemoryLimit::Cgroup {
+        eprintln!("skipped: memory is not limited by control groups here");
+        return;
+    }
+    // The limit as the task finds it, in either version of control groups.
+    let words = "
+        v1=$(sed -n 's/^[0-9]*:memory://p' /proc/self/cgroup)
+        v2=$(sed -n 's/^0:://p' /proc/self/cgroup)
+        cat /sys/fs/cgroup/memory$v1/memory.limit_in_bytes || cat /sys/fs/cgroup$v2/memory.max";
+    let limit = |engine: &mut LocalEngine, job: u64, change: fn(&mut tollgate_engine::Limits)| {
+        let mut launch = script(job, words);
+        launch.dir = home.path().to_owned();
+        launch.output = Some("limit".into());
+        change(&mut launch.limits);
+        run(engine, &launch);
+        let said = std::fs::read_to_string(home.path().join("limit")).expect("written");
+        said.lines()
+            .last()
+            .and_then(|line| line.parse::<u64>().ok())
+    };
+    let Some(own) = limit(&mut engine, 1, |limits| limits.memory = Some(1 << 26)) else {
+        eprintln!("skipped: a task does not find its control group here");
+        return;
+    };
+    assert_eq!(own, 1 << 26);
+    let share = limit(&mut engine, 2, |limits| limits.share_of_memory = true);
+    let share = share.expect("a limit");
+    let page = 1 << 16;
+    assert!(share.abs_diff(capacity.memory_per_node) < page, "{share}");
+    let both = limit(&mut engine, 3, |limits| {
+        limits.share_of_memory = true;
+        limits.memory = Some(1 << 27);
+    });
+    assert_eq!(both, Some(1 << 27));
+    let none = limit(&mut engine, 4, |_| ());
+    assert!(none.is_none_or(|none| none > 1 << 50), "{none:?}");
+}
+
+#[test]
+fn task_has_at_most_so_many_processes_and_the_next_in_its_slot_as_many_as_it_says() {
+    let mut home = Home::new();
+    home.settings.slots_per_node = 1;
+    home.settings.nodes = Some(1);
+    let mut engine = home.open();
+    if engine.capacity().expect("known").processes != ProcessLimit::Cgroup {
+        eprintln!("skipped: processes are not limited here");
+        return;
+    }
+    let many = "for i in 1 2 3 4 5 6 7 8 9 10; do sleep 600 & done";
+    let mut status = |job, most| {
+        let mut launch = script(job, many);
+        launch.limits.processes = most;
+        run(&mut engine, &launch).status
+    };
+    assert_eq!(status(1, Some(11)), Status::Exited(0));
+    assert_ne!(status(2, Some(8)), Status::Exited(0));
+    assert_eq!(status(3, Some(11)), Status::Exited(0));
+    assert_ne!(status(4, Some(8)), Status::Exited(0));
+    assert_eq!(status(5, None), Status::Exited(0));
+}
+
+#[test]
+fn task_with_too_long_an_output_is_ended_and_one_that_writes_elsewhere_is_not() {
+    let home = Home::new();
+    let mut engine = home.open();
+    let mut launch = script(1, "while :; do head -c 100000 /dev/zero; done");
+    launch.dir = home.path().to_owned();
+    launch.output = Some("long".into());
+    launch.limits.output = Some(1 << 20);
+    let ended = run(&mut engine, &launch);
+    assert_eq!(ended.killed, Some(KillReason::OutputLimit));
+    assert_eq!(ended.status, Status::Signalled(15));
+    let mut launch = script(2, "head -c 5000000 /dev/zero > elsewhere; sleep 1.5");
+    launch.dir = home.path().to_owned();
+    launch.output = Some("short".into());
+    launch.limits.output = Some(1 << 20);
+    assert_eq!(run(&mut engine, &launch).status, Status::Exited(0));
 }
 
 #[test]

@@ -35,11 +35,43 @@ pub struct Limits {
     pub array: u32,
     /// Streams of events of a user at a time. At least 1.
     pub streams: u32,
+    /// Processes and threads of a task at a time, where control groups can limit them. At least 1.
+    pub task_processes: u32,
+    /// What memory a task may have that does not say how much it needs.
+    pub task_memory: TaskMemory,
+    /// Bytes of a task's output: one with more is ended. At least 1.
+    pub output_bytes: u64,
     /// Bytes of a request. At least 1.
     pub body_bytes: usize,
     /// Seconds that a client may take for the head of a request, for its body, and to take the next
     /// part of an answer. Above 0, at most an hour.
     pub request_s: f64,
+}
+
+/// The memory of a task that does not say how much it needs.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum TaskMemory {
+    /// What comes with its processors: their share of the memory of their host, where control groups
+    /// can limit it.
+    #[default]
+    Share,
+    /// As much as there is.
+    Unlimited,
+}
+
+impl Limits {
+    /// What a task may use, but for what its job says.
+    pub fn of_tasks(&self) -> tollgate_engine::Limits {
+        tollgate_engine::Limits {
+            share_of_memory: self.task_memory == TaskMemory::Share,
+            processes: Some(self.task_processes),
+            output: Some(self.output_bytes),
+            ..tollgate_engine::Limits::default()
+        }
+    }
 }
 
 impl Default for Limits {
@@ -51,6 +83,9 @@ impl Default for Limits {
             stored_bytes: 64 << 20,
             array: 1_000_000,
             streams: 8,
+            task_processes: 4_096,
+            task_memory: TaskMemory::Share,
+            output_bytes: 1 << 30,
             body_bytes: 1 << 20,
             request_s: 5.0,
         }

@@ -13,6 +13,7 @@
 mod endpoints;
 mod figures;
 mod framing;
+pub(crate) mod fuzz;
 mod instant;
 mod limits;
 mod metrics;

@@ -288,6 +288,8 @@ impl Config {
         at_least_one("limits.jobs", u64::from(limits.jobs))?;
         at_least_one("limits.stored_bytes", limits.stored_bytes)?;
         at_least_one("limits.array", u64::from(limits.array))?;
+        at_least_one("limits.task_processes", u64::from(limits.task_processes))?;
+        at_least_one("limits.output_bytes", limits.output_bytes)?;
         at_least_one("limits.body_bytes", limits.body_bytes as u64)?;
         if !(1e-3..=3600.0).contains(&limits.request_s) {
             return Err(ConfigError::Range {

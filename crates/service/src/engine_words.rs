@@ -58,6 +58,7 @@ fn killed(why: KillReason) -> Killed {
         KillReason::Cancelled => Killed::Cancelled,
         KillReason::TimeLimit => Killed::TimeLimit,
         KillReason::MemoryLimit => Killed::MemoryLimit,
+        KillReason::OutputLimit => Killed::OutputLimit,
         KillReason::Evicted => Killed::Evicted,
     }
 }

@@ -33,6 +33,8 @@ pub mod events;
 pub mod fault;
 pub mod fleet;
 pub mod folder;
+#[doc(hidden)]
+pub mod fuzz;
 pub mod keeper;
 pub mod net;
 pub mod seats;

@@ -127,6 +127,7 @@ pub fn serve<E: Engine + 'static>(
     }
     keeper.limit_jobs(access.limits.jobs);
     keeper.limit_stored_bytes(access.limits.stored_bytes);
+    keeper.limit_tasks(access.limits.of_tasks());
     let began = std::time::Instant::now();
     keeper
         .open_to_workers(

@@ -1,6 +1,8 @@
 //! What the fuzz targets run; hidden, public only for them and for the test that drives them
 //! without a fuzzer.
 
+pub mod samples;
+
 use tollgate_model::Span;
 
 use crate::error::ReadError;

@@ -56,6 +56,11 @@ pub(crate) enum Tool {
     Qdel,
 }
 
+/// Reads what a script says of itself to `qsub`, for the fuzz target; false if it makes no sense.
+pub(crate) fn check_script(text: &str) -> bool {
+    qsub::check_script(text)
+}
+
 /// Whose words are spoken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Style {

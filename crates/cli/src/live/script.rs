@@ -93,6 +93,19 @@ impl Script {
     }
 }
 
+/// Reads what a script says of itself, for the fuzz target; false if it makes no sense.
+pub(crate) fn check(text: &str) -> bool {
+    let script = Script {
+        file: "script".to_owned(),
+        text: text.to_owned(),
+    };
+    let wishes = script.wishes();
+    if let Err(error) = &wishes {
+        assert!(error.to_string().starts_with("script:"), "{error}");
+    }
+    wishes.is_ok()
+}
+
 /// What the parser says, without the word before it and the usage behind it.
 fn first_line(error: &clap::Error) -> String {
     let text = error.to_string();

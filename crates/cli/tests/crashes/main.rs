@@ -2,11 +2,13 @@
 //! at any other under load: afterwards every job that was let in is there once, none was started
 //! twice, none was charged twice, and the ledger agrees with what really ran.
 //!
-//! `TOLLGATE_KILLS=300 cargo test -p tollgate-cli --test crashes -- --nocapture` is the long form;
+//! `storm` does the same with a worker, whose processes are killed too, under arrays, jobs that wait for
+//! others and cancels. `TOLLGATE_KILLS=300 cargo test -p tollgate-cli --test crashes -- --nocapture` is the long form;
 //! `TOLLGATE_SEED` chooses other moments.
 
 mod books;
 mod site;
+mod storm;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

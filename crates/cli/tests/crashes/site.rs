@@ -25,6 +25,11 @@ pub(crate) struct Site {
 
 impl Site {
     pub(crate) fn new() -> Self {
+        Self::with("")
+    }
+
+    /// With these settings too.
+    pub(crate) fn with(more: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let site = Self {
             folder,
@@ -32,12 +37,18 @@ impl Site {
             ended: None,
         };
         fs::create_dir(site.data()).expect("a folder");
-        fs::write(site.data().join("config.toml"), CONFIG).expect("settings");
+        let config = [CONFIG, more].concat();
+        fs::write(site.data().join("config.toml"), config).expect("settings");
         site
     }
 
     pub(crate) fn data(&self) -> PathBuf {
         self.folder.path().join("data")
+    }
+
+    /// Where a worker works.
+    pub(crate) fn worker_data(&self) -> PathBuf {
+        self.folder.path().join("worker")
     }
 
     /// Where jobs leave a line each.
@@ -103,7 +114,13 @@ impl Site {
 
     /// Kills the process that runs the jobs; false if there is none.
     pub(crate) fn kill_runner(&self) -> bool {
-        let runner = self.folder.path().join("data").join("runner");
+        !signal_all(&self.runners_below(&self.data())).is_empty()
+    }
+
+    /// The processes that run the jobs of the service or the worker in this folder. They are watched by others,
+    /// which are not among them.
+    pub(crate) fn runners_below(&self, data: &Path) -> Vec<Pid> {
+        let runner = data.join("runner");
         let runner = runner.to_string_lossy().into_owned();
         let processes = fs::read_dir("/proc").expect("there is /proc");
         let pids = processes
@@ -112,12 +129,16 @@ impl Site {
         let is_ours = |pid: &i32| {
             let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
             let words = String::from_utf8_lossy(&words);
-            words.contains("__runner") && words.contains(&runner)
+            let is_its = words.contains("__runner") && words.contains(&runner);
+            is_its && !words.contains("--watch")
         };
-        pids.filter(is_ours).fold(false, |_, pid| {
-            let pid = Pid::from_raw(pid);
-            pid.is_some_and(|pid| kill_process(pid, Signal::KILL).is_ok())
-        })
+        pids.filter(is_ours).filter_map(Pid::from_raw).collect()
+    }
+
+    /// The service's process, if it is there.
+    pub(crate) fn service(&self) -> Option<Pid> {
+        let service = self.service.as_ref()?;
+        Pid::from_raw(service.id() as i32)
     }
 
     pub(crate) fn client(&self) -> Client {
@@ -138,6 +159,12 @@ impl Site {
     }
 }
 
+/// Kills processes with SIGKILL, one right after the other; those that were there.
+pub(crate) fn signal_all(pids: &[Pid]) -> Vec<Pid> {
+    let is_there = |pid: &&Pid| kill_process(**pid, Signal::KILL).is_ok();
+    pids.iter().filter(is_there).copied().collect()
+}
+
 impl Drop for Site {
     fn drop(&mut self) {
         self.kill();
@@ -145,7 +172,7 @@ impl Drop for Site {
     }
 }
 
-fn connect(data: &Path) -> Option<Client> {
+pub(crate) fn connect(data: &Path) -> Option<Client> {
     Client::connect(&tollgate_service::folder::socket(data)).ok()
 }
 

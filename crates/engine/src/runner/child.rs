@@ -144,6 +144,7 @@ fn open_output(plan: &Plan) -> Result<(), Errno> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::NOCTTY;
     let output = open_file(&plan.output, flags | OFlags::NONBLOCK)?;
     rustix::fs::fcntl_setfl(&output, OFlags::empty())?;
+    plan.output_id.set(&rustix::fs::fstat(&output)?);
     rustix::stdio::dup2_stdout(&output)?;
     rustix::stdio::dup2_stderr(&output)
 }

@@ -99,6 +99,24 @@ impl Group {
         Ok(true)
     }
 
+    /// Limits how many processes and threads there may be at a time, or lifts the limit. False if no
+    /// control group can.
+    pub(super) fn limit_processes(&self, most: Option<u32>) -> io::Result<bool> {
+        let mut limited = false;
+        // The thread that waits in a group of version 1 counts too.
+        let dirs = self.pids.iter().map(|dir| (dir, 1));
+        for (dir, ours) in dirs.chain(self.unified.iter().map(|dir| (dir, 0))) {
+            if !dir.join("pids.max").exists() {
+                continue;
+            }
+            let most = most.map(|most| u64::from(most) + ours);
+            let words = most.map_or("max".to_owned(), |most| most.to_string());
+            write(dir, "pids.max", &words)?;
+            limited = true;
+        }
+        Ok(limited)
+    }
+
     /// How often the kernel has killed somebody in here for want of memory.
     pub(super) fn out_of_memory_kills(&self) -> u64 {
         let v1 = self.memory.iter().map(|dir| dir.join("memory.oom_control"));
@@ -236,6 +254,7 @@ mod tests {
             ("cpu.stat", "usage_usec 1500\nuser_usec 1000\n"),
             ("cpuset.cpus", ""),
             ("memory.max", "max"),
+            ("pids.max", "max"),
             ("memory.current", "10"),
             ("memory.peak", "30"),
             ("memory.events", "low 0\noom 2\noom_kill 1\n"),
@@ -263,6 +282,10 @@ mod tests {
         assert_eq!(read("cpuset.cpus"), "0,3");
         assert!(group.limit_memory(Some(7 << 20)).expect("limited"));
         assert_eq!(read("memory.max"), "7340032");
+        assert!(group.limit_processes(Some(300)).expect("limited"));
+        assert_eq!(read("pids.max"), "300");
+        assert!(group.limit_processes(None).expect("lifted"));
+        assert_eq!(&read("pids.max")[..3], "max");
         assert_eq!(group.cpu(), Some(Span::from_micros(1500)));
         assert_eq!(group.memory(), Some((10, 30)));
         assert_eq!(group.out_of_memory_kills(), 1);
@@ -313,6 +336,7 @@ mod tests {
         let group = Group::default();
         assert!(!group.pin("0").expect("nothing to do"));
         assert!(!group.limit_memory(Some(1)).expect("nothing to do"));
+        assert!(!group.limit_processes(Some(1)).expect("nothing to do"));
         assert!(!group.holds_trees() && !group.kill() && !group.can_pin());
         assert_eq!(group.cpu(), None);
         assert_eq!(group.members(), None);

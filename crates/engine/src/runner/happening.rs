@@ -27,6 +27,8 @@ pub(super) enum Happening {
         group: Group,
         meter: Meter,
     },
+    /// The output of an attempt has become longer than it may.
+    TooMuchOutput(AttemptKey),
     /// An attempt is over, and its slot is free; one that was adopted has none.
     Over {
         slot: Option<usize>,

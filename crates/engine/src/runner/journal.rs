@@ -66,7 +66,7 @@ impl Journal {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(failed("reading it")(error)),
         };
-        let entries: Vec<Entry> = text.split(|byte| *byte == b'\n').filter_map(read).collect();
+        let entries: Vec<Entry> = entries(&text).collect();
         if let Some(Entry::Version(theirs)) = entries.first()
             && *theirs > VERSION
         {
@@ -159,9 +159,31 @@ fn open_for_appending(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
+/// The entries in the lines of `data`, which is read as it is and as if its checksums were right; each
+/// of them is read again as it is written.
+pub(super) fn check(data: &[u8]) -> Vec<Entry> {
+    let lines = data.split(|byte| *byte == b'\n');
+    let summed = lines.filter_map(|line| read(&with_checksum(line)));
+    let entries: Vec<Entry> = entries(data).chain(summed).collect();
+    for entry in &entries {
+        let line = written(entry);
+        assert_eq!(read(line.trim_ascii_end()).as_ref(), Some(entry));
+    }
+    entries
+}
+
+fn entries(text: &[u8]) -> impl Iterator<Item = Entry> {
+    text.split(|byte| *byte == b'\n').filter_map(read)
+}
+
 fn written(entry: &Entry) -> Vec<u8> {
-    let json = crate::wire::line(entry);
-    let sum = crc32fast::hash(json.trim_ascii_end());
+    let mut line = with_checksum(crate::wire::line(entry).trim_ascii_end());
+    line.push(b'\n');
+    line
+}
+
+fn with_checksum(json: &[u8]) -> Vec<u8> {
+    let sum = crc32fast::hash(json);
     let mut line = format!("{sum:08x} ").into_bytes();
     line.extend(json);
     line

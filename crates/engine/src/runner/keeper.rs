@@ -165,6 +165,7 @@ impl Keeper {
                 };
                 self.started(attempt, start, process);
             }
+            Happening::TooMuchOutput(attempt) => self.ask_to_end(attempt, KillReason::OutputLimit),
             Happening::Over {
                 slot,
                 attempt,

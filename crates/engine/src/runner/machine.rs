@@ -11,7 +11,7 @@ use super::group::Group;
 use super::process;
 use super::settings::Settings;
 use crate::Capacity;
-use crate::capacity::{MemoryLimit, Pinning, Shares, Tree};
+use crate::capacity::{MemoryLimit, Pinning, ProcessLimit, Shares, Tree};
 
 /// The machine, looked at once.
 pub(super) struct Machine {
@@ -94,6 +94,10 @@ fn enforced(group: &Group, parents: &Parents) -> Capacity {
         memory: match group.limit_memory(None) {
             Ok(true) => MemoryLimit::Cgroup,
             Ok(false) | Err(_) => MemoryLimit::AddressSpace,
+        },
+        processes: match group.limit_processes(None) {
+            Ok(true) => ProcessLimit::Cgroup,
+            Ok(false) | Err(_) => ProcessLimit::Unenforced,
         },
         tree: match (unified, group.holds_trees()) {
             (true, _) => Tree::CgroupKill,

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, Gid, Uid};
 
+use super::output::FileId;
 use super::scripts::ScriptPlan;
 use crate::Launch;
 
@@ -34,6 +35,8 @@ pub(super) struct Plan {
     pub(super) user: Option<Identity>,
     pub(super) dir: CString,
     pub(super) output: CString,
+    /// The file that the child has opened for its output.
+    pub(super) output_id: FileId,
     /// The files that may be the program, in the order of the search path.
     pub(super) programs: Vec<CString>,
     pub(super) argv: Vec<CString>,
@@ -82,6 +85,7 @@ impl Plan {
             }),
             dir: c_string(launch.dir.as_os_str().as_bytes().to_owned()),
             output: c_string(output.as_bytes().to_owned()),
+            output_id: FileId::default(),
             programs: match script {
                 Some(path) => vec![c_string(path.into_os_string().into_vec())],
                 None => programs(launch),

@@ -21,6 +21,7 @@ use super::happening::Happening;
 use super::lease::LeaseEnd;
 use super::live::Live;
 use super::meter::Meter;
+use super::output::OutputWatch;
 use super::plan::Plan;
 use super::scripts::{ScriptFolders, ScriptPlan};
 use super::sys::{self, Birth, Stack};
@@ -43,6 +44,9 @@ pub(super) struct Slot {
     pub(super) lease: LeaseEnd,
     pub(super) pinned_to: Option<String>,
     pub(super) memory_limit: Option<u64>,
+    /// Bytes of memory that come with a node, where a control group can limit them.
+    pub(super) memory_share: Option<u64>,
+    pub(super) outputs: OutputWatch,
 }
 
 /// An attempt for a slot to run.
@@ -98,6 +102,10 @@ impl Slot {
         fault::point("spawned");
         let live = Arc::new(Live::child(birth.pid));
         if birth.failed.is_none() && birth.reached == Step::Program {
+            if let Some(most) = order.launch.limits.output {
+                let attempt = order.launch.attempt;
+                self.outputs.watch(attempt, &live, &plan.output_id, most);
+            }
             self.say_started(order.launch.attempt, &live, meter);
         }
         wait_without_reaping(birth.pid);
@@ -148,7 +156,9 @@ impl Slot {
         plan.script = ScriptPlan::new(&self.scripts, launch)?;
         self.group.set_share(launch.share, launch.nodes.len())?;
         plan.affinity = self.pin(launch)?;
-        plan.address_space = self.limit_memory(launch.limits.memory)?;
+        plan.address_space = self.limit_memory(self.memory(launch))?;
+        // What has ended the processes of the task before may have lifted it.
+        self.group.limit_processes(launch.limits.processes)?;
         plan.nice = order.nice;
         plan.join = self.group.to_join()?;
         plan.header = crate::wire::line(&Header {
@@ -178,6 +188,13 @@ impl Slot {
             set.set(cpu);
         }
         Ok(Some(set))
+    }
+
+    /// The memory that a launch may have: what it says, else its nodes' share if it wants that.
+    fn memory(&self, launch: &Launch) -> Option<u64> {
+        let share = self.memory_share.filter(|_| launch.limits.share_of_memory);
+        let share = share.map(|bytes| bytes.saturating_mul(launch.nodes.len() as u64));
+        launch.limits.memory.or(share)
     }
 
     /// Limits the slot's memory; if no control group can, says what a process may have.

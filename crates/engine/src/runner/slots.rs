@@ -14,8 +14,10 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::happening::Happening;
 use super::lease::LeaseEnd;
 use super::machine::Machine;
+use super::output::OutputWatch;
 use super::scripts::ScriptFolders;
 use super::slot::{self, Order, Slot};
+use crate::capacity::MemoryLimit;
 
 /// A slot's thread keeps little on its stack.
 const STACK_BYTES: usize = 256 << 10;
@@ -31,6 +33,7 @@ pub(super) struct Slots {
     scripts: Arc<ScriptFolders>,
     to: Sender<Happening>,
     lease: LeaseEnd,
+    outputs: OutputWatch,
 }
 
 struct Handle {
@@ -56,6 +59,7 @@ impl Slots {
             reserved: BTreeSet::new(),
             attempts,
             scripts,
+            outputs: OutputWatch::start(to.clone()),
             to,
             lease,
         }
@@ -120,7 +124,12 @@ impl Slots {
             to: self.to.clone(),
             lease: self.lease.clone(),
             pinned_to: None,
+            outputs: self.outputs.clone(),
             memory_limit: None,
+            memory_share: match machine.capacity.memory {
+                MemoryLimit::Cgroup => machine.capacity.node_memory(),
+                MemoryLimit::AddressSpace | MemoryLimit::Unenforced => None,
+            },
         };
         let (orders, taken) = mpsc::channel();
         let thread = thread::Builder::new().stack_size(STACK_BYTES);

@@ -116,7 +116,11 @@ fn answer<T>(door: &Door, ask: impl FnOnce(keeper::Reply<T>) -> Ask) {
 
 fn quote(door: &Door, user: u32) {
     let submission = submission(user, Plan::default(), None);
-    answer(door, |reply| Ask::Quote { submission, reply });
+    answer(door, |reply| Ask::Quote {
+        submission,
+        due: None,
+        reply,
+    });
 }
 
 fn quote_as_flooder(door: &Door) {
@@ -125,7 +129,11 @@ fn quote_as_flooder(door: &Door) {
 
 fn reserve(door: &Door) {
     let submission = submission(FLOODER, Plan::default(), Some(Span::from_secs(60)));
-    answer(door, |reply| Ask::Hold { submission, reply });
+    answer(door, |reply| Ask::Hold {
+        submission,
+        due: None,
+        reply,
+    });
 }
 
 /// Submits a job that its user holds back, with so many bytes of environment.
@@ -137,6 +145,7 @@ fn submit(door: &Door, bytes: usize) {
     let submission = submission(FLOODER, held, None);
     let program = Box::new(Program {
         argv: vec!["true".to_owned()],
+        script: None,
         env: vec![("A".to_owned(), "x".repeat(bytes))],
         dir: "/".to_owned(),
         output: None,
@@ -145,6 +154,7 @@ fn submit(door: &Door, bytes: usize) {
     });
     answer(door, |reply| Ask::Submit {
         submission,
+        due: None,
         program,
         reply,
     });

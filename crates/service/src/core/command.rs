@@ -257,6 +257,8 @@ pub enum Killed {
     MemoryLimit,
     /// Its nodes were needed for something else.
     Evicted,
+    /// Its output became longer than it was allowed to. (The last one: what is stored counts them.)
+    OutputLimit,
 }
 
 impl ExitStatus {

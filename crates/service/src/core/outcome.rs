@@ -389,6 +389,7 @@ impl Change {
             | Self::Held { job }
             | Self::Over { job, .. } => *job,
             Self::TaskOver { attempt, .. }
+            | Self::WorkerLost { attempt, .. }
             | Self::Started { attempt, .. }
             | Self::Fate { attempt, .. }
             | Self::Booked { attempt, .. } => attempt.job,

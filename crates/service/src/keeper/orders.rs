@@ -206,8 +206,8 @@ impl<E: Engine> Keeper<E> {
             user,
             umask: program.umask,
             limits: Limits {
-                wall: None,
                 memory: program.memory,
+                ..self.task_limits
             },
             share: 1.0,
         };

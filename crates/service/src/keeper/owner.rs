@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tollgate_engine::{Engine, Report, Wake};
+use tollgate_engine::{Engine, Limits, Report, Wake};
 use tollgate_model::{Instant, Span};
 
 use super::answers::Waiter;
@@ -44,6 +44,8 @@ pub struct Keeper<E> {
     pub(super) most_jobs: u32,
     /// How much one user may have stored with jobs that are not over, and how much each has.
     pub(super) stored: StoredBytes,
+    /// What a task may use, but for what its job says.
+    pub(super) task_limits: Limits,
     /// What the engine has not been told yet: it could not be reached.
     pub(super) orders: Vec<Order>,
     /// When to try again what failed.
@@ -86,6 +88,7 @@ impl<E: Engine> Keeper<E> {
             run_as: Box::new(|user| Some(accounts::own(user))),
             most_jobs: u32::MAX,
             stored: StoredBytes::new(stored),
+            task_limits: Limits::default(),
             orders: Vec::new(),
             retry: None,
             engine_off: None,
@@ -111,6 +114,11 @@ impl<E: Engine> Keeper<E> {
     /// and scripts. Without, as many as they like.
     pub fn limit_stored_bytes(&mut self, most: u64) {
         self.stored.limit(most);
+    }
+
+    /// Lets a task use so much, unless its job says otherwise; without, as much as it likes.
+    pub fn limit_tasks(&mut self, limits: Limits) {
+        self.task_limits = limits;
     }
 
     /// Lets workers come from now on; without, only this host runs anything. `ticks` tells how long they

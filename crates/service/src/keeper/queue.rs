@@ -12,7 +12,7 @@ const MAX_WEIGHT: u64 = 1 << 20;
 /// What a request weighs besides the bytes that it has stored, in bytes that take as long to store.
 const ASK_WEIGHT: u64 = 1 << 10;
 /// What it weighs to look ahead, likewise.
-const FORESIGHT_WEIGHT: u64 = 64 << 10;
+const FORESIGHT_WEIGHT: u64 = 63 << 10;
 
 /// The requests that no turn has taken yet.
 ///
@@ -97,7 +97,7 @@ fn party(ask: &Ask) -> Party {
         Ask::Census { .. } | Ask::Nodes { .. } | Ask::Explain { .. } | Ask::Wait { .. } => {
             Party::User(None)
         }
-        Ask::Worker { .. } | Ask::Wake | Ask::Stop => Party::Nobody,
+        Ask::Pulse { .. } | Ask::Worker { .. } | Ask::Wake | Ask::Stop => Party::Nobody,
     }
 }
 
@@ -106,8 +106,10 @@ fn weigh(ask: &Ask) -> u64 {
         Ask::Submit { program, .. } | Ask::Claim { program, .. } => program.bytes(),
         Ask::Hold { .. } | Ask::Quote { .. } | Ask::Explain { .. } => FORESIGHT_WEIGHT,
         Ask::Act { .. }
+        | Ask::Pulse { .. }
         | Ask::Census { .. }
         | Ask::Nodes { .. }
+        | Ask::Pulse { .. }
         | Ask::Wait { .. }
         | Ask::Worker { .. }
         | Ask::Wake
@@ -147,6 +149,7 @@ mod tests {
     fn submit(user: u32, bytes: usize) -> Ask {
         let program = Program {
             argv: vec!["true".to_owned()],
+            script: None,
             env: vec![("A".to_owned(), "x".repeat(bytes))],
             dir: "/".to_owned(),
             output: None,
@@ -155,6 +158,7 @@ mod tests {
         };
         Ask::Submit {
             submission: submission(user),
+            due: None,
             program: Box::new(program),
             reply: oneshot::channel().0,
         }
@@ -163,6 +167,7 @@ mod tests {
     fn quote(user: u32) -> Ask {
         Ask::Quote {
             submission: submission(user),
+            due: None,
             reply: oneshot::channel().0,
         }
     }

@@ -124,6 +124,7 @@ fn status_words(status: &ExitStatus, killed: Option<Killed>) -> String {
         Some(Killed::Cancelled) => format!("{how} (cancelled)"),
         Some(Killed::TimeLimit) => format!("{how} (time limit)"),
         Some(Killed::MemoryLimit) => format!("{how} (memory limit)"),
+        Some(Killed::OutputLimit) => format!("{how} (output limit)"),
         Some(Killed::Evicted) => format!("{how} (evicted)"),
     }
 }

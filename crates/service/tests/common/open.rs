@@ -66,6 +66,7 @@ impl Open {
             Keeper::new(store, MemoryEngine::open(&world), &rules, Box::new(|| NOW)).unwrap();
         keeper.limit_jobs(limits.jobs);
         keeper.limit_stored_bytes(limits.stored_bytes);
+        keeper.limit_tasks(limits.of_tasks());
         let log = keeper.log();
         let (door, thread) = keeper::start(keeper).unwrap();
         let access = Access {

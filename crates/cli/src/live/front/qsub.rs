@@ -159,6 +159,21 @@ fn directives(name: &str, text: &str, style: Style) -> Result<Vec<Given>, FrontE
     Ok(all)
 }
 
+/// Reads what a script says of itself in either style, for the fuzz target; false if it makes sense
+/// in none.
+pub(super) fn check_script(text: &str) -> bool {
+    let styles = [Style::Pbs, Style::GridEngine];
+    let understood = styles.map(|style| {
+        let read = directives("script", text, style);
+        let added = read.and_then(|given| Wishes::default().add(&given, style));
+        if let Err(error) = &added {
+            assert!(error.to_string().starts_with("script:"), "{error}");
+        }
+        added.is_ok()
+    });
+    understood.contains(&true)
+}
+
 fn request(
     wishes: &Wishes,
     body: &Body,

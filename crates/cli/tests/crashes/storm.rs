@@ -1,0 +1,376 @@
+//! Kills under everything at once: the service, its runner, a worker and the worker's runner, one, two or
+//! all of them together, while users submit arrays and jobs that wait for others, and cancel.
+//!
+//! Afterwards no job is missing that was answered, no attempt was started twice, none ran beside another
+//! of its task, none was charged twice, and the ledger is the sum of its entries.
+//!
+//! `TOLLGATE_ROUNDS=1000 cargo test -p tollgate-cli --test crashes -- --nocapture storm` is the long form.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, OpenFlags};
+use rustix::process::Pid;
+use serde_json::Value;
+use tollgate_service::Client;
+use tollgate_service::api::types::{Answer, Done, Job, JobRequest, Jobs, Ledger};
+
+use crate::random;
+use crate::site::{Site, connect, signal_all};
+
+/// How often the usual test kills something.
+const ROUNDS: u64 = 12;
+/// How many users submit jobs meanwhile.
+const USERS: u64 = 2;
+/// A worker that is killed is given up soon, or comes back before.
+const CONFIG: &str = "[workers]\ngrace_s = 2.0\n";
+/// Writes a line when it begins, and another when it ends.
+const TASK: &str = "\
+say() { echo \"$1 $TOLLGATE_JOB $TOLLGATE_TASK $TOLLGATE_TRY $(date +%s%N)\" >> WITNESS; }
+say begin; sleep NAP; say end
+";
+
+/// What is killed at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Victim {
+    Service,
+    Runner,
+    Worker,
+    WorkersRunner,
+}
+
+/// Each alone, those that depend on each other, and all.
+const CASTS: [&[Victim]; 8] = {
+    use Victim::{Runner, Service, Worker, WorkersRunner};
+    [
+        &[Service],
+        &[Runner],
+        &[Service, Runner],
+        &[Worker],
+        &[WorkersRunner],
+        &[Worker, WorkersRunner],
+        &[Service, Worker],
+        &[Service, Runner, Worker, WorkersRunner],
+    ]
+};
+
+#[test]
+fn storm_of_kills_loses_no_job_and_runs_none_twice() {
+    let number = |variable: &str| std::env::var(variable).ok()?.parse::<u64>().ok();
+    let rounds = number("TOLLGATE_ROUNDS").unwrap_or(ROUNDS);
+    let mut seed = number("TOLLGATE_SEED").unwrap_or(1);
+    let mut site = Site::with(CONFIG);
+    site.start(&[]);
+    let mut worker = Worker::start(&site);
+    let stop = Arc::new(AtomicBool::new(false));
+    let users: Vec<_> = (0..USERS)
+        .map(|user| {
+            let (user, stop) = (User::new(&site, user), Arc::clone(&stop));
+            thread::spawn(move || user.work_until(&stop))
+        })
+        .collect();
+    let began = Instant::now();
+    let mut killed: BTreeMap<Victim, u32> = BTreeMap::new();
+    for round in 0..rounds {
+        thread::sleep(Duration::from_millis(50 + random(&mut seed) % 400));
+        // Each cast has its turn, whatever the seed.
+        let cast = CASTS[round as usize % CASTS.len()];
+        let pids = |victim: &Victim| match victim {
+            Victim::Service => site.service().into_iter().collect(),
+            Victim::Runner => site.runners_below(&site.data()),
+            Victim::Worker => vec![worker.pid()],
+            Victim::WorkersRunner => site.runners_below(&site.worker_data()),
+        };
+        let of_cast: Vec<(Victim, Vec<Pid>)> =
+            cast.iter().map(|victim| (*victim, pids(victim))).collect();
+        for (victim, pids) in of_cast {
+            *killed.entry(victim).or_default() += signal_all(&pids).len() as u32;
+        }
+        if cast.contains(&Victim::Service) {
+            site.kill();
+            site.start(&[]);
+        }
+        if cast.contains(&Victim::Worker) {
+            worker.end();
+            // Its jobs go on, or are given up and started again while it is away.
+            if random(&mut seed).is_multiple_of(3) {
+                until("the worker is given up", || {
+                    state_of_worker(&site) == "lost"
+                });
+            }
+            worker = Worker::start(&site);
+        }
+    }
+    stop.store(true, Ordering::Relaxed);
+    let told: Vec<u64> = users
+        .into_iter()
+        .flat_map(|user| user.join().expect("a user"))
+        .collect();
+    site.settle();
+    // Once more: what was recovered must be the same.
+    site.kill();
+    site.start(&[]);
+    site.settle();
+    let seen = audit(&site, &told);
+    println!(
+        "{killed:?} killed in {:.0} s: {seen:?}",
+        began.elapsed().as_secs_f64()
+    );
+    assert!(seen.finished > 0, "{seen:?}");
+}
+
+/// A worker of the site, with one node.
+struct Worker(Child);
+
+impl Worker {
+    fn start(site: &Site) -> Self {
+        let socket = tollgate_service::folder::socket(&site.data());
+        let child = Command::new(env!("CARGO_BIN_EXE_tollgate"))
+            .arg("worker")
+            .arg(format!("--connect=unix:{}", socket.display()))
+            .arg("--data")
+            .arg(site.worker_data())
+            .args(["--nodes", "1", "--root-jobs"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the worker starts");
+        Self(child)
+    }
+
+    fn pid(&self) -> Pid {
+        Pid::from_child(&self.0)
+    }
+
+    fn end(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Drop for Worker {
+    /// What it ran ends with its lease.
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn state_of_worker(site: &Site) -> String {
+    let nodes: Value = site.client().get("/v1/nodes").expect("nodes");
+    let state = nodes["workers"][0]["state"].as_str();
+    // One that never came is not waited for.
+    state.unwrap_or("lost").to_owned()
+}
+
+#[track_caller]
+fn until(what: &str, is_so: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < Duration::from_secs(120), "{what}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A user who submits jobs of every kind, and cancels some.
+struct User {
+    number: u64,
+    data: PathBuf,
+    witness: PathBuf,
+}
+
+impl User {
+    fn new(site: &Site, number: u64) -> Self {
+        Self {
+            number,
+            data: site.data(),
+            witness: site.witness(),
+        }
+    }
+
+    /// The jobs that the service said it has.
+    fn work_until(&self, stop: &AtomicBool) -> Vec<u64> {
+        let mut told: Vec<u64> = Vec::new();
+        let mut client = None;
+        let mut n = self.number;
+        while !stop.load(Ordering::Relaxed) {
+            let Some(connected) = client.as_mut() else {
+                client = connect(&self.data);
+                thread::sleep(Duration::from_millis(2));
+                continue;
+            };
+            n += 1;
+            match self.act(connected, n, told.last().copied()) {
+                Some(job) => told.push(job),
+                None => client = None,
+            }
+            thread::sleep(Duration::from_millis(40));
+        }
+        told
+    }
+
+    /// The number of a job, if the answer came; every other kind of job has its turn.
+    fn act(&self, client: &mut Client, n: u64, last: Option<u64>) -> Option<u64> {
+        let last = last.filter(|_| n % 6 == 1);
+        let request = JobRequest {
+            array: (n % 6 == 2).then(|| "1-4".to_owned()),
+            after: last.map(|job| format!("any:{job}")).into_iter().collect(),
+            requeue: !n.is_multiple_of(4),
+            ..self.request(n)
+        };
+        let answer: Answer = client.post("/v1/jobs", &request).ok()?;
+        let job = answer.id?;
+        if n.is_multiple_of(5) {
+            // Whether it is over by then, and whether the answer comes, is left open.
+            let done: Result<Done, _> = client.post(&format!("/v1/jobs/{job}/cancel"), &());
+            drop(done);
+        }
+        Some(job)
+    }
+
+    fn request(&self, n: u64) -> JobRequest {
+        let nap = if n.is_multiple_of(3) { "0.4" } else { "0.02" };
+        let witness = self.witness.display().to_string();
+        let script = TASK.replace("WITNESS", &witness).replace("NAP", nap);
+        JobRequest {
+            command: ["/bin/sh", "-c", &script].map(str::to_owned).to_vec(),
+            procs: 1,
+            estimate_s: Some(1.0),
+            deadline_s: Some(100_000.0),
+            budget: Some(1_000.0),
+            dir: "/".to_owned(),
+            umask: 0o022,
+            ..JobRequest::default()
+        }
+    }
+}
+
+/// What became of the tasks.
+#[derive(Debug, Default)]
+struct Seen {
+    jobs: usize,
+    finished: usize,
+    lost: usize,
+    cancelled: usize,
+    attempts: usize,
+}
+
+/// An attempt: job, task, try.
+type Attempt = (u64, u32, u32);
+
+/// Compares what the service says with what the tasks wrote, and with its ledger.
+fn audit(site: &Site, told: &[u64]) -> Seen {
+    let jobs = jobs(site);
+    for job in told {
+        assert!(jobs.contains_key(job), "job {job} is missing");
+    }
+    let (begun, ended) = (stamps(site, "begin"), stamps(site, "end"));
+    let mut seen = Seen {
+        jobs: jobs.len(),
+        attempts: begun.len(),
+        ..Seen::default()
+    };
+    for (job, row) in &jobs {
+        for task in tasks(site, row) {
+            let number = task.task.unwrap_or(0);
+            match task.state.as_str() {
+                "finished" => {
+                    seen.finished += 1;
+                    let last = (*job, number, task.attempts);
+                    assert!(
+                        ended.contains_key(&last),
+                        "{last:?} finished without its end"
+                    );
+                }
+                "lost" => seen.lost += 1,
+                "cancelled" => seen.cancelled += 1,
+                other => panic!("job {job}, task {number} is {other}"),
+            }
+        }
+    }
+    let known = |attempt: &&Attempt| jobs.contains_key(&attempt.0);
+    let unknown = begun.keys().find(|attempt| !known(attempt));
+    assert_eq!(unknown, None, "an attempt of no job");
+    for (attempt, end) in &ended {
+        let next = (attempt.0, attempt.1, attempt.2 + 1);
+        let beside = begun.get(&next).is_some_and(|begin| begin < end);
+        assert!(!beside, "{attempt:?} ran beside the next attempt");
+    }
+    ledger(site);
+    seen
+}
+
+/// When each attempt wrote a line of this kind: once.
+fn stamps(site: &Site, kind: &str) -> BTreeMap<Attempt, u64> {
+    let text = fs::read_to_string(site.witness()).unwrap_or_default();
+    let mut stamps = BTreeMap::new();
+    for line in text.lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        let [this, job, task, attempt, at] = words[..] else {
+            panic!("{line}");
+        };
+        let number = |word: &str| word.parse::<u64>().expect("a number");
+        let attempt = (number(job), number(task) as u32, number(attempt) as u32);
+        if this == kind {
+            let before = stamps.insert(attempt, number(at));
+            assert_eq!(before, None, "{attempt:?} was started twice");
+        }
+    }
+    stamps
+}
+
+fn jobs(site: &Site) -> BTreeMap<u64, Job> {
+    let mut client = site.client();
+    let mut jobs: BTreeMap<u64, Job> = BTreeMap::new();
+    loop {
+        let before = jobs.keys().next().copied();
+        let before = before.map_or_else(String::new, |id| format!("&before={id}"));
+        let path = format!("/v1/jobs?limit=1000{before}");
+        let page: Jobs = client.get(&path).expect("jobs");
+        if page.jobs.is_empty() {
+            return jobs;
+        }
+        for job in page.jobs {
+            assert!(!jobs.contains_key(&job.id), "job {} is there twice", job.id);
+            jobs.insert(job.id, job);
+        }
+    }
+}
+
+/// The tasks of an array; a job that is none is its own task.
+fn tasks(site: &Site, job: &Job) -> Vec<Job> {
+    if job.array.is_none() {
+        return vec![job.clone()];
+    }
+    let path = format!("/v1/jobs/{}/tasks?limit=1000", job.id);
+    let tasks: Jobs = site.client().get(&path).expect("tasks");
+    tasks.jobs
+}
+
+/// No task is charged twice, and what stands in the accounts is the sum of the entries.
+fn ledger(site: &Site) {
+    let path = site.data().join("tollgate.db");
+    let store = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
+    let sql = "SELECT job, task, kind, amount FROM ledger";
+    let mut statement = store.prepare(sql).unwrap();
+    let entries = statement.query_map([], |row| {
+        let task: (u64, u32) = (row.get(0)?, row.get(1)?);
+        Ok((task, row.get::<_, String>(2)?, row.get::<_, i64>(3)?))
+    });
+    let (mut charged, mut sum) = (BTreeSet::new(), 0_i64);
+    for (task, kind, amount) in entries.unwrap().map(Result::unwrap) {
+        sum += amount;
+        let is_new = kind != "charge" || charged.insert(task);
+        assert!(is_new, "{task:?} was charged twice");
+    }
+    let ledger: Ledger = site.client().get("/v1/ledger").expect("the ledger");
+    let booked: f64 = ledger.accounts.iter().map(|account| account.utility).sum();
+    // Credits are kept in millionths.
+    assert_eq!((booked * 1e6).round() as i64, sum, "what is booked");
+}

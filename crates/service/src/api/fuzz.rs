@@ -1,0 +1,40 @@
+//! What a job must be like that passed the checks of a request, for the fuzz targets.
+
+use tollgate_model::Span;
+
+use super::limits::MAX_NAME;
+use super::translate;
+use super::types::JobRequest;
+
+/// Checks the job that a request asks for; false if it asks for none.
+pub(crate) fn check_job(request: JobRequest) -> bool {
+    let submission = translate::submission(&request, 1);
+    let is_job = submission.is_ok();
+    if let Ok(submission) = submission {
+        assert!(submission.procs > 0);
+        let spans = [submission.estimate, submission.deadline, submission.hold];
+        assert!(spans.into_iter().flatten().all(|span| span > Span::ZERO));
+        assert!(submission.name.chars().count() <= MAX_NAME);
+        assert!(!submission.name.chars().any(char::is_control));
+        assert!(
+            submission
+                .confidence
+                .is_none_or(|millionths| millionths <= 1_000_000)
+        );
+        let array = submission.plan.array.as_ref();
+        assert!(array.is_none_or(|array| !array.tasks.is_empty()));
+    }
+    let program = translate::program(request);
+    let is_program = program.is_ok();
+    if let Ok(program) = program {
+        let words = program
+            .argv
+            .iter()
+            .chain([&program.dir])
+            .chain(&program.output);
+        let variables = program.env.iter().flat_map(|(name, value)| [name, value]);
+        assert!(!words.chain(variables).any(|word| word.contains('\0')));
+        assert!(program.dir.starts_with('/') && program.umask <= 0o777);
+    }
+    is_job && is_program
+}

@@ -1,0 +1,7 @@
+//! Bodies of requests.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    tollgate_service::fuzz::bodies(data);
+});

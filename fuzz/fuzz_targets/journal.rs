@@ -1,0 +1,7 @@
+//! The runner's journal.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    tollgate_engine::fuzz::journal(data);
+});

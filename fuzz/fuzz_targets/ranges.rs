@@ -1,0 +1,7 @@
+//! Numbers of tasks as ranges.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    tollgate_service::fuzz::ranges(data);
+});

@@ -1,0 +1,91 @@
+//! Damaged inputs for every parser: valid samples, damaged in every way at once.
+//!
+//! The fuzz targets (`fuzz/`) need a fuzzer; this drives the very same functions without one: for a
+//! moment in `tests/smoke.rs`, and for as long as one likes with the program of this crate.
+
+mod samples;
+
+use tollgate_workload::stream::{Family, Purpose, Stream};
+
+pub use samples::{RECORDS, TARGETS, Target};
+
+/// Bytes that mean something to one of the parsers.
+const TOKENS: [&[u8]; 34] = [
+    b":",
+    b"|",
+    b"=",
+    b"/",
+    b"*",
+    b"%",
+    b"-1",
+    b"4294967295",
+    b"4294967296",
+    b"\n",
+    b"\r",
+    b",",
+    b"\"",
+    b";",
+    b" ",
+    b"-",
+    b".",
+    b"1e999",
+    b"NaN",
+    b"null",
+    b"true",
+    b"\0",
+    b"\\u0000",
+    b"\\ud800",
+    b"\xff",
+    b"99999999999999999999",
+    b"{",
+    b"}",
+    b"[",
+    b"]",
+    b"\\",
+    b"#PBS -",
+    b"#$ -",
+    b"\xff\xff\xff\xff",
+];
+
+/// The input of a round: one of the target's samples with one to five changes.
+pub fn input(target: &Target, seed: u64, round: u64) -> Vec<u8> {
+    let mut stream = Family::new(seed, Purpose::Sessions).stream(round);
+    let samples = target.samples;
+    let mut data = samples[below(&mut stream, samples.len())]
+        .as_bytes()
+        .to_vec();
+    for _ in 0..=below(&mut stream, 4) {
+        damage(&mut data, &mut stream, samples);
+    }
+    data
+}
+
+/// One change at a random place.
+fn damage(data: &mut Vec<u8>, stream: &mut Stream, samples: &[&str]) {
+    let at = below(stream, data.len());
+    match below(stream, 6) {
+        0 if at < data.len() => data[at] ^= 1 << below(stream, 8),
+        1 => data.truncate(at),
+        2 => drop(data.splice(at..at, TOKENS[below(stream, TOKENS.len())].iter().copied())),
+        3 => {
+            let end = at + below(stream, data.len() - at);
+            data.drain(at..end);
+        }
+        4 => {
+            let end = at + below(stream, (data.len() - at).min(200));
+            let piece = data[at..end].to_vec();
+            let to = below(stream, data.len());
+            let times = 1 + below(stream, 50);
+            data.splice(to..to, piece.repeat(times));
+        }
+        _ => {
+            let other = samples[below(stream, samples.len())].as_bytes();
+            let from = below(stream, other.len());
+            data.splice(at.., other[from..].iter().copied());
+        }
+    }
+}
+
+fn below(stream: &mut Stream, limit: usize) -> usize {
+    (stream.bits() % limit.max(1) as u64) as usize
+}
