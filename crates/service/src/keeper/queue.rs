@@ -109,7 +109,6 @@ fn weigh(ask: &Ask) -> u64 {
         | Ask::Pulse { .. }
         | Ask::Census { .. }
         | Ask::Nodes { .. }
-        | Ask::Pulse { .. }
         | Ask::Wait { .. }
         | Ask::Worker { .. }
         | Ask::Wake
