@@ -44,6 +44,9 @@ pub(crate) enum Command {
     /// Compare promised probabilities with how many promises were kept.
     Calibration(live::figures::Args),
     Ledger(live::list::LedgerArgs),
+    Backup(live::backup::BackupArgs),
+    Restore(live::backup::RestoreArgs),
+    Check(live::backup::CheckArgs),
     Token(live::token::Args),
     Worker(live::worker::Args),
     /// Submit a job as with qsub of PBS or Grid Engine.

@@ -52,7 +52,10 @@ pub fn main() -> ExitCode {
         return exit::conclude(front::run(tool, &words));
     }
     let first = words.next();
-    if first.as_deref().is_some_and(|word| word == live::serve::RUNNER) {
+    if first
+        .as_deref()
+        .is_some_and(|word| word == live::serve::RUNNER)
+    {
         return tollgate_engine::runner::main(words);
     }
     let mut words: Vec<OsString> = env::args_os().collect();
@@ -80,6 +83,9 @@ pub fn main() -> ExitCode {
         Command::Nodes(args) => live::figures::nodes(&args),
         Command::Calibration(args) => live::figures::calibration(&args),
         Command::Worker(args) => live::worker::run(&args),
+        Command::Backup(args) => live::backup::back_up(&args),
+        Command::Restore(args) => live::backup::restore(&args),
+        Command::Check(args) => live::backup::check(&args),
         Command::Token(args) => live::token::run(&args),
         Command::Demo(args) => live::demo::run(&args),
         Command::Generate(args) => live::generate::run(&args),

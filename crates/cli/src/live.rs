@@ -16,6 +16,8 @@
 //! | [`token`] | `tollgate token` |
 //! | [`generate`] | `tollgate generate` |
 //! | [`front`] | `qsub`, `qstat`, `qdel` |
+//! | [`log`] | the flags that say how a process writes its log |
+//! | [`backup`] | `tollgate backup`, `restore`, `check` |
 //! | [`act`] | `tollgate cancel`, `hold`, `release`, `wait`, `logs` |
 //! | [`error`] | what can be wrong between a user and the service |
 //! | [`words`] | spans, instants, memory and rates as people type them |
@@ -23,6 +25,7 @@
 
 pub(crate) mod act;
 mod address;
+pub(crate) mod backup;
 mod clock;
 pub(crate) mod demo;
 pub(crate) mod detach;
@@ -32,6 +35,7 @@ pub(crate) mod front;
 pub(crate) mod generate;
 mod job;
 pub(crate) mod list;
+mod log;
 mod print;
 mod schemas;
 pub(crate) mod script;

@@ -49,7 +49,8 @@ pub struct Launch {
     /// The folder it starts in; absolute.
     pub dir: PathBuf,
     /// The file that standard output and standard error go to, made or emptied at the start;
-    /// relative to `dir`. Opened as the user; a symbolic link is refused. Without one output is thrown away.
+    /// relative to `dir`. Opened as the user; a symbolic link is refused. The directory that it is
+    /// in is made as the user if it is missing, those above are not. Without one output is thrown away.
     pub output: Option<PathBuf>,
     /// Whom it runs as; without one as whom the engine runs as.
     pub user: Option<User>,

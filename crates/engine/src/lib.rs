@@ -11,6 +11,7 @@
 //! | [`error`] | [`EngineError`]: what went wrong, and whether trying again can help |
 //! | [`memory`] | [`MemoryEngine`]: nothing runs, under a simulated clock; faults on order |
 //! | [`local`] | [`LocalEngine`]: this machine, by way of a runner that outlives its caller |
+//! | [`log`] | the log of a process: levels, times, text or JSON |
 //! | [`runner`] | the runner: the process that starts tasks here and keeps the record of them |
 //! | [`conformance`] | what every engine must do, as checks that run on any of them |
 
@@ -23,6 +24,7 @@ pub mod fuzz;
 pub mod launch;
 pub mod lease;
 pub mod local;
+pub mod log;
 pub mod memory;
 pub mod report;
 pub mod runner;

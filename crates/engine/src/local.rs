@@ -10,6 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::log::LogSettings;
 use crate::memory::check_shares;
 use crate::runner::folder;
 use crate::runner::settings::Settings;
@@ -45,6 +46,8 @@ pub struct LocalSettings {
     pub lease: Option<Duration>,
     /// Whether control groups are used where they can be. Without them less is enforced.
     pub control_groups: bool,
+    /// How a runner that is started writes its log, the file `log` in its folder.
+    pub log: LogSettings,
     /// How long an answer is waited for, and a new runner.
     pub patience: Duration,
 }
@@ -66,6 +69,7 @@ impl LocalSettings {
             idle: Duration::from_secs(10),
             lease: None,
             control_groups: true,
+            log: LogSettings::default(),
             patience: Duration::from_secs(30),
         }
     }
@@ -81,6 +85,7 @@ impl LocalSettings {
             idle_ms: millis(self.idle),
             lease_ms: self.lease.map(millis),
             control_groups: self.control_groups,
+            log: self.log,
         }
     }
 }

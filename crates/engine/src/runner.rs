@@ -47,7 +47,6 @@ mod journal;
 mod keeper;
 mod lease;
 mod live;
-mod log;
 mod machine;
 mod meter;
 mod mounts;
@@ -73,6 +72,7 @@ use std::process::ExitCode;
 use std::sync::mpsc;
 
 use crate::EngineError;
+use crate::log::{self, LogSettings};
 use folder::Folder;
 use happening::Happening;
 use journal::Journal;
@@ -91,20 +91,27 @@ use watch::Watcher;
 /// runner in the folder is no failure.
 pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.collect();
-    let done = match args.as_slice() {
-        [folder] => run(Path::new(folder)).map_err(|error| error.to_string()),
-        [folder, word] if word == watch::WORD => {
+    let settings = args.first().map(|folder| Settings::read(Path::new(folder)));
+    let format = settings
+        .as_ref()
+        .and_then(|settings| settings.as_ref().ok());
+    log::start(format.map_or_else(LogSettings::default, |settings| settings.log));
+    let done = match (args.as_slice(), settings) {
+        ([folder], Some(settings)) => {
+            run(Path::new(folder), settings).map_err(|error| error.to_string())
+        }
+        ([folder, word], _) if word == watch::WORD => {
             watch::run(Path::new(folder)).map_err(|error| format!("its watcher: {error}"))
         }
         _ => {
-            log::say(format_args!("expected the directory to work in"));
+            tracing::error!("expected the directory to work in");
             return ExitCode::from(2);
         }
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            log::say(format_args!("{error}"));
+            tracing::error!("{error}");
             ExitCode::FAILURE
         }
     }
@@ -119,7 +126,7 @@ pub(crate) fn check_journal(data: &[u8]) -> bool {
     lines.filter(|line| !line.is_empty()).count() == entries.len()
 }
 
-fn run(path: &Path) -> Result<(), EngineError> {
+fn run(path: &Path, settings: Result<Settings, EngineError>) -> Result<(), EngineError> {
     fault::arm();
     let failed = |step| {
         move |source| EngineError::Setup {
@@ -140,7 +147,7 @@ fn run(path: &Path) -> Result<(), EngineError> {
     let Some(folder) = Folder::take(path)? else {
         return Ok(());
     };
-    let settings = Settings::read(path)?;
+    let settings = settings?;
     let machine = Machine::look(path, &settings).map_err(failed("looking at the machine"))?;
     let (journal, entries) = Journal::open(&folder.journal())?;
     let lease = settings.lease().map(|first| {
@@ -191,6 +198,8 @@ fn run(path: &Path) -> Result<(), EngineError> {
         .folder
         .listen()
         .map_err(failed("opening its socket"))?;
+    let nodes = keeper.machine.capacity.nodes;
+    tracing::info!(pid = std::process::id(), nodes, "the runner has started");
     door::accept(listener, to);
     keeper.work(&happenings);
     Ok(())

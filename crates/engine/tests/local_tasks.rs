@@ -3,6 +3,7 @@
 mod common;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use common::{Home, command, fates, run, script, wait_until};
@@ -114,6 +115,34 @@ fn what_keeps_a_program_from_running_is_said() {
         ]
     );
     assert_eq!(fs::read_to_string(&secret).expect("it is there"), "secret");
+}
+
+#[test]
+fn output_directory_that_is_missing_is_made_with_the_umask_of_the_launch() {
+    let home = Home::new();
+    let mut engine = home.open();
+    let mut outputs = Vec::new();
+    // The second task finds the directory that the first one made.
+    for (job, file) in [(1, "made/1.out"), (2, "made/2.out")] {
+        let mut launch = script(job, "echo $TOLLGATE_JOB");
+        launch.dir = home.path().to_owned();
+        launch.output = Some(file.into());
+        launch.umask = 0o027;
+        assert_eq!(run(&mut engine, &launch).status, Status::Exited(0));
+        outputs.push(fs::read_to_string(home.path().join(file)).expect("it has output"));
+    }
+    assert_eq!(outputs, ["1\n", "2\n"]);
+    let made = fs::metadata(home.path().join("made")).expect("made");
+    assert_eq!(made.permissions().mode() & 0o777, 0o750);
+
+    let mut deeper = script(3, "true");
+    deeper.dir = home.path().to_owned();
+    deeper.output = Some("a/b/3.out".into());
+    assert_eq!(
+        run(&mut engine, &deeper).status.to_string(),
+        "not started: output: No such file or directory"
+    );
+    assert!(!home.path().join("a").exists());
 }
 
 /// A task that leaves a process behind which has a session and a parent of its own.

@@ -107,6 +107,32 @@ fn an_output_that_leads_to_a_secret_is_not_written() {
 }
 
 #[test]
+fn output_directory_is_made_as_the_user_and_only_where_the_user_may() {
+    let Some(home) = home() else { return };
+    let mut engine = home.open();
+    let mut launch = theirs(&home, script(1, "true"));
+    launch.output = Some("made/output".into());
+    assert_eq!(run(&mut engine, &launch).status, Status::Exited(0));
+    for name in ["own/made", "own/made/output"] {
+        let made = fs::metadata(home.path().join(name)).expect("made");
+        let rights = made.mode() & 0o077;
+        assert_eq!((made.uid(), made.gid(), rights), (UID, GID, 0), "{name}");
+    }
+
+    // Neither where only root may write nor by a link that leads there.
+    symlink(home.path().join("target"), home.path().join("own/link")).expect("linked");
+    let beside = home.path().join("beside/output");
+    for (job, output) in [(2, beside.as_path()), (3, Path::new("link/output"))] {
+        let mut launch = theirs(&home, script(job, "true"));
+        launch.output = Some(output.to_owned());
+        let said = run(&mut engine, &launch).status.to_string();
+        assert!(said.starts_with("not started: output: "), "{said}");
+    }
+    assert!(!home.path().join("beside").exists());
+    assert!(!home.path().join("target").exists());
+}
+
+#[test]
 fn folders_and_programs_are_reached_as_the_user() {
     let Some(home) = home() else { return };
     let closed = home.path().join("closed");

@@ -5,9 +5,11 @@ mod listen;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use tollgate_engine::log::{LogSettings, UnknownLogWord};
 use tollgate_model::{Market, Probability, Span};
 use tollgate_policy::{Choice, PolicyError};
 
@@ -49,6 +51,8 @@ pub struct Config {
     pub limits: Limits,
     /// Workers on other hosts.
     pub workers: WorkerSettings,
+    /// How the log is written.
+    pub log: LogConfig,
     /// Where to listen besides the socket; nowhere if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub listen: Option<ListenSettings>,
@@ -83,6 +87,26 @@ pub struct WorkerSettings {
     /// Seconds without a word after which a worker is given up, and its jobs with it. At least 2,
     /// at most an hour.
     pub grace_s: f64,
+}
+
+/// How the service writes its log, and the runner that it starts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct LogConfig {
+    /// The format of the lines on standard error: `text` or `json`.
+    pub format: String,
+    /// The level from which on events are written: `error`, `warn`, `info` or `debug`.
+    pub level: String,
+}
+
+impl Default for LogConfig {
+    fn default() -> Self {
+        let LogSettings { format, level } = LogSettings::default();
+        Self {
+            format: format.to_string(),
+            level: level.to_string(),
+        }
+    }
 }
 
 impl Default for WorkerSettings {
@@ -123,6 +147,7 @@ impl Default for Config {
             root_jobs: false,
             limits: Limits::default(),
             workers: WorkerSettings::default(),
+            log: LogConfig::default(),
             listen: None,
             tokens: Vec::new(),
             certificates: Vec::new(),
@@ -245,6 +270,17 @@ impl Config {
         })
     }
 
+    /// Returns how the log is written.
+    ///
+    /// # Errors
+    /// The first setting that is no format or level.
+    pub fn log(&self) -> Result<LogSettings, ConfigError> {
+        Ok(LogSettings {
+            format: log_word("log.format", &self.log.format)?,
+            level: log_word("log.level", &self.log.level)?,
+        })
+    }
+
     /// What decisions depend on.
     ///
     /// # Errors
@@ -341,6 +377,18 @@ fn one_policy(key: &'static str, words: &str, market: Market) -> Result<Choice, 
         policy: policy.to_string(),
         market,
     })
+}
+
+fn log_word<T: FromStr<Err = UnknownLogWord>>(
+    key: &'static str,
+    word: &str,
+) -> Result<T, ConfigError> {
+    word.parse()
+        .map_err(|UnknownLogWord(expected)| ConfigError::Range {
+            key,
+            expected,
+            found: word.to_owned(),
+        })
 }
 
 fn positive(key: &'static str, number: f64) -> Result<f64, ConfigError> {

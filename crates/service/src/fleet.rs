@@ -45,6 +45,7 @@ pub mod worker;
 pub use accept::Porch;
 pub use hand::{Hand, Kit, Leave, Memory};
 pub use muster::{Fleet, House, Ticks, Whose};
+pub(crate) use post::WorkerStanding;
 pub use post::{Heard, Line, Site, Standing, What};
 pub(crate) use roster::replace;
 pub use route::Route;

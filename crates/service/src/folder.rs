@@ -26,7 +26,7 @@ pub enum Secrecy {
 pub struct Folder {
     path: PathBuf,
     /// The lock is let go with the file, also when the process is killed.
-    _lock: File,
+    lock: File,
 }
 
 /// Why a folder cannot be used.
@@ -163,7 +163,7 @@ impl Folder {
             Ok(()) => {
                 let folder = Self {
                     path: path.clone(),
-                    _lock: lock,
+                    lock,
                 };
                 folder.close_files()?;
                 Ok(folder)
@@ -224,7 +224,29 @@ impl Folder {
 
     /// The store.
     pub fn store(&self) -> PathBuf {
-        self.path.join("tollgate.db")
+        store(&self.path)
+    }
+
+    /// Returns the file that marks a restored store until a service has started with it.
+    pub fn restored(&self) -> PathBuf {
+        self.path.join("restored")
+    }
+
+    /// Returns whether a service has run in this directory before: then it has an identity.
+    pub(crate) fn has_served(&self) -> bool {
+        self.path.join("identity").exists()
+    }
+
+    /// Returns whether the directory was deleted or replaced: then no client finds the service.
+    pub(crate) fn is_gone(&self) -> bool {
+        let ours = self.lock.metadata();
+        let there = fs::metadata(self.path.join("lock"));
+        let name = |file: fs::Metadata| (file.dev(), file.ino());
+        match (ours, there) {
+            (Ok(ours), Ok(there)) => name(ours) != name(there),
+            (_, Err(error)) => error.kind() == io::ErrorKind::NotFound,
+            (Err(_), Ok(_)) => false,
+        }
     }
 
     /// Tokens that were made, by what they are known by.
@@ -323,6 +345,11 @@ pub fn check_place(folder: &Path) -> Result<(), FolderError> {
 
 fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
     fs::set_permissions(path, Permissions::from_mode(mode))
+}
+
+/// The store of the service in a folder.
+pub fn store(folder: &Path) -> PathBuf {
+    folder.join("tollgate.db")
 }
 
 /// The socket of the service in a folder.

@@ -11,6 +11,7 @@ mod commit;
 mod crowd;
 mod due;
 mod look;
+mod notices;
 mod orders;
 mod owner;
 mod queue;

@@ -9,6 +9,7 @@
 //! | [`client`] | the other end of it |
 //! | [`serve`](mod@serve) | a service from its start to its end |
 //! | [`config`] | its settings |
+//! | [`backup`] | copies of its data folder |
 //! | [`events`] | what has happened to jobs lately |
 //! | [`fault`] | where tests have it fail |
 //! | [`access`] | whom it lets do what, and how much |
@@ -25,6 +26,7 @@
 pub mod access;
 pub mod accounts;
 pub mod api;
+pub mod backup;
 pub mod client;
 pub mod config;
 pub mod core;

@@ -4,8 +4,9 @@ use std::fs::{self, Permissions};
 use std::io;
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::Mode;
 use tokio::net::{TcpListener, UnixListener};
@@ -15,7 +16,6 @@ use tollgate_engine::Engine;
 use tollgate_model::Instant;
 
 use crate::access::{Access, Users};
-use crate::accounts;
 use crate::api::server::{About, Service, router, serve_unix};
 use crate::config::{Doors, Listen};
 use crate::core::Rules;
@@ -26,7 +26,15 @@ use crate::net::certificate::{Certificate, CertificateError};
 use crate::net::keyring::KeyringError;
 use crate::net::{Fingerprint, Keyring, Network, serve_tls, tls};
 use crate::seats::Seats;
-use crate::store::Store;
+use crate::store::{self, Store, StoreError};
+use crate::{accounts, backup};
+
+/// Size in bytes above which a store is verified while the service answers: half a million jobs, whose
+/// verification takes some five seconds.
+const LARGE_STORE: u64 = 256 << 20;
+
+/// How often the service verifies that its data directory exists.
+const FOLDER_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Why a service cannot run.
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +62,12 @@ pub enum ServeError {
     /// Nobody knows whom tokens stand for.
     #[error(transparent)]
     Keyring(#[from] KeyringError),
+    /// The store is missing, and the data directory had one.
+    #[error("{}: the store is missing or empty, and a service has run in this directory before", .0.display())]
+    StoreGone(PathBuf),
+    /// The data directory was deleted while the service ran.
+    #[error("{}: the data directory is gone: the service ends, and so do its jobs", .0.display())]
+    FolderGone(PathBuf),
     /// The engine was opened for one user, and the service is for all.
     #[error("the runner was started for a single user and still has running jobs")]
     OneUser,
@@ -73,6 +87,10 @@ impl ServeError {
         match self {
             Self::Start(StartError::Store(error)) => error.hint(),
             Self::Folder(error) => error.hint(),
+            Self::StoreGone(_) => Some(
+                "`tollgate restore BACKUP` brings it back; to begin with an empty store, remove the file `identity`",
+            ),
+            Self::FolderGone(_) => Some("`tollgate restore BACKUP` brings back what was backed up"),
             Self::OneUser => Some(
                 "wait for these jobs or cancel them: the runner then exits, and a new one is started",
             ),
@@ -118,7 +136,15 @@ pub fn serve<E: Engine + 'static>(
     // Whatever is made from here on, the store and what it grows by, is nobody else's to read.
     rustix::process::umask(Mode::RWXG | Mode::RWXO);
     let keyring = Arc::new(Keyring::open(folder.tokens(), doors.keys)?);
-    let store = Store::open(&folder.store()).map_err(StartError::from)?;
+    if folder.has_served() && !backup::has_bytes(&folder.store()) {
+        return Err(ServeError::StoreGone(folder.store()));
+    }
+    let is_large = is_large(folder);
+    let store = match is_large {
+        true => Store::open_unchecked(&folder.store()),
+        false => Store::open(&folder.store()),
+    };
+    let store = store.map_err(StartError::from)?;
     let reader = store.reader().map_err(StartError::from)?;
     let mut keeper = Keeper::new(store, engine, rules, Box::new(now)).map_err(StartError::from)?;
     if access.users == Users::All {
@@ -135,6 +161,7 @@ pub fn serve<E: Engine + 'static>(
             Box::new(move || began.elapsed()),
         )
         .map_err(unread)?;
+    report_restored_as_lost(folder, &mut keeper)?;
     let log = keeper.log();
     let (door, thread) = keeper::start(keeper)?;
     let service = Service {
@@ -153,11 +180,55 @@ pub fn serve<E: Engine + 'static>(
         streams: Seats::new(access.limits.streams),
         metrics: Arc::default(),
     };
-    let served = runtime()?.block_on(listen(folder, service, doors.listen, ready));
+    let checked = check_large_store(folder, is_large);
+    let served = runtime()?.block_on(listen(folder, service, doors.listen, ready, checked));
     door.ask(Ask::Stop);
     // It panics only where it has said why already.
     let _ = thread.join();
     served
+}
+
+/// Returns whether verifying the store takes so long that the service answers meanwhile.
+fn is_large(folder: &Folder) -> bool {
+    fs::metadata(folder.store()).is_ok_and(|store| store.len() > LARGE_STORE)
+}
+
+/// Verifies a large store while the service answers. Returns only if the store is damaged or cannot
+/// be read.
+async fn check_large_store(folder: &Folder, is_large: bool) -> Result<(), StoreError> {
+    if is_large {
+        tracing::info!("the store is large: it is checked while the service answers");
+        let path = folder.store();
+        let checked = tokio::task::spawn_blocking(move || store::check(&path)).await;
+        let rows = match checked {
+            Ok(checked) => checked?.rows,
+            // It panicked, and has said why.
+            Err(_) => 0,
+        };
+        tracing::info!(rows, "the store was checked: nothing is damaged");
+    }
+    std::future::pending().await
+}
+
+/// Reports the attempts that ran when a backup was created as lost, if the store was restored from
+/// it: they may have ended since, and must not run twice.
+fn report_restored_as_lost<E: Engine>(
+    folder: &Folder,
+    keeper: &mut Keeper<E>,
+) -> Result<(), ServeError> {
+    let marker = folder.restored();
+    if !marker.exists() {
+        return Ok(());
+    }
+    let lost = keeper.lose_running_attempts().map_err(StartError::from)?;
+    tracing::warn!(
+        lost,
+        "the store was restored from a backup: attempts that ran then are lost"
+    );
+    fs::remove_file(&marker).map_err(|error| ServeError::System {
+        action: "the mark of a restored store cannot be removed",
+        error,
+    })
 }
 
 /// What workers are told about this service.
@@ -199,6 +270,7 @@ async fn listen(
     service: Service,
     tcp: Option<Listen>,
     ready: impl FnOnce(Option<Heard>),
+    checked: impl Future<Output = Result<(), StoreError>>,
 ) -> Result<(), ServeError> {
     let socket = folder.socket();
     let listener = listen_unix(folder, service.access.users)?;
@@ -236,7 +308,11 @@ async fn listen(
         serving.push(tokio::spawn(serve_tls(listener, router, network, stopped)));
     }
     ready(heard);
-    let asked = stop_signal().await;
+    let asked = tokio::select! {
+        asked = stop_signal() => asked,
+        gone = folder_gone(folder) => Err(gone),
+        Err(damaged) = checked => Err(StartError::from(damaged).into()),
+    };
     log.close();
     let _ = stop.send(true);
     for task in serving {
@@ -291,6 +367,15 @@ async fn listen_tcp(
             fingerprint,
         },
     ))
+}
+
+/// Returns once the data directory is gone.
+async fn folder_gone(folder: &Folder) -> ServeError {
+    let mut interval = tokio::time::interval(FOLDER_INTERVAL);
+    while !folder.is_gone() {
+        interval.tick().await;
+    }
+    ServeError::FolderGone(folder.path().to_owned())
 }
 
 async fn stop_signal() -> Result<(), ServeError> {

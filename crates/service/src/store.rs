@@ -9,13 +9,17 @@
 //! | `script` | the texts of scripts that came with jobs which are not over, each once |
 //! | `ledger` | money, append-only, one row an attempt and kind |
 //! | `rules` | the rules that the batches were handled under |
+//! | `total`, `promise`, `account` | sums over jobs that are over, promises and the ledger |
+//! | `sum_of` | the number of rows of each of these, and the sum of their checksums |
 //!
 //! One transaction a step writes to all of them, through SQLite's write-ahead log with full
 //! synchronisation: what was committed outlives the process, the system and the power.
 
 mod arrays;
 mod attempts;
+mod backup;
 mod figures;
+pub mod integrity;
 mod read;
 mod recover;
 mod reserve;
@@ -30,9 +34,11 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
+pub use backup::{check, copy};
 pub use figures::{Bin, Coverage, Figures};
+pub use integrity::CheckedRows;
 pub use read::{Account, AttemptRow, JobRow, Reader, Selection};
-pub use schema::VERSION;
+pub use schema::{FIRST, VERSION};
 pub use tasks::ArrayRow;
 pub use write::{Batch, Program};
 
@@ -41,6 +47,9 @@ use reserve::Reserve;
 /// The format of a snapshot and of commands. It changes whenever what is stored, or what it means,
 /// does.
 const FORMAT: u32 = 3;
+
+/// Bytes of a page of the store, at most.
+const PAGE: u64 = 64 << 10;
 
 /// The store, to write to. There is one a folder.
 #[derive(Debug)]
@@ -83,6 +92,24 @@ pub enum StoreError {
         /// Its format.
         found: u32,
     },
+    /// The store was written before the first release.
+    #[error("{}: written by a version before the first release (format {found}, this program reads {FIRST} to {VERSION})", path.display())]
+    Older {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+    },
+    /// The disk is full.
+    #[error("{}: {action}: no space is left on the disk: {source}", path.display())]
+    Full {
+        /// The file.
+        path: PathBuf,
+        /// What was being done.
+        action: &'static str,
+        /// What SQLite said, which need not name the cause.
+        source: rusqlite::Error,
+    },
     /// Another version left something that has to be handled again, and might decide otherwise.
     #[error("{}: version {program} was killed, and version {} cannot recover its last commands", path.display(), env!("CARGO_PKG_VERSION"))]
     OtherProgram {
@@ -113,13 +140,19 @@ pub enum StoreError {
     },
 }
 
+/// The hint for a damaged store.
+const RESTORE: &str =
+    "`tollgate restore BACKUP --data NEW` brings back what `tollgate backup` kept";
+
 impl StoreError {
     /// Whether there is no room left on the disk.
     pub fn is_full(&self) -> bool {
         match self {
+            Self::Full { .. } => true,
             Self::Sqlite { source, .. } => source.sqlite_error_code() == Some(ErrorCode::DiskFull),
             Self::File { error, .. } => error.kind() == io::ErrorKind::StorageFull,
             Self::Newer { .. }
+            | Self::Older { .. }
             | Self::OtherProgram { .. }
             | Self::OtherRules { .. }
             | Self::Damaged { .. } => false,
@@ -132,19 +165,19 @@ impl StoreError {
             Self::Newer { .. } => {
                 Some("start the version of tollgate that wrote it, or a newer one")
             }
+            Self::Older { .. } => Some("begin with a new folder: `--data`"),
+            Self::Full { .. } => Some("make room on the disk"),
             Self::OtherProgram { .. } => {
                 Some("start that version once and stop it with SIGTERM, then start this one")
             }
             Self::OtherRules { .. } => {
                 Some("restore the old configuration until these jobs are over, or cancel the jobs")
             }
-            Self::Damaged { .. } => Some("restore the directory from a backup"),
+            Self::Damaged { .. } => Some(RESTORE),
             Self::File { .. } => None,
             Self::Sqlite { source, .. } => match source.sqlite_error_code() {
                 Some(ErrorCode::DiskFull) => Some("make room on the disk"),
-                Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-                    Some("restore the directory from a backup")
-                }
+                Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Some(RESTORE),
                 Some(_) | None => None,
             },
         }
@@ -152,11 +185,24 @@ impl StoreError {
 }
 
 impl Store {
-    /// Opens the store at `path`, or makes one; brings an older one up to date.
+    /// Opens the store at `path`, or makes one; brings an older one up to date, and verifies all that
+    /// is in it, which reads all of the file.
     ///
     /// # Errors
-    /// If it cannot be read or written, is damaged, or was written by a newer version.
+    /// If it cannot be read or written, is damaged, or was written by a version that is too new or
+    /// too old.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
+        let store = Self::open_unchecked(path)?;
+        integrity::check(&store.connection, path, VERSION)?;
+        Ok(store)
+    }
+
+    /// Opens the store as [`Store::open`] does, and verifies its tables, but not their rows: for a
+    /// million jobs that takes seconds, and can be left to [`check`].
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn open_unchecked(path: &Path) -> Result<Self, StoreError> {
         let failed = |action| sqlite(path, action);
         // SQLite gives its other files the rights of this one.
         OpenOptions::new()
@@ -170,6 +216,7 @@ impl Store {
                 error,
             })?;
         let mut connection = Connection::open(path).map_err(failed("cannot be opened"))?;
+        integrity::register(&connection).map_err(failed("cannot be prepared"))?;
         schema::prepare(&mut connection, path)?;
         let batch = connection
             .query_row("SELECT max(coalesce((SELECT max(seq) FROM batch), 0), coalesce((SELECT seq FROM snapshot), 0))", [], |row| row.get(0))
@@ -253,11 +300,30 @@ impl Store {
 
 /// Names the file and what was done with it.
 fn sqlite(path: &Path, action: &'static str) -> impl Fn(rusqlite::Error) -> StoreError + Copy {
-    move |source| StoreError::Sqlite {
-        path: path.to_owned(),
-        action,
-        source,
+    move |source| {
+        let path = path.to_owned();
+        // If there is no room for the index of its log, SQLite reports an input/output error.
+        let is_unclear = source.sqlite_error_code() == Some(ErrorCode::SystemIoFailure);
+        match is_unclear && is_full(&path) {
+            true => StoreError::Full {
+                path,
+                action,
+                source,
+            },
+            false => StoreError::Sqlite {
+                path,
+                action,
+                source,
+            },
+        }
     }
+}
+
+/// Returns whether the file system of a file has no room for another page.
+fn is_full(path: &Path) -> bool {
+    let folder = path.parent().unwrap_or(path);
+    let room = rustix::fs::statvfs(folder).map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize));
+    room.is_ok_and(|bytes| bytes < PAGE)
 }
 
 /// SQLite notices when its own structure is damaged, and not when our data is.

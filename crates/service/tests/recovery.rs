@@ -292,5 +292,7 @@ proptest! {
         service.commit(vec![Doing::Tick]);
         let mut recovered = service.store.recover(&rules).unwrap();
         prop_assert_eq!(postcard::to_stdvec(&recovered.save()).unwrap(), service.bytes());
+        // Opened again, the sums of all tables are those of their rows.
+        Store::open(&folder.path().join("tollgate.db")).unwrap();
     }
 }

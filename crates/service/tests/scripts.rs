@@ -17,6 +17,7 @@ fn hand_in(site: &mut Site, submission: Submission, text: &str) -> Verdict {
     let program = Box::new(program);
     site.ask(|reply| Ask::Submit {
         submission,
+        due: None,
         program,
         reply,
     })

@@ -17,7 +17,7 @@ use tollgate_policy::Choice;
 use tollgate_service::core::{Command, Core, Standing};
 use tollgate_service::fault::Moment;
 use tollgate_service::keeper::{Ask, Failed, Keeper};
-use tollgate_service::store::{Selection, Store, StoreError};
+use tollgate_service::store::{Selection, Store, StoreError, integrity};
 use tollgate_service::{Folder, FolderError};
 
 #[test]
@@ -144,6 +144,23 @@ fn a_disk_that_is_really_full_loses_nothing() {
 }
 
 #[test]
+fn store_on_a_full_disk_is_refused_as_full() {
+    let Some(disk) = SmallDisk::mount() else {
+        eprintln!("skipped: this user may not mount a small file system");
+        return;
+    };
+    let path = disk.0.path().join("tollgate.db");
+    drop(Store::open(&path).unwrap());
+    disk.fill();
+    let error = Store::open(&path).unwrap_err();
+    assert!(error.is_full(), "{error}");
+    assert!(error.to_string().contains("full") || error.to_string().contains("no space"));
+    assert!(error.hint().unwrap().contains("room on the disk"));
+    let new = Store::open(&disk.0.path().join("new.db")).unwrap_err();
+    assert!(new.is_full(), "{new}");
+}
+
+#[test]
 fn a_clock_that_is_set_back_stands_still() {
     let mut site = Site::new("libra-risk");
     *site.clock.lock().unwrap() = Instant::from_secs(1_000);
@@ -223,6 +240,7 @@ fn what_another_version_left_unfinished_is_not_guessed_at() {
     let mut site = with_jobs("libra");
     site.keeper = None;
     let connection = rusqlite::Connection::open(site.store()).unwrap();
+    integrity::register(&connection).unwrap();
     let set = |version: &str| {
         connection
             .execute("UPDATE rules SET program = ?1", [version])

@@ -41,7 +41,7 @@ fn main() -> ExitCode {
         }
         [minutes] | [minutes, _] if minutes.parse::<f64>().is_ok_and(|minutes| minutes > 0.0) => {
             let seed = words.get(1).map_or(Ok(1), |seed| seed.parse());
-            let minutes = minutes.parse().expect("it was read");
+            let minutes: f64 = minutes.parse().expect("it was read");
             match seed.map(|seed| mutate(Duration::from_secs_f64(60.0 * minutes), seed)) {
                 Ok(Ok(counts)) => report(&counts),
                 Ok(Err(error)) => {

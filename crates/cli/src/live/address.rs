@@ -127,7 +127,7 @@ impl Way {
     }
 }
 
-fn text(name: &'static str) -> Result<Option<String>, Failure> {
+pub(super) fn text(name: &'static str) -> Result<Option<String>, Failure> {
     let words = set(name).map(OsString::into_string);
     words
         .transpose()

@@ -5,6 +5,7 @@ use std::time::Duration;
 use std::{env, fs, io, process, thread};
 
 use rustix::process::{Signal, getpid, kill_process};
+use tollgate_engine::log::{self, LogLevel, LogSettings};
 use tollgate_engine::{Engine, Event, KillReason};
 use tollgate_service::api::types::{Answer, Decision, Job, JobRequest};
 use tollgate_service::{Client, Config, Folder, Users, folder};
@@ -59,7 +60,13 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let folder = Folder::lock(&path)?;
     let data = folder.path().to_owned();
     let once = args.once;
-    let done = run_in(&folder, &Config::default(), || {
+    // The demonstration speaks for itself; the log holds what goes wrong.
+    let log = LogSettings {
+        level: LogLevel::Warn,
+        ..LogSettings::default()
+    };
+    log::start(log);
+    let done = run_in(&folder, &Config::default(), log, || {
         thread::spawn(move || {
             if let Err(failure) = play(&data, once) {
                 voice::error(&failure, None);
@@ -82,7 +89,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 
 /// Ends what still runs, with its folder gone nobody would hear of it.
 fn end_jobs(folder: &Folder) -> Result<(), Failure> {
-    let mut engine = local(folder, Users::Own)?;
+    let mut engine = local(folder, Users::Own, LogSettings::default())?;
     for _ in 0..ROUNDS {
         let running: Vec<_> = engine.running()?.iter().map(|one| one.attempt).collect();
         if running.is_empty() {

@@ -58,21 +58,22 @@ pub(crate) fn leave_session() {
 ///
 /// # Errors
 /// If the data directory is in use, or the service ends, or does not answer within two minutes.
-pub(super) fn detach(data: &Path, voice: Voice) -> Result<(), Failure> {
-    // Locked and let go again: what is wrong with the directory is said here and not in the log.
+pub(super) fn detach(data: &Path) -> Result<(), Failure> {
+    // Locked and unlocked again: what is wrong with the directory is said here and not in the log.
     let data = Folder::lock(data)?.path().to_owned();
     let log = data.join(LOG_FILE);
-    let (child, said_before) =
-        start(&log).map_err(|error| Failure::write(log.display().to_string(), error))?;
+    let failed = |error| Failure::write(log.display().to_string(), error);
+    let (child, length) = start(&log).map_err(failed)?;
     let pid = child.id();
-    wait_until_it_answers(child, &data, &log, said_before)?;
-    voice.note(format_args!(
-        "the service is process {pid}; stop it with `kill {pid}`: jobs go on, and the next `serve` finds them"
-    ));
-    voice.note(format_args!("its messages are in {}", log.display()));
-    if env::var_os("XDG_SESSION_ID").is_some() {
-        voice.note("if it must outlive your log-out on a host with systemd: `loginctl enable-linger`");
+    wait_until_it_answers(child, &data, &log, length)?;
+    let notes = Voice::Notes;
+    for line in said_since(&log, length).map_err(failed)?.lines() {
+        notes.note(line);
     }
+    notes.note(format_args!(
+        "process {pid}, log {}; `kill {pid}` stops it, its jobs go on, and the next `serve` finds them",
+        log.display()
+    ));
     Ok(())
 }
 
@@ -83,7 +84,7 @@ fn start(log: &Path) -> io::Result<(Child, u64)> {
         .append(true)
         .mode(0o600)
         .open(log)?;
-    let said_before = file.metadata()?.len();
+    let length = file.metadata()?.len();
     let arguments = env::args_os().skip(1).filter(|word| word != "--detach");
     let arguments = [OsString::from(DETACHED)].into_iter().chain(arguments);
     let child = Command::new(env::current_exe()?)
@@ -92,20 +93,22 @@ fn start(log: &Path) -> io::Result<(Child, u64)> {
         .stdout(Stdio::null())
         .stderr(file)
         .spawn()?;
-    Ok((child, said_before))
+    Ok((child, length))
 }
 
 fn wait_until_it_answers(
     mut child: Child,
     data: &Path,
     log: &Path,
-    said_before: u64,
+    length: u64,
 ) -> Result<(), Failure> {
     let began = Instant::now();
     loop {
         let ended = child.try_wait();
-        if let Some(status) = ended.map_err(|error| Failure::read("the service".to_owned(), error))? {
-            let messages = said_since(log, said_before).unwrap_or_default();
+        if let Some(status) =
+            ended.map_err(|error| Failure::read("the service".to_owned(), error))?
+        {
+            let messages = said_since(log, length).unwrap_or_default();
             return Err(DetachError::Ended { status, messages }.into());
         }
         if Client::connect(&folder::socket(data)).is_ok() {
@@ -113,7 +116,11 @@ fn wait_until_it_answers(
         }
         if began.elapsed() > MAX_STARTUP {
             let log = log.to_owned();
-            return Err(DetachError::Silent { pid: child.id(), log }.into());
+            return Err(DetachError::Silent {
+                pid: child.id(),
+                log,
+            }
+            .into());
         }
         thread::sleep(POLL_INTERVAL);
     }

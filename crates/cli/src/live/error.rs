@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use tollgate_engine::EngineError;
+use tollgate_service::backup::BackupError;
 use tollgate_service::fleet::worker::WorkerError;
 use tollgate_service::{ClientError, ConfigError, FolderError, RemoteError, ServeError};
 
@@ -114,6 +115,20 @@ impl Complaint for RemoteError {
         match self.is_usage() {
             true => Exit::Usage,
             false => Exit::Failed,
+        }
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        self.hint().map(Cow::Borrowed)
+    }
+}
+
+/// There is no backup, or nothing was restored.
+impl Complaint for BackupError {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::NotEmpty(_) | Self::NoStore(_) | Self::NoBackup(_) => Exit::Usage,
+            Self::Store(_) | Self::Occupied(_) | Self::File { .. } => Exit::Failed,
         }
     }
 

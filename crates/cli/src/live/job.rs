@@ -19,8 +19,8 @@ const USUAL_ENV: &[&str] = &[
 
 /// Where its output goes unless it is said.
 const USUAL_OUTPUT: &str = "tollgate-%j.out";
-/// The same of an array: a file a task.
-const USUAL_OUTPUTS: &str = "tollgate-%j_%a.out";
+/// The same of an array: a file a task, in a directory of the array's own.
+const USUAL_OUTPUTS: &str = "tollgate-%j/%a.out";
 
 /// A job as it is typed: on the command line, or in the `#TOLLGATE` lines of a script.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -72,7 +72,7 @@ pub(crate) struct JobArgs {
     #[arg(long, value_name = "DIR")]
     pub(super) dir: Option<PathBuf>,
 
-    /// Output file; `none` discards the output [default: tollgate-%j.out, tollgate-%j_%a.out]
+    /// Output file; `none` discards the output [default: tollgate-%j.out, tollgate-%j/%a.out]
     ///
     /// %j stands for the number of the job, %a for the number of the task of an array.
     #[arg(long, short, value_name = "FILE")]

@@ -3,13 +3,14 @@
 use std::env;
 use std::path::PathBuf;
 
+use tollgate_engine::log::{self, LogSettings};
 use tollgate_engine::{LocalEngine, LocalSettings};
 use tollgate_service::{Config, Folder, ListenSettings, Users, serve};
 
 use super::address::Place;
 use super::detach::detach;
+use super::log::LogArgs;
 use crate::exit::Failure;
-use crate::voice::Voice;
 
 /// The word behind which the program is the runner.
 pub(crate) const RUNNER: &str = "__runner";
@@ -31,15 +32,17 @@ pub(crate) struct Args {
     /// Policy to run on paper beside it; `tollgate status` compares both
     #[arg(long, value_name = "NAME[:KEY=VALUE,...]")]
     shadow: Option<String>,
-    /// Return once it answers; it outlives the terminal
+    /// Return once the service answers; it outlives the terminal
     #[arg(long)]
     detach: bool,
+    #[command(flatten)]
+    log: LogArgs,
 }
 
 /// `tollgate serve`.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if args.detach {
-        return detach(&args.place.folder()?, Voice::Notes);
+        return detach(&args.place.folder()?);
     }
     let folder = Folder::lock(&args.place.folder()?)?;
     let mut config = match &args.config {
@@ -58,31 +61,31 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             .get_or_insert_with(|| ListenSettings::at(address));
         listen.address.clone_from(address);
     }
-    run_in(&folder, &config, || {})
+    let log = args.log.over(config.log()?)?;
+    log::start(log);
+    run_in(&folder, &config, log, || {})
 }
 
 /// Serves in a folder, and calls `ready` once it answers.
 pub(super) fn run_in(
     folder: &Folder,
     config: &Config,
+    log: LogSettings,
     ready: impl FnOnce(),
 ) -> Result<(), Failure> {
     let rules = config.rules()?;
     let doors = config.doors()?;
-    let engine = local(folder, doors.access.users)?;
+    let engine = local(folder, doors.access.users, log)?;
     let socket = folder.socket();
     serve(folder, engine, &rules, doors, |heard| {
-        let policy = &rules.policy;
-        Voice::Notes.note(format_args!(
-            "policy {policy}; listening on {}",
-            socket.display()
-        ));
+        let (policy, market, socket) = (&rules.policy, rules.market, socket.display());
+        tracing::info!(%policy, %market, %socket, "the service answers");
+        if let Some(shadow) = &rules.shadow {
+            tracing::info!(policy = %shadow, "a second policy decides on paper");
+        }
         if let Some(heard) = heard {
-            let print = heard.fingerprint;
-            Voice::Notes.note(format_args!(
-                "and on https://{}, key {print}",
-                heard.address
-            ));
+            let (address, key) = (heard.address, heard.fingerprint);
+            tracing::info!(url = %format_args!("https://{address}"), %key, "the service listens on TCP");
         }
         ready();
     })?;
@@ -98,12 +101,17 @@ fn default_config(folder: &Folder) -> Result<Config, Failure> {
 }
 
 /// This machine, by way of a runner that outlives the service: this very program.
-pub(super) fn local(folder: &Folder, users: Users) -> Result<LocalEngine, Failure> {
+pub(super) fn local(
+    folder: &Folder,
+    users: Users,
+    log: LogSettings,
+) -> Result<LocalEngine, Failure> {
     let program = env::current_exe()
         .map_err(|error| Failure::read("the program itself".to_owned(), error))?;
     let runner = [program.into_os_string(), RUNNER.into()];
     let settings = LocalSettings {
         other_users: users == Users::All,
+        log,
         ..LocalSettings::new(folder.engine(), runner)
     };
     Ok(LocalEngine::open(settings)?)

@@ -4,16 +4,17 @@ use std::env;
 use std::path::PathBuf;
 
 use tollgate_engine::LocalSettings;
+use tollgate_engine::log::{self, LogSettings};
 use tollgate_service::Folder;
 use tollgate_service::fleet::Route;
 use tollgate_service::fleet::worker::{Settings, work};
 
 use super::address::{CONNECTION, Way};
 use super::error::LiveError;
+use super::log::LogArgs;
 use super::serve::RUNNER;
 use crate::args::count;
 use crate::exit::Failure;
-use crate::voice::Voice;
 
 /// What a route by a socket begins with.
 const SOCKET: &str = "unix:";
@@ -38,6 +39,8 @@ pub(crate) struct Args {
     /// Run jobs of root too, if the worker runs as root
     #[arg(long)]
     root_jobs: bool,
+    #[command(flatten)]
+    log: LogArgs,
 }
 
 /// `tollgate worker`.
@@ -46,6 +49,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         Some(socket) => Route::Socket(socket.into()),
         None => Route::Remote(Box::new(args.way.to(args.connect.clone())?)),
     };
+    let log = args.log.over(LogSettings::default())?;
+    log::start(log);
     let folder = Folder::lock(&args.folder()?)?;
     let program = env::current_exe()
         .map_err(|error| Failure::read("the program itself".to_owned(), error))?;
@@ -56,12 +61,16 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         root_jobs: args.root_jobs,
         engine: LocalSettings {
             nodes: args.nodes,
+            log,
             ..LocalSettings::new(folder.engine(), runner)
         },
     };
-    work(&folder, settings, |words| {
-        Voice::Notes.note(format_args!("{words}"));
-    })?;
+    tracing::info!(
+        name = settings.name,
+        service = args.connect,
+        "the worker starts"
+    );
+    work(&folder, settings)?;
     Ok(())
 }
 

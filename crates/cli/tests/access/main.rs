@@ -40,6 +40,28 @@ fn jobs_run_as_who_hands_them_in_with_their_groups_and_nothing_else() {
 }
 
 #[test]
+fn outputs_of_an_array_belong_to_its_user_and_are_read_by_it() {
+    if !Site::is_root() {
+        return;
+    }
+    let site = Site::new(ALL);
+    let script = "echo task $TOLLGATE_TASK";
+    site.says(ONE, &["submit", "-a", "1-3", "--", "sh", "-c", script]);
+    site.says(ONE, &["wait", "1"]);
+    assert_eq!(site.says(ONE, &["logs", "1"]), "task 1\ntask 2\ntask 3\n");
+    assert_eq!(site.says(ONE, &["logs", "1_2"]), "task 2\n");
+    let made = site.home(ONE).join("tollgate-1");
+    for path in [made.clone(), made.join("3.out")] {
+        assert_eq!(fs::metadata(path).expect("it is there").uid(), ONE);
+    }
+    // A name that somebody has taken with a link leads nobody elsewhere.
+    symlink(site.data(), site.home(ONE).join("tollgate-2")).expect("a link");
+    site.says(ONE, &["submit", "-a", "1-1", "--", "true"]);
+    assert_eq!(site.run(ONE, &["wait", "2"]).status.code(), Some(127));
+    assert!(!site.data().join("1.out").exists());
+}
+
+#[test]
 fn jobs_of_others_are_like_jobs_that_are_not_there() {
     if !Site::is_root() {
         return;

@@ -181,8 +181,8 @@ impl Site {
     /// The words that lead to it over the network.
     pub(crate) fn way(&self) -> Vec<String> {
         let log = fs::read_to_string(self.folder.path().join("log")).expect("a log");
-        let heard = log.split("and on ").nth(1).expect("it listens");
-        let (url, rest) = heard.split_once(", key ").expect("its key");
+        let heard = log.split("url=").nth(1).expect("it listens");
+        let (url, rest) = heard.split_once(" key=").expect("its key");
         let key = rest.lines().next().expect("a line");
         let words = ["--url", url, "--fingerprint", key];
         words.map(str::to_owned).to_vec()

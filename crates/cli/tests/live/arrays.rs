@@ -22,6 +22,12 @@ fn an_array_runs_each_task_with_its_number() {
         site.tollgate(&["logs", &format!("{id}_7")]).answer(),
         "task 7\n"
     );
+    let outputs = site.folder().join(format!("tollgate-{id}"));
+    assert_eq!(
+        std::fs::read_to_string(outputs.join("7.out")).unwrap(),
+        "task 7\n"
+    );
+    assert_eq!(std::fs::read_dir(outputs).unwrap().count(), 10);
     let all = site.tollgate(&["logs", &id]).answer();
     assert_eq!(all.lines().count(), 10);
     assert!(all.starts_with("task 1\ntask 3\n"), "{all}");

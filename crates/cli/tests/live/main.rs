@@ -12,17 +12,21 @@
 //! | [`schemas`] | what commands print is as published |
 //! | [`arrays`] | arrays, and jobs that start after others |
 //! | [`front`] | `qsub`, `qstat` and `qdel` as workflow systems call them |
+//! | [`backup`] | backups, and services whose data is gone |
+//! | [`log`] | the log of the service |
 //! | [`nobody`] | no service is there |
 //! | [`generate`] | `tollgate generate` |
 //! | [`demo`] | `tollgate demo` |
 
 mod answers;
 mod arrays;
+mod backup;
 mod demo;
 mod documents;
 mod front;
 mod generate;
 mod jobs;
+mod log;
 mod network;
 mod nobody;
 mod schemas;

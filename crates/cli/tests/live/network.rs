@@ -9,10 +9,10 @@ const LISTENS: &str = "[listen]\naddress = \"127.0.0.1:0\"\n";
 
 impl Site {
     /// The words that say where it is, and with which token and key.
-    fn way(&self) -> Vec<String> {
+    pub(crate) fn way(&self) -> Vec<String> {
         let log = fs::read_to_string(self.folder().join("log")).unwrap();
-        let heard = log.split("and on ").nth(1).expect("it listens");
-        let (url, rest) = heard.split_once(", key ").expect("its key");
+        let heard = log.split("url=").nth(1).expect("it listens");
+        let (url, rest) = heard.split_once(" key=").expect("its key");
         let key = rest.lines().next().expect("a line");
         let token = self.folder().join("token").display().to_string();
         ["--url", url, "--fingerprint", key, "--token-file", &token]
@@ -20,7 +20,7 @@ impl Site {
             .to_vec()
     }
 
-    fn keep(&self, token: &str) {
+    pub(crate) fn keep(&self, token: &str) {
         let file = self.folder().join("token");
         fs::write(&file, token).unwrap();
         fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();

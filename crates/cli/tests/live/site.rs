@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -67,6 +67,45 @@ impl Site {
         site
     }
 
+    /// Stops the service.
+    pub(crate) fn stop(&mut self) {
+        end(&mut self.service);
+    }
+
+    /// Whether the log of the service that was started last beside this one holds these words.
+    pub(crate) fn other_log_has(&self, words: &str) -> bool {
+        let log = fs::read_to_string(self.folder().join("other-log"));
+        log.expect("a log").contains(words)
+    }
+
+    /// Waits until the service has ended by itself.
+    pub(crate) fn wait_for_end(&mut self) -> ExitStatus {
+        let began = Instant::now();
+        loop {
+            if let Some(status) = self.service.try_wait().expect("it is ours") {
+                return status;
+            }
+            assert!(began.elapsed() < PATIENCE, "it does not end");
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Serves from another data folder, until the returned value is dropped.
+    pub(crate) fn serve_beside(&self, data: &str) -> Beside {
+        let log = File::create(self.folder().join("other-log")).expect("a log");
+        let service = Command::new(env!("CARGO_BIN_EXE_tollgate"))
+            .args(["serve", "--data", data])
+            .stdin(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .expect("the service starts");
+        let beside = Beside(service);
+        self.until("it answers", || {
+            self.tollgate(&["status", "--data", data]).code == Some(0)
+        });
+        beside
+    }
+
     /// Where users work.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
@@ -101,6 +140,12 @@ impl Site {
         }
     }
 
+    /// Whether the log of the service holds these words.
+    pub(crate) fn log_has(&self, words: &str) -> bool {
+        let log = fs::read_to_string(self.folder().join("log"));
+        log.expect("a log").contains(words)
+    }
+
     /// Waits until something is so.
     #[track_caller]
     pub(crate) fn until(&self, what: &str, is_so: impl Fn() -> bool) {
@@ -115,11 +160,26 @@ impl Site {
 
 impl Drop for Site {
     fn drop(&mut self) {
-        if let Some(pid) = Pid::from_raw(self.service.id() as i32) {
-            let _ = kill_process(pid, Signal::TERM);
-        }
-        let _ = self.service.wait();
+        end(&mut self.service);
     }
+}
+
+/// Another service, that ends with this.
+pub(crate) struct Beside(Child);
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        end(&mut self.0);
+    }
+}
+
+fn end(service: &mut Child) {
+    if let Ok(None) = service.try_wait()
+        && let Some(pid) = Pid::from_raw(service.id() as i32)
+    {
+        let _ = kill_process(pid, Signal::TERM);
+    }
+    let _ = service.wait();
 }
 
 /// JSON with what differs from run to run replaced by its kind.

@@ -114,3 +114,59 @@ fn a_worker_s_token_only_takes_work() {
     site.says(&["token", "revoke", its["id"].as_str().unwrap()]);
     site.until("the worker has ended", || running.has_ended());
 }
+
+#[test]
+fn service_log_names_workers_that_come_and_go_and_attempts_that_are_lost() {
+    let site = Site::start("policy = \"fcfs\"\n[workers]\ngrace_s = 2.0\n");
+    let mut worker = site.worker();
+    site.until("it is logged", || {
+        site.log_has("INFO worker has come name=")
+    });
+    let status = site.json(&["status", "--format", "json"]);
+    let all = status["nodes"].as_u64().unwrap().to_string();
+    // A job that needs the worker's node too.
+    site.says(&[
+        "submit", "--procs", &all, "--output", "none", "--", "sleep", "600",
+    ]);
+    site.until("it runs", || site.state(1) == "running");
+    worker.kill();
+    site.until("it is logged", || site.log_has("worker is disconnected"));
+    site.until("it is logged", || {
+        site.log_has("WARN worker was given up name=")
+    });
+    let log = fs::read_to_string(site.folder().join("log")).unwrap();
+    let lost = log.lines().find(|line| line.contains("attempt is lost"));
+    let lost = lost.expect("it is logged");
+    assert!(
+        lost.contains("WARN attempt is lost job=1 task=0 attempt=1"),
+        "{lost}"
+    );
+    site.until("it is lost", || site.state(1) == "lost");
+}
+
+#[test]
+fn outputs_of_an_array_on_a_worker_are_in_its_directory_there() {
+    let site = Site::start("policy = \"fcfs\"\n");
+    let _worker = site.worker();
+    site.until("the worker is there", || site.state_of_worker() == "here");
+    let status = site.json(&["status", "--format", "json"]);
+    let here = (status["nodes"].as_u64().unwrap() - 1).to_string();
+    // With this host's nodes taken, the tasks run on the worker's.
+    site.says(&[
+        "submit", "--procs", &here, "--output", "none", "--", "sleep", "600",
+    ]);
+    site.says(&[
+        "submit",
+        "-a",
+        "1-2",
+        "--",
+        "sh",
+        "-c",
+        "echo task $TOLLGATE_TASK",
+    ]);
+    site.says(&["wait", "2"]);
+    assert_eq!(site.says(&["logs", "2"]), "task 1\ntask 2\n");
+    let output = site.folder().join("tollgate-2/2.out");
+    assert_eq!(fs::read_to_string(output).unwrap(), "task 2\n");
+    site.says(&["cancel", "1"]);
+}

@@ -65,7 +65,7 @@ impl Site {
         let (mut url, mut fingerprint) = (String::new(), String::new());
         until("it listens", || {
             let said = fs::read_to_string(&log).unwrap();
-            let words: Vec<&str> = said.split([' ', ',', '\n']).collect();
+            let words: Vec<&str> = said.split([' ', '=', '\n']).collect();
             let find = |start| words.iter().find(|word| word.starts_with(start));
             url = find("https://").copied().unwrap_or_default().to_owned();
             fingerprint = find("sha256:").copied().unwrap_or_default().to_owned();
@@ -199,6 +199,12 @@ impl Site {
             }
         }
         (runner.unwrap(), watcher.unwrap())
+    }
+
+    /// Whether the log of the service holds these words.
+    pub(crate) fn log_has(&self, words: &str) -> bool {
+        let log = fs::read_to_string(self.folder().join("log"));
+        log.unwrap().contains(words)
     }
 
     #[track_caller]

@@ -12,7 +12,7 @@ use super::keeper::Keeper;
 use super::task::{State, Task};
 use super::timers::Due;
 use super::watch::Watcher;
-use super::{clock, fault, log, nice, slot};
+use super::{clock, fault, nice, slot};
 use crate::capacity::Shares;
 use crate::wire::{Answer, Ask, Call, Word};
 use crate::{AttemptKey, BootTime, Event, KillReason, Launch, Script};
@@ -176,7 +176,7 @@ impl Keeper {
         if bytes as u64 <= self.journal.bytes() / 4
             && let Err(error) = self.journal.rewrite(&entries)
         {
-            log::say(format_args!("the journal cannot be shortened: {error}"));
+            tracing::warn!(%error, "the journal cannot be shortened");
         }
     }
 
@@ -190,9 +190,7 @@ impl Keeper {
             if let Some(process) = task.process()
                 && let Err(error) = process.group.set_share(*share, nodes)
             {
-                log::say(format_args!(
-                    "attempt {attempt}: its share cannot be set: {error}"
-                ));
+                tracing::warn!(%attempt, %error, "the share of an attempt cannot be set");
             }
         }
         self.renice();

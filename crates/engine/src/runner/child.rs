@@ -142,11 +142,27 @@ fn open_output(plan: &Plan) -> Result<(), Errno> {
     let null = open_file(c"/dev/null", OFlags::RDONLY)?;
     rustix::stdio::dup2_stdin(&null)?;
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::NOCTTY;
-    let output = open_file(&plan.output, flags | OFlags::NONBLOCK)?;
+    let flags = flags | OFlags::NONBLOCK;
+    let output = match (open_file(&plan.output, flags), &plan.output_dir) {
+        (Err(Errno::NOENT), Some(dir)) => {
+            make_dir(dir)?;
+            open_file(&plan.output, flags)?
+        }
+        (opened, _) => opened?,
+    };
     rustix::fs::fcntl_setfl(&output, OFlags::empty())?;
     plan.output_id.set(&rustix::fs::fstat(&output)?);
     rustix::stdio::dup2_stdout(&output)?;
     rustix::stdio::dup2_stderr(&output)
+}
+
+/// Makes one directory, as the user and with the user's umask; another task of the same job may have
+/// made it in the meantime.
+fn make_dir(path: &CStr) -> Result<(), Errno> {
+    match rustix::fs::mkdir(path, Mode::from_raw_mode(0o777)) {
+        Err(Errno::EXIST) => Ok(()),
+        made => made,
+    }
 }
 
 fn open_file(path: &CStr, flags: OFlags) -> Result<rustix::fd::OwnedFd, Errno> {

@@ -5,7 +5,6 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use super::log;
 use crate::Report;
 use crate::wire::{self, Word};
 
@@ -27,7 +26,7 @@ impl Client {
         self.cut_off();
         let timeout = stream.set_write_timeout(Some(PATIENCE));
         if let Err(error) = timeout {
-            log::say(format_args!("a service cannot be talked to: {error}"));
+            tracing::warn!(%error, "the service that connected cannot be talked to");
             return self.connection;
         }
         self.connection += 1;
@@ -69,7 +68,7 @@ impl Client {
             return;
         };
         if let Err(error) = stream.write_all(&self.outbox) {
-            log::say(format_args!("the service is gone: {error}"));
+            tracing::info!(%error, "the service is gone");
             self.cut_off();
         }
         self.outbox.clear();

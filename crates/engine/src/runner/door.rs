@@ -7,7 +7,6 @@ use std::sync::mpsc::Sender;
 use std::thread;
 
 use super::happening::Happening;
-use super::log;
 
 /// Accepts connections for as long as the runner lives.
 pub(super) fn accept(listener: UnixListener, to: Sender<Happening>) {
@@ -17,7 +16,7 @@ pub(super) fn accept(listener: UnixListener, to: Sender<Happening>) {
                 Ok(stream) if is_welcome(&stream) => stream,
                 Ok(_) => continue,
                 Err(error) => {
-                    log::say(format_args!("a connection failed: {error}"));
+                    tracing::warn!(%error, "a connection failed");
                     thread::sleep(std::time::Duration::from_millis(100));
                     continue;
                 }

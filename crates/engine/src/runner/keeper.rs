@@ -19,7 +19,7 @@ use super::slots::Slots;
 use super::task::{self, Process, State, Task};
 use super::timers::{Due, Timers};
 use super::watch::Watcher;
-use super::{door, fault, log, nice, tree};
+use super::{door, fault, nice, tree};
 use crate::capacity::Shares;
 use crate::{AttemptKey, BootTime, Event, KillReason, Report, Start, Status};
 
@@ -87,6 +87,7 @@ impl Keeper {
                 last_look = Instant::now();
             }
         }
+        tracing::info!("the runner ends: no service is connected and nothing runs");
         self.folder.close();
         self.slots.end();
         self.machine.parents.remove();
@@ -146,7 +147,7 @@ impl Keeper {
             }
             Happening::Called(..) | Happening::Disconnected(_) => {}
             Happening::Asked => {
-                log::say(format_args!("asked to end: so are all tasks"));
+                tracing::info!("asked to end: so are all tasks");
                 self.is_ending = true;
             }
             Happening::Started {
@@ -184,10 +185,14 @@ impl Keeper {
     fn welcome(&mut self, stream: std::os::unix::net::UnixStream) {
         let ours = match stream.try_clone() {
             Ok(ours) => ours,
-            Err(error) => return log::say(format_args!("a service cannot be talked to: {error}")),
+            Err(error) => {
+                tracing::warn!(%error, "the service that connected cannot be talked to");
+                return;
+            }
         };
         // Ends that are on record only from now on are reported by this, not once more later.
         self.write_down();
+        tracing::info!("a service has connected");
         let connection = self.client.replace(ours);
         door::read(connection, stream, self.to.clone());
         for report in self.tasks.values().flat_map(Task::reports) {
@@ -212,7 +217,7 @@ impl Keeper {
                 false => 0,
             };
             if let Err(error) = self.slots.give(&self.machine, Order { launch, nice }) {
-                log::say(format_args!("no thread for another task: {error}"));
+                tracing::error!(%error, "no thread can be started for another task");
                 self.waiting.push_front(attempt);
                 return;
             }
@@ -283,9 +288,7 @@ impl Keeper {
         let (entries, reports): (Vec<Entry>, Vec<Option<Report>>) =
             std::mem::take(&mut self.unwritten).into_iter().unzip();
         if let Err(error) = self.journal.append(&entries) {
-            log::say(format_args!(
-                "ends cannot be recorded, trying again: {error}"
-            ));
+            tracing::error!(%error, "ends of attempts cannot be recorded, trying again");
             self.unwritten = entries.into_iter().zip(reports).collect();
             return;
         }
@@ -340,7 +343,9 @@ impl Keeper {
         }
         match Watcher::start() {
             Ok(another) => *watcher = another,
-            Err(error) => log::say(format_args!("the watcher is gone, and no other: {error}")),
+            Err(error) => {
+                tracing::error!(%error, "the watcher is gone, and no other can be started")
+            }
         }
     }
 

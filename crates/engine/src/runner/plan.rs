@@ -4,7 +4,7 @@
 use std::ffi::{CString, OsStr, OsString};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::process::Pid;
@@ -37,6 +37,8 @@ pub(super) struct Plan {
     pub(super) output: CString,
     /// The file that the child has opened for its output.
     pub(super) output_id: FileId,
+    /// The directory that the output is in, relative to `dir`; None if that is `dir` itself.
+    pub(super) output_dir: Option<CString>,
     /// The files that may be the program, in the order of the search path.
     pub(super) programs: Vec<CString>,
     pub(super) argv: Vec<CString>,
@@ -86,6 +88,11 @@ impl Plan {
             dir: c_string(launch.dir.as_os_str().as_bytes().to_owned()),
             output: c_string(output.as_bytes().to_owned()),
             output_id: FileId::default(),
+            output_dir: Path::new(output)
+                .parent()
+                .map(|dir| dir.as_os_str().as_bytes())
+                .filter(|dir| !dir.is_empty())
+                .map(|dir| c_string(dir.to_owned())),
             programs: match script {
                 Some(path) => vec![c_string(path.into_os_string().into_vec())],
                 None => programs(launch),

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::folder::{FILE_MODE, close_to_others};
 use crate::EngineError;
+use crate::log::LogSettings;
 
 /// The settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,6 +33,9 @@ pub(crate) struct Settings {
     pub(crate) lease_ms: Option<u64>,
     /// Whether control groups are used where they can be.
     pub(crate) control_groups: bool,
+    /// How its log is written.
+    #[serde(default)]
+    pub(crate) log: LogSettings,
 }
 
 const FILE: &str = "runner.json";

@@ -8,7 +8,7 @@ use super::keeper::Keeper;
 use super::process::Identity;
 use super::recall::{self, Trace};
 use super::task::Process;
-use super::{adopt, clock, log, tree};
+use super::{adopt, clock, tree};
 use crate::{AttemptKey, Event, Start};
 
 impl Keeper {
@@ -42,7 +42,7 @@ impl Keeper {
         }
         self.end_leftovers(&in_use, &lost);
         for attempt in lost {
-            log::say(format_args!("attempt {attempt} is lost"));
+            tracing::warn!(%attempt, "attempt is lost: no runner saw its end");
             self.lose(attempt);
         }
         self.forget_strangers();

@@ -24,7 +24,6 @@ use rustix::time::{
 use super::folder;
 use super::group::Group;
 use super::lease;
-use super::log;
 use super::process;
 use super::recall;
 use super::settings::Settings;
@@ -188,10 +187,10 @@ impl Watch {
 
     fn ask_those_left(&self) {
         for trace in self.left() {
-            log::say(format_args!(
-                "attempt {} is asked to end: its lease has ended, and its runner does not work",
-                trace.mark
-            ));
+            tracing::warn!(
+                attempt = trace.mark,
+                "attempt is asked to end: its lease has ended, and its runner does not work"
+            );
             tree::ask_for(self.runner, &trace.group, &trace.mark);
         }
     }
@@ -202,10 +201,10 @@ impl Watch {
             if BootTime::now() < self.end() {
                 return;
             }
-            log::say(format_args!(
-                "attempt {} is ended: its lease has ended",
-                trace.mark
-            ));
+            tracing::warn!(
+                attempt = trace.mark,
+                "attempt is ended: its lease has ended"
+            );
             tree::end_for(self.runner, &trace.group, &trace.mark);
         }
     }

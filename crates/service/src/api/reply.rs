@@ -54,6 +54,24 @@ impl Refused {
         self.status
     }
 
+    /// Logs what an operator wants to know of: what is not allowed, what is too much, what is
+    /// broken. The rest concerns the client alone.
+    fn log(&self) {
+        let status = self.status.as_u16();
+        let reason = self.error.as_str();
+        let is_notable = match self.status {
+            StatusCode::UNAUTHORIZED
+            | StatusCode::FORBIDDEN
+            | StatusCode::MISDIRECTED_REQUEST
+            | StatusCode::TOO_MANY_REQUESTS => true,
+            status => status.is_server_error(),
+        };
+        match is_notable {
+            true => tracing::warn!(status, reason, "request refused"),
+            false => tracing::debug!(status, reason, "request refused"),
+        }
+    }
+
     pub(crate) fn hint(self, hint: &'static str) -> Self {
         Self {
             hint: Some(hint),
@@ -109,6 +127,7 @@ impl From<QueryRejection> for Refused {
 
 impl IntoResponse for Refused {
     fn into_response(self) -> Response {
+        self.log();
         let problem = Problem {
             error: self.error,
             hint: self.hint.map(str::to_owned),

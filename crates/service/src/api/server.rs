@@ -16,6 +16,7 @@ use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixListener;
 use tokio::sync::watch;
+use tracing::Instrument;
 
 use super::framing::FramingWatch;
 pub use super::metrics::Metrics;
@@ -55,11 +56,12 @@ pub async fn serve_unix(
             continue;
         };
         let Some(seat) = seats.take(user) else {
+            tracing::warn!(user, "connection refused: this user has too many");
             continue;
         };
         let router = router.clone();
         let (stop, here) = (stop.clone(), here.clone());
-        tokio::spawn(async move {
+        let connection = async move {
             // Only this connection waits for the system's name service.
             let admitted = tokio::task::spawn_blocking(move || access.admit(user)).await;
             if let Ok(peer) = admitted {
@@ -67,7 +69,8 @@ pub async fn serve_unix(
                 talk(stream, router.layer(Extension(peer)), patience, stop).await;
             }
             drop((seat, here));
-        });
+        };
+        tokio::spawn(connection.instrument(tracing::info_span!("socket", user)));
     }
     drop(here);
     let _ = tokio::time::timeout(LAST_TIME, gone.closed()).await;

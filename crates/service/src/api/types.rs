@@ -99,6 +99,7 @@ pub struct JobRequest {
     pub dir: String,
     /// Output file, relative to `dir`; `%j` stands for the number of the job, `%a` for that of the task
     /// (required for arrays). Without it the output is discarded.
+    /// A missing directory of the file is created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1), regex(pattern = NO_NUL))]
     pub output: Option<String>,

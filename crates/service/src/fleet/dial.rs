@@ -53,7 +53,8 @@ pub enum DialError {
 }
 
 /// Works until SIGTERM or SIGINT, or until the service does not want this worker. Then it ends what it
-/// runs, and tells the service; a second signal ends it at once. `engine_calls` is notified when the engine has something to say; `note` is told what an operator wants to know.
+/// runs, and tells the service; a second signal ends it at once. `engine_calls` is notified when the
+/// engine has something to say.
 ///
 /// # Errors
 /// If the service cannot be spoken to at all, or does not want this worker.
@@ -61,7 +62,6 @@ pub fn work<E: Engine + 'static>(
     route: Route,
     hand: Hand<E>,
     engine_calls: Arc<Notify>,
-    note: impl FnMut(&str),
 ) -> Result<(), DialError> {
     let failed = |action| move |error| DialError::System { action, error };
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -77,7 +77,6 @@ pub fn work<E: Engine + 'static>(
         dialling: None,
         dial_at: Instant::now(),
         failures: 0,
-        note,
     };
     let ended = runtime.block_on(caller.work(&engine_calls));
     // What still hangs on a name server is not waited for.
@@ -93,7 +92,7 @@ struct Link {
 
 type Dialling = Pin<Box<dyn Future<Output = Result<Stream, RouteError>> + Send>>;
 
-struct Caller<E, N> {
+struct Caller<E> {
     hand: Hand<E>,
     route: Arc<Route>,
     /// When it goes at the latest, once it was asked to.
@@ -102,7 +101,6 @@ struct Caller<E, N> {
     dialling: Option<Dialling>,
     dial_at: Instant,
     failures: usize,
-    note: N,
 }
 
 /// What has happened.
@@ -114,7 +112,7 @@ enum Event {
     Asked,
 }
 
-impl<E: Engine, N: FnMut(&str)> Caller<E, N> {
+impl<E: Engine> Caller<E> {
     async fn work(mut self, engine_calls: &Notify) -> Result<(), DialError> {
         let failed = |error| DialError::System {
             action: "signals cannot be waited for",
@@ -179,7 +177,7 @@ impl<E: Engine, N: FnMut(&str)> Caller<E, N> {
                 let time = self.hand.terms().stop() + LAST_WORDS;
                 self.leave_by = Some(Instant::now() + time);
                 self.hand.leave();
-                (self.note)("asked to end: so are its tasks");
+                tracing::info!("asked to end: so are its tasks");
                 Ok(())
             }
             Event::Turn => Ok(()),
@@ -194,9 +192,7 @@ impl<E: Engine, N: FnMut(&str)> Caller<E, N> {
         if self.hand.works() && !worked {
             self.failures = 0;
             let incarnation = self.hand.memory().epoch;
-            (self.note)(&format!(
-                "registered with the service, incarnation {incarnation}"
-            ));
+            tracing::info!(incarnation, "registered with the service");
         }
         Ok(())
     }
@@ -216,7 +212,7 @@ impl<E: Engine, N: FnMut(&str)> Caller<E, N> {
         self.link = None;
         let wait = WAITS[self.failures.min(WAITS.len() - 1)];
         if self.failures == 0 {
-            (self.note)(&format!("{why}; trying again"));
+            tracing::warn!(reason = why, "not connected to the service; trying again");
         }
         self.failures += 1;
         self.dial_at = Instant::now() + wait;

@@ -7,7 +7,7 @@ use tollgate_engine::{AttemptKey, Engine};
 use tollgate_gate::{Gate, WorkerId};
 
 use super::muster::{Fleet, LOCAL};
-use super::post::{Life, Post, Site, Standing};
+use super::post::{Life, Post, Site, Standing, WorkerStanding};
 use super::words::ToWorker;
 use crate::core::Command;
 
@@ -136,21 +136,51 @@ impl<E: Engine> Fleet<E> {
     /// All workers that there ever were.
     pub(crate) fn sites(&self, gate: &Gate) -> Vec<Site> {
         let workers = gate.workers().filter(|(worker, _)| *worker != LOCAL);
-        let site = |(worker, life): (WorkerId, tollgate_gate::Life)| {
-            let post = self.posts.get(&worker);
-            let entry = self.roster.get(worker);
-            Site {
-                name: entry.map_or_else(|| format!("worker {}", worker.0), |it| it.name.clone()),
-                epoch: life.epoch,
-                standing: match post {
-                    _ if !life.up => Standing::Gone,
-                    Some(post) if post.line.is_some() => Standing::Here,
-                    Some(_) | None => Standing::Away,
-                },
-                nodes: life.nodes,
-                capacity: post.and_then(|post| post.capacity.clone()),
-            }
+        let site = |(worker, life): (WorkerId, tollgate_gate::Life)| Site {
+            name: self.name_of(worker),
+            epoch: life.epoch,
+            standing: self.standing(worker, life),
+            nodes: life.nodes,
+            capacity: self
+                .posts
+                .get(&worker)
+                .and_then(|post| post.capacity.clone()),
         };
         workers.map(site).collect()
+    }
+
+    fn standing(&self, worker: WorkerId, life: tollgate_gate::Life) -> Standing {
+        match self.posts.get(&worker) {
+            _ if !life.up => Standing::Gone,
+            Some(post) if post.line.is_some() => Standing::Here,
+            Some(_) | None => Standing::Away,
+        }
+    }
+
+    /// Returns how all workers stand that there ever were.
+    pub(crate) fn standings(
+        &self,
+        gate: &Gate,
+    ) -> impl Iterator<Item = (WorkerId, WorkerStanding)> {
+        let workers = gate.workers().filter(|(worker, _)| *worker != LOCAL);
+        workers.map(|(worker, life)| {
+            let standing = WorkerStanding {
+                standing: self.standing(worker, life),
+                incarnation: life.epoch,
+                nodes: life.nodes.len,
+            };
+            (worker, standing)
+        })
+    }
+
+    /// Returns the name of a worker.
+    pub(crate) fn name_of(&self, worker: WorkerId) -> String {
+        let entry = self.roster.get(worker);
+        entry.map_or_else(|| format!("worker {}", worker.0), |it| it.name.clone())
+    }
+
+    /// Returns the worker that an attempt was sent to; None if the attempt is not known.
+    pub(crate) fn worker_of(&self, attempt: AttemptKey) -> Option<WorkerId> {
+        self.seats.get(&attempt).map(|seat| seat.worker)
     }
 }

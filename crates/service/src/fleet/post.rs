@@ -133,6 +133,17 @@ pub struct Site {
     pub capacity: Option<Capacity>,
 }
 
+/// What the log says of a worker when it changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct WorkerStanding {
+    /// Whether it is there.
+    pub(crate) standing: Standing,
+    /// Which incarnation this is, or was.
+    pub(crate) incarnation: u32,
+    /// How many nodes it offers, or offered.
+    pub(crate) nodes: u32,
+}
+
 /// Whether a worker is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {

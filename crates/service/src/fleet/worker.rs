@@ -73,16 +73,11 @@ struct Disk {
     memory: Memory,
 }
 
-/// Works in a folder until SIGTERM or SIGINT, or until the service does not want this worker; `note`
-/// is told what an operator wants to know.
+/// Works in a folder until SIGTERM or SIGINT, or until the service does not want this worker.
 ///
 /// # Errors
 /// If the folder cannot be used, the service cannot be spoken to at all, or does not want it.
-pub fn work(
-    folder: &Folder,
-    settings: Settings,
-    note: impl FnMut(&str),
-) -> Result<(), WorkerError> {
+pub fn work(folder: &Folder, settings: Settings) -> Result<(), WorkerError> {
     let me = rustix::process::geteuid();
     let all_users = match me.is_root().then(|| folder.share()) {
         // Other users run their scripts from here; root could do without.
@@ -109,7 +104,7 @@ pub fn work(
         identity: disk.identity,
     };
     let hand = Hand::new(kit, disk.memory);
-    Ok(dial::work(settings.route, hand, calls, note)?)
+    Ok(dial::work(settings.route, hand, calls)?)
 }
 
 type Open = Box<dyn FnMut(&super::Terms) -> Result<LocalEngine, EngineError> + Send>;

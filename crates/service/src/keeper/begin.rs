@@ -9,7 +9,7 @@ use tollgate_model::{NodeId, NodeRange};
 
 use super::commit::Programs;
 use super::owner::Keeper;
-use crate::core::{AttemptKey, Command, Order};
+use crate::core::{AttemptKey, Command, Fate, Order};
 use crate::engine_words;
 use crate::fleet::muster::LOCAL;
 use crate::store::StoreError;
@@ -79,6 +79,30 @@ impl<E: Engine> Keeper<E> {
         self.bring_up_to_date(LOCAL, &running);
         self.carry_out();
         Ok(())
+    }
+
+    /// Reports every attempt as lost that runs according to the store, which was restored from a
+    /// backup. Returns the number of these attempts. To be called before [`Keeper::begin`].
+    ///
+    /// # Errors
+    /// If the store cannot be written.
+    pub fn lose_running_attempts(&mut self) -> Result<usize, StoreError> {
+        let at = self.now();
+        let running = self.core.running().into_iter();
+        let lost: Vec<Command> = running
+            .filter_map(|order| match order {
+                Order::Start { attempt, .. } => Some(Command::Report {
+                    attempt,
+                    fate: Fate::Lost { at },
+                }),
+                Order::SetShare { .. } | Order::Kill { .. } => None,
+            })
+            .collect();
+        if !lost.is_empty() {
+            // `begin` starts the attempts that follow, with all others that are to run.
+            self.commit(at, &lost, Programs::new())?;
+        }
+        Ok(lost.len())
     }
 
     /// Has handed in again what is to run there and is not known there, ends what nobody wants, and

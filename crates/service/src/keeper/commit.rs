@@ -77,6 +77,7 @@ impl<E: Engine> Keeper<E> {
         }
         self.log.publish(self.store.batch(), at, &step.changes);
         self.count_bytes(&step, &programs);
+        self.log_step(&step.changes);
         Ok(step)
     }
 

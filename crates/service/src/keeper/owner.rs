@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tollgate_engine::{Engine, Limits, Report, Wake};
+use tollgate_gate::WorkerId;
 use tollgate_model::{Instant, Span};
 
 use super::answers::Waiter;
@@ -12,7 +13,7 @@ use crate::accounts::{self, RunAs};
 use crate::core::{Core, Order, Rules};
 use crate::events::Log;
 use crate::fault::{self, Moment, Saboteur};
-use crate::fleet::{Fleet, House, Ticks};
+use crate::fleet::{Fleet, House, Ticks, WorkerStanding};
 use crate::store::{Program, Store, StoreError};
 
 /// How long to wait before something is tried again that failed.
@@ -56,6 +57,8 @@ pub struct Keeper<E> {
     pub(super) full: bool,
     pub(super) saboteur: Saboteur,
     pub(super) log: Log,
+    /// The workers as the log described them last.
+    pub(super) described: BTreeMap<WorkerId, WorkerStanding>,
     /// How often the engine could not be told what to do.
     pub(super) engine_failures: u64,
 }
@@ -95,6 +98,7 @@ impl<E: Engine> Keeper<E> {
             full: false,
             saboteur: fault::from_environment(),
             log,
+            described: BTreeMap::new(),
             engine_failures: 0,
         })
     }
@@ -175,7 +179,7 @@ impl<E: Engine> Keeper<E> {
     }
 
     pub(super) fn complain(&mut self, error: &dyn std::fmt::Display) {
-        eprintln!("tollgate: {error}");
+        tracing::error!("{error}");
         self.retry = Some(self.now() + BACK_OFF);
     }
 }

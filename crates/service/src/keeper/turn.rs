@@ -62,6 +62,7 @@ impl<E: Engine> Keeper<E> {
         for (worker, running) in self.fleet.settle(self.core.gate()) {
             self.bring_up_to_date(worker, &running);
         }
+        self.log_workers();
         if self.engine_off.is_none() {
             self.carry_out();
             self.moment(Moment::Ordered);

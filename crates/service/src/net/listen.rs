@@ -11,6 +11,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 use tollgate_model::Instant;
+use tracing::Instrument;
 
 use super::caller::{Anteroom, Caller, Stranger};
 use super::certificate::fingerprint;
@@ -65,19 +66,19 @@ pub async fn serve_tls(
             continue;
         };
         let Some(place) = anteroom.enter(from.ip()) else {
+            tracing::warn!("connection refused: too many that have shown no key");
             continue;
         };
         let patience = Duration::from_secs_f64(access.limits.request_s);
         let greeted = greet(stream, acceptor.clone(), patience, place, router.clone());
-        tokio::spawn({
-            let (stop, here) = (stop.clone(), here.clone());
-            async move {
-                if let Some((stream, router)) = greeted.await {
-                    talk(stream, router, patience, stop).await;
-                }
-                drop(here);
+        let (stop, here) = (stop.clone(), here.clone());
+        let connection = async move {
+            if let Some((stream, router)) = greeted.await {
+                talk(stream, router, patience, stop).await;
             }
-        });
+            drop(here);
+        };
+        tokio::spawn(connection.instrument(tracing::info_span!("tcp", peer = %from)));
     }
     drop(here);
     let _ = tokio::time::timeout(LAST_TIME, gone.closed()).await;

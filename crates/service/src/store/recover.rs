@@ -149,7 +149,8 @@ impl Store {
             .map_err(|_| self.damaged("the rules cannot be written"))?;
         self.connection
             .execute(
-                "INSERT OR REPLACE INTO rules (id, program, body) VALUES (0, ?1, ?2)",
+                "INSERT INTO rules (id, program, body) VALUES (0, ?1, ?2)
+                 ON CONFLICT DO UPDATE SET program = excluded.program, body = excluded.body",
                 params![PROGRAM, body],
             )
             .map(|_| ())

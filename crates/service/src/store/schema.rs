@@ -1,24 +1,30 @@
 //! The tables, and how older ones become them.
+//!
+//! A version of the tables is the number that SQLite keeps as `user_version`. A step takes the tables
+//! from one version to the next, in a transaction of its own. Tables that are not those of their
+//! number are damaged: the text of all of them is compared.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::{StoreError, sqlite};
+use super::{StoreError, integrity, sqlite};
 
-/// What each version added to the one before it.
-const STEPS: &[&str] = &[
-    "
+/// The tables of version [`FIRST`].
+const TABLES: &str = "
 CREATE TABLE batch (
     seq INTEGER PRIMARY KEY,
     at INTEGER NOT NULL,
-    commands BLOB NOT NULL
+    commands BLOB NOT NULL,
+    checksum INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE TABLE snapshot (
     id INTEGER PRIMARY KEY CHECK (id = 0),
     seq INTEGER NOT NULL,
     format INTEGER NOT NULL,
-    body BLOB NOT NULL
+    body BLOB NOT NULL,
+    checksum INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE TABLE job (
     id INTEGER PRIMARY KEY,
@@ -39,10 +45,12 @@ CREATE TABLE job (
     probability REAL,
     start INTEGER,
     finish INTEGER,
-    attempts INTEGER NOT NULL DEFAULT 0
+    attempts INTEGER NOT NULL DEFAULT 0,
+    after TEXT
 ) STRICT;
 CREATE INDEX job_of_user ON job (user, id);
-CREATE INDEX job_live ON job (state, id) WHERE state IN ('queued', 'held', 'running');
+CREATE INDEX job_live ON job (state, id)
+    WHERE state IN ('queued', 'held', 'running', 'quoted', 'waiting');
 CREATE TABLE attempt (
     job INTEGER NOT NULL,
     task INTEGER NOT NULL,
@@ -55,6 +63,7 @@ CREATE TABLE attempt (
     wall INTEGER,
     cpu INTEGER,
     peak_memory INTEGER,
+    ending TEXT,
     PRIMARY KEY (job, task, attempt)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE ledger (
@@ -71,21 +80,11 @@ CREATE TRIGGER ledger_is_never_changed BEFORE UPDATE ON ledger
 BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
 CREATE TRIGGER ledger_is_never_cut BEFORE DELETE ON ledger
 BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
-",
-    "
 CREATE TABLE rules (
     id INTEGER PRIMARY KEY CHECK (id = 0),
     program TEXT NOT NULL,
     body TEXT NOT NULL
 ) STRICT;
-DROP INDEX job_live;
-CREATE INDEX job_live ON job (state, id) WHERE state IN ('queued', 'held', 'running', 'quoted');
-DELETE FROM batch;
-DELETE FROM snapshot;
-ALTER TABLE batch ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE snapshot ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0;
-",
-    "
 CREATE TABLE array (
     job INTEGER PRIMARY KEY,
     tasks TEXT NOT NULL,
@@ -110,17 +109,6 @@ CREATE TABLE task_range (
     reasons TEXT,
     PRIMARY KEY (job, first, state)
 ) STRICT, WITHOUT ROWID;
-ALTER TABLE attempt ADD COLUMN ending TEXT;
-ALTER TABLE job ADD COLUMN after TEXT;
-DROP INDEX job_live;
-CREATE INDEX job_live ON job (state, id)
-    WHERE state IN ('queued', 'held', 'running', 'quoted', 'waiting');
-DELETE FROM batch;
-DELETE FROM snapshot;
-UPDATE job SET state = 'lost', finish = submit
-    WHERE state IN ('queued', 'held', 'running', 'quoted');
-",
-    "
 CREATE TABLE total (
     user INTEGER PRIMARY KEY,
     submitted INTEGER NOT NULL,
@@ -209,27 +197,20 @@ BEGIN
         WHERE EXISTS (SELECT 1 FROM array WHERE job = NEW.job)
         ON CONFLICT DO UPDATE SET utility = utility + excluded.utility;
 END;
+";
 
-INSERT INTO total SELECT user, sum(submitted), sum(accepted), sum(kept), sum(wait), sum(budget),
-        coalesce(sum((SELECT sum(amount) FROM ledger WHERE job = id)), 0)
-    FROM ended GROUP BY user;
-INSERT INTO promise SELECT user, min(CAST(probability * 10 AS INTEGER), 9) AS tenth, count(*),
-        sum(probability), sum(kept)
-    FROM ended WHERE accepted AND due IS NOT NULL AND probability IS NOT NULL GROUP BY user, tenth;
-INSERT INTO account SELECT user, at / 86400000000 AS day,
-        sum(CASE kind WHEN 'charge' THEN amount ELSE 0 END),
-        sum(CASE kind WHEN 'penalty' THEN amount ELSE 0 END)
-    FROM ledger GROUP BY user, day;
-",
-    "
+/// Version 5: the states of jobs as users know them.
+const STATE_NAMES: &str = "
 DROP INDEX job_live;
 UPDATE job SET state = 'dependent' WHERE state = 'waiting';
 UPDATE job SET state = 'reserved' WHERE state = 'quoted';
 UPDATE job SET state = 'expired' WHERE state = 'lapsed';
 CREATE INDEX job_live ON job (state, id)
     WHERE state IN ('queued', 'held', 'running', 'reserved', 'dependent');
-",
-    "
+";
+
+/// Version 6: the scripts of jobs, each once.
+const SCRIPTS: &str = "
 CREATE TABLE script (
     sha256 TEXT PRIMARY KEY,
     text TEXT NOT NULL
@@ -242,18 +223,32 @@ WHEN NEW.script IS NOT NULL AND NEW.finish IS NOT NULL
 BEGIN
     DELETE FROM script WHERE sha256 = NEW.script;
 END;
-",
-];
+";
+
+/// The first version that is read. Those before it were never released.
+pub const FIRST: u32 = 4;
 
 /// The version of the tables.
-pub const VERSION: u32 = STEPS.len() as u32;
+pub const VERSION: u32 = FIRST + 3;
+
+/// Returns the tables of version [`FIRST`], then what each later version does to those of the one
+/// before it.
+fn steps() -> [String; (VERSION - FIRST + 1) as usize] {
+    [
+        TABLES.to_owned(),
+        STATE_NAMES.to_owned(),
+        SCRIPTS.to_owned(),
+        integrity::step(),
+    ]
+}
 
 /// Marks the file as ours: `toll` in ASCII.
 const APPLICATION: i64 = 0x746f_6c6c;
 
-/// Makes the tables, or brings older ones up to date.
+/// Makes the tables, or brings older ones up to date, and verifies that they are those of this version.
 pub(super) fn prepare(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     let failed = sqlite(path, "cannot be prepared");
+    let found = version(connection, path)?;
     // One writer, and readers that never wait for it.
     connection
         .pragma_update(None, "journal_mode", "WAL")
@@ -261,26 +256,11 @@ pub(super) fn prepare(connection: &mut Connection, path: &Path) -> Result<(), St
     connection
         .pragma_update(None, "synchronous", "FULL")
         .map_err(failed)?;
-    let version: u32 = connection
-        .pragma_query_value(None, "user_version", |row| row.get(0))
-        .map_err(failed)?;
-    let application: i64 = connection
-        .pragma_query_value(None, "application_id", |row| row.get(0))
-        .map_err(failed)?;
-    if version > 0 && application != APPLICATION {
-        return Err(StoreError::Damaged {
-            path: path.to_owned(),
-            what: "it is another program's database".to_owned(),
-        });
+    if let Some(found) = found {
+        compare(connection, path, found)?;
     }
-    if version > VERSION {
-        return Err(StoreError::Newer {
-            path: path.to_owned(),
-            found: version,
-        });
-    }
-    let missing = STEPS.iter().zip(1_u32..).skip(version as usize);
-    for (step, number) in missing {
+    let done = found.map_or(0, |found| (found - FIRST + 1) as usize);
+    for (step, number) in steps().iter().zip(FIRST..).skip(done) {
         let transaction = connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(failed)?;
@@ -293,7 +273,82 @@ pub(super) fn prepare(connection: &mut Connection, path: &Path) -> Result<(), St
             .map_err(failed)?;
         transaction.commit().map_err(failed)?;
     }
-    Ok(())
+    compare(connection, path, VERSION)
+}
+
+/// Returns the version of the tables; None if there are none yet.
+pub(super) fn version(connection: &Connection, path: &Path) -> Result<Option<u32>, StoreError> {
+    let failed = sqlite(path, "cannot be read");
+    let number = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    let version = number("user_version").map_err(failed)?;
+    let application = number("application_id").map_err(failed)?;
+    let is_empty: bool = connection
+        .query_row(
+            "SELECT NOT EXISTS (SELECT 1 FROM sqlite_schema)",
+            [],
+            |row| row.get(0),
+        )
+        .map_err(failed)?;
+    if is_empty && version == 0 {
+        return Ok(None);
+    }
+    let damaged = |what: &str| StoreError::Damaged {
+        path: path.to_owned(),
+        what: what.to_owned(),
+    };
+    if application != APPLICATION {
+        return Err(damaged("it is another program's database"));
+    }
+    let path = path.to_owned();
+    match u32::try_from(version) {
+        Ok(found) if found > VERSION => Err(StoreError::Newer { path, found }),
+        Ok(found) if found < FIRST => Err(StoreError::Older { path, found }),
+        Ok(found) => Ok(Some(found)),
+        Err(_) => Err(damaged("its version is no number of tables")),
+    }
+}
+
+/// Fails unless the tables are those of `version`.
+pub(super) fn compare(
+    connection: &Connection,
+    path: &Path,
+    version: u32,
+) -> Result<(), StoreError> {
+    let failed = sqlite(path, "cannot be read");
+    let found = texts(connection).map_err(failed)?;
+    let expected = tables_of(version).map_err(failed)?;
+    let differs = expected
+        .iter()
+        .find(|(name, text)| found.get(*name) != Some(*text))
+        .or_else(|| found.iter().find(|(name, _)| !expected.contains_key(*name)));
+    match differs {
+        None => Ok(()),
+        Some((name, _)) => Err(StoreError::Damaged {
+            path: path.to_owned(),
+            what: format!("{name} is not that of version {version}"),
+        }),
+    }
+}
+
+fn tables_of(version: u32) -> rusqlite::Result<BTreeMap<String, String>> {
+    let scratch = Connection::open_in_memory()?;
+    integrity::register(&scratch)?;
+    for (step, _) in steps().iter().zip(FIRST..=version) {
+        scratch.execute_batch(step)?;
+    }
+    texts(&scratch)
+}
+
+/// The texts of tables, indices, views and triggers by their names, without white space: what is
+/// added to a table stands on the line of the one before.
+fn texts(connection: &Connection) -> rusqlite::Result<BTreeMap<String, String>> {
+    let mut statement =
+        connection.prepare("SELECT type || ' ' || name, coalesce(sql, '') FROM sqlite_schema")?;
+    let rows = statement.query_map([], |row| {
+        let text: String = row.get(1)?;
+        Ok((row.get(0)?, text.split_whitespace().collect()))
+    })?;
+    rows.collect()
 }
 
 #[cfg(test)]

@@ -116,8 +116,10 @@ impl Store {
             .map_err(failed)?;
         transaction
             .execute(
-                "INSERT OR REPLACE INTO snapshot (id, seq, format, body, checksum)
-                 VALUES (0, ?1, ?2, ?3, ?4)",
+                "INSERT INTO snapshot (id, seq, format, body, checksum)
+                 VALUES (0, ?1, ?2, ?3, ?4)
+                 ON CONFLICT DO UPDATE SET seq = excluded.seq, format = excluded.format,
+                     body = excluded.body, checksum = excluded.checksum",
                 params![self.batch, FORMAT, body, crc32fast::hash(&body)],
             )
             .map_err(failed)?;

@@ -1,0 +1,295 @@
+//! Damage to the store: rows that are changed or gone, single bits, a wrong version number. What is
+//! damaged is refused with a message, or does not matter; nothing else is ever answered. Stores of
+//! earlier versions are read.
+
+mod common;
+#[path = "simulation/random.rs"]
+#[allow(dead_code)] // The simulation uses all of it.
+mod random;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use common::{Site, rules, submission};
+use random::Random;
+use rusqlite::Connection;
+use tollgate_model::Market;
+use tollgate_service::core::{ArrayPlan, Plan, Submission};
+use tollgate_service::store::{FIRST, Selection, Store, StoreError, VERSION};
+
+/// A store of jobs that are over, run, wait and were rejected, and what its reader answers.
+struct Written {
+    folder: tempfile::TempDir,
+    path: PathBuf,
+}
+
+fn written() -> Written {
+    let mut site = Site::new("libra");
+    for n in 0..6 {
+        site.submit(&["sleep", "3"], 5 + n).unwrap();
+        site.pass(2);
+    }
+    let plan = Plan {
+        array: Some(ArrayPlan {
+            tasks: "1-4".parse().unwrap(),
+            most: Some(2),
+        }),
+        ..Plan::default()
+    };
+    let array = Submission {
+        plan,
+        ..submission("array", 4)
+    };
+    site.hand_in(array, &["sleep", "2"]).unwrap();
+    site.pass(10);
+    let late = Submission {
+        budget: None,
+        ..submission("late", 4_000)
+    };
+    site.hand_in(late, &["sleep", "1"]).unwrap();
+    site.submit(&["sleep", "60"], 70).unwrap();
+    site.keeper().rest();
+    site.submit(&["sleep", "50"], 60).unwrap();
+    site.keeper = None;
+    let path = site.store();
+    // All of it in one file.
+    let connection = Connection::open(&path).unwrap();
+    let checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)";
+    connection.query_row(checkpoint, [], |_| Ok(())).unwrap();
+    drop(connection);
+    Written {
+        folder: site.folder,
+        path,
+    }
+}
+
+/// Everything that the service answers from the store, and the state that it recovers; or why it
+/// does not start.
+fn answers(path: &Path) -> Result<String, StoreError> {
+    let mut store = Store::open(path)?;
+    let mut core = store.recover(&rules("libra", Market::Commodity))?;
+    let reader = store.reader()?;
+    let all = Selection {
+        limit: u32::MAX,
+        ..Selection::default()
+    };
+    let own = Selection {
+        user: Some(rustix::process::geteuid().as_raw()),
+        live: true,
+        ..all.clone()
+    };
+    let jobs = reader.jobs(&all)?;
+    let mut text = format!("{:?}\n{:?}\n", jobs, reader.jobs(&own)?);
+    for job in jobs {
+        let attempts = reader.attempts(job.id)?;
+        let tasks = reader.tasks(job.id, None, 100)?;
+        text += &format!("{attempts:?} {tasks:?} {:?}\n", store.program(job.id)?);
+    }
+    let sums = (reader.figures(None)?, reader.calibration(None)?);
+    text += &format!(
+        "{:?} {sums:?} {:?}\n",
+        reader.ledger(None)?,
+        reader.states()?
+    );
+    text += &format!("{:?}", postcard::to_stdvec(&core.save()).unwrap());
+    Ok(text)
+}
+
+fn damaged(path: &Path) -> String {
+    match Store::open(path) {
+        Err(error @ StoreError::Damaged { .. }) => {
+            assert!(error.hint().unwrap().contains("tollgate restore"));
+            error.to_string()
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Changes the store as its owner could with any program for SQLite.
+fn change(path: &Path, sql: &str) {
+    Connection::open(path).unwrap().execute_batch(sql).unwrap();
+}
+
+#[test]
+fn rows_that_are_changed_or_deleted_by_hand_are_noticed() {
+    let store = written();
+    let sound = fs::read(&store.path).unwrap();
+    assert!(Store::open(&store.path).is_ok());
+    let change_ledger = ["ledger_sum_of_updated", "ledger_is_never_changed"];
+    let cut_ledger = ["ledger_sum_of_deleted", "ledger_is_never_cut"];
+    for (table, triggers, sql) in [
+        (
+            "ledger",
+            &change_ledger[..],
+            "UPDATE ledger SET amount = amount + 1000000",
+        ),
+        ("ledger", &cut_ledger, "DELETE FROM ledger WHERE job = 2"),
+        (
+            "job",
+            &["job_sum_of_updated"],
+            "UPDATE job SET budget = 1 WHERE id = 3",
+        ),
+        (
+            "attempt",
+            &["attempt_sum_of_deleted"],
+            "DELETE FROM attempt WHERE job = 1",
+        ),
+        (
+            "total",
+            &["total_sum_of_updated"],
+            "UPDATE total SET fulfilled = 99",
+        ),
+        (
+            "promise",
+            &["promise_sum_of_updated"],
+            "UPDATE promise SET kept = 99",
+        ),
+    ] {
+        let texts: Vec<String> = triggers
+            .iter()
+            .map(|name| text_of(&store.path, name))
+            .collect();
+        for name in triggers {
+            change(&store.path, &format!("DROP TRIGGER {name}"));
+        }
+        let rows = Connection::open(&store.path)
+            .unwrap()
+            .execute(sql, [])
+            .unwrap();
+        assert!(rows > 0, "{sql}");
+        let said = damaged(&store.path);
+        assert!(said.contains("is not that of version"), "{said}");
+        // With the triggers in place again only the sums tell.
+        change(&store.path, &texts.join(";"));
+        let said = damaged(&store.path);
+        let expected = format!("the rows of `{table}` are not what was written");
+        assert!(said.contains(&expected), "{said}");
+        fs::write(&store.path, &sound).unwrap();
+    }
+}
+
+fn text_of(path: &Path, trigger: &str) -> String {
+    let sql = "SELECT sql FROM sqlite_schema WHERE name = ?1";
+    let connection = Connection::open(path).unwrap();
+    connection
+        .query_row(sql, [trigger], |row| row.get(0))
+        .unwrap()
+}
+
+#[test]
+fn store_of_another_version_by_number_alone_is_refused_clearly() {
+    let store = written();
+    let set = |version: u32| change(&store.path, &format!("PRAGMA user_version = {version}"));
+    set(VERSION - 1);
+    let said = damaged(&store.path);
+    assert!(
+        said.contains(&format!("is not that of version {}", VERSION - 1)),
+        "{said}"
+    );
+    for early in [0, FIRST - 1] {
+        set(early);
+        let error = Store::open(&store.path).unwrap_err();
+        assert!(matches!(error, StoreError::Older { .. }), "{error}");
+        assert!(
+            error.to_string().contains("before the first release"),
+            "{error}"
+        );
+        assert!(error.hint().is_some());
+    }
+    set(VERSION);
+    assert!(answers(&store.path).is_ok());
+}
+
+/// How many bits are flipped, one at a time: `TOLLGATE_FLIPS`, else a few.
+fn n_flips() -> usize {
+    let asked = std::env::var("TOLLGATE_FLIPS").ok();
+    asked.map_or(60, |number| number.parse().expect("a number"))
+}
+
+#[test]
+fn flipped_bit_is_refused_or_changes_no_answer() {
+    let store = written();
+    let expected = answers(&store.path).unwrap();
+    let sound = fs::read(&store.path).unwrap();
+    let folder = store.folder.path();
+    let mut random = Random::new(8);
+    let (mut refused, mut harmless) = (0, 0);
+    for _ in 0..n_flips() {
+        let bit = random.below(sound.len() as u64 * 8) as usize;
+        let mut bytes = sound.clone();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        for file in ["tollgate.db-wal", "tollgate.db-shm"] {
+            let _ = fs::remove_file(folder.join(file));
+        }
+        fs::write(&store.path, bytes).unwrap();
+        match answers(&store.path) {
+            Err(error) => {
+                assert!(error.to_string().contains("tollgate.db"), "{error}");
+                refused += 1;
+            }
+            Ok(answers) => {
+                assert_eq!(answers, expected, "bit {bit}");
+                harmless += 1;
+            }
+        }
+    }
+    println!("{refused} refused, {harmless} without effect");
+    // Most of a small store is room that nothing is written to yet.
+    assert!(
+        refused > n_flips() / 10,
+        "{refused} refused, {harmless} not"
+    );
+}
+
+#[test]
+fn stores_of_earlier_versions_are_brought_up_to_date_with_all_that_is_in_them() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let mut versions = Vec::new();
+    for entry in fs::read_dir(fixtures).unwrap() {
+        let fixture = entry.unwrap().path();
+        let name = fixture.file_stem().unwrap().to_str().unwrap();
+        let Some(version) = name.strip_prefix("store-") else {
+            continue;
+        };
+        versions.push(version.parse::<u32>().unwrap());
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tollgate.db");
+        fs::copy(&fixture, &path).unwrap();
+        let reader = Store::open(&path).unwrap().reader().unwrap();
+        let all = Selection {
+            limit: 100,
+            ..Selection::default()
+        };
+        let jobs = reader.jobs(&all).unwrap();
+        let names: Vec<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
+        assert_eq!(
+            names,
+            ["after", "held", "array", "rejected", "failed", "kept"],
+            "{version}"
+        );
+        let states: Vec<&str> = jobs.iter().skip(1).map(|job| job.state.as_str()).collect();
+        assert_eq!(
+            states,
+            ["held", "finished", "rejected", "finished", "finished"]
+        );
+        assert_eq!(jobs[4].status.as_deref(), Some("exit 3"));
+        assert_eq!(jobs[2].array.as_ref().unwrap().finished, 3);
+        let figures = reader.figures(None).unwrap();
+        assert_eq!((figures.submitted, figures.accepted), (6, 5));
+        let accounts = reader.ledger(None).unwrap();
+        let charges: Vec<f64> = accounts.iter().map(|day| day.charges.as_f64()).collect();
+        assert_eq!(charges.len(), 1);
+        assert!(charges[0] > 0.0, "{charges:?}");
+        assert_eq!(figures.utility, accounts[0].charges);
+        // Once more, as what it is now.
+        drop(reader);
+        Store::open(&path).unwrap();
+    }
+    versions.sort_unstable();
+    let ends = (versions.first(), versions.last());
+    let expected = (Some(&FIRST), Some(&VERSION));
+    assert_eq!(
+        ends, expected,
+        "tests/fixtures/README.md says how one is made"
+    );
+}
