@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use std::{env, thread};
 
 use rustix::process::setsid;
+use tollgate_service::api::types::Status;
 use tollgate_service::{Client, Folder, folder};
 
 use crate::exit::{Complaint, Exit, Failure};
@@ -111,7 +112,11 @@ fn wait_until_it_answers(
             let messages = said_since(log, length).unwrap_or_default();
             return Err(DetachError::Ended { status, messages }.into());
         }
-        if Client::connect(&folder::socket(data)).is_ok() {
+        let client = Client::connect(&folder::socket(data));
+        if client
+            .and_then(|mut client| client.get::<Status>("/v1/status"))
+            .is_ok()
+        {
             return Ok(());
         }
         if began.elapsed() > MAX_STARTUP {
