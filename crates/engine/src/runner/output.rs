@@ -16,7 +16,6 @@ use rustix::io::Errno;
 
 use super::happening::Happening;
 use super::live::Live;
-use super::log;
 use crate::AttemptKey;
 
 /// How often outputs are looked at.
@@ -67,7 +66,7 @@ impl OutputWatch {
         let (way, outputs) = mpsc::channel();
         let thread = thread::Builder::new().name("outputs".to_owned());
         if let Err(error) = thread.spawn(move || look_after(&outputs, &to)) {
-            log::say(format_args!("no thread to look at outputs: {error}"));
+            tracing::error!(%error, "no thread can be started to look at outputs");
         }
         Self(way)
     }

@@ -40,7 +40,9 @@ impl<E: Engine> Keeper<E> {
                     let reasons = keys(refusals);
                     tracing::debug!(job, %tasks, reasons, "tasks rejected");
                 }
-                Change::Fate { attempt, fate } => self.log_fate(*attempt, fate, lost_with.get(attempt)),
+                Change::Fate { attempt, fate } => {
+                    self.log_fate(*attempt, fate, lost_with.get(attempt))
+                }
                 Change::Dropped { .. }
                 | Change::Accepted { .. }
                 | Change::Deferred { .. }
