@@ -360,9 +360,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tollgate.db");
         let mut connection = Connection::open(&path).unwrap();
-        for step in &STEPS[..4] {
-            connection.execute_batch(step).unwrap();
-        }
+        integrity::register(&connection).unwrap();
+        connection.execute_batch(TABLES).unwrap();
         connection
             .pragma_update(None, "application_id", APPLICATION)
             .unwrap();
