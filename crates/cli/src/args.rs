@@ -1,6 +1,5 @@
 //! The command line: commands, and what their options share.
 
-use std::env;
 use std::ffi::OsString;
 use std::str::FromStr;
 
@@ -60,9 +59,10 @@ pub(crate) enum Command {
     Generate(live::generate::Args),
 }
 
-/// Reads the command line. Prints help or an error and exits if there is nothing to run.
-pub(crate) fn parse() -> Cli {
-    let words = without_help_of_help(env::args_os().collect());
+/// Reads a command line, with the program's name first. Prints help or an error and exits if there
+/// is nothing to run.
+pub(crate) fn parse(words: Vec<OsString>) -> Cli {
+    let words = without_help_of_help(words);
     let matches = command().try_get_matches_from(words);
     let parsed = matches.and_then(|matches| Cli::from_arg_matches(&matches));
     parsed.unwrap_or_else(|error| with_near_tips(error).exit())

@@ -35,9 +35,11 @@ mod trace;
 mod voice;
 
 use std::env;
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use crate::args::Command;
+use crate::live::detach::DETACHED;
 use crate::live::front::{self, Tool};
 
 /// The program: does what the words of the process say, and ends with the exit code of the table.
@@ -49,12 +51,19 @@ pub fn main() -> ExitCode {
             .collect();
         return exit::conclude(front::run(tool, &words));
     }
+    let mut detached = false;
     match words.next() {
         Some(word) if word == live::serve::RUNNER => return tollgate_engine::runner::main(words),
         Some(word) if word == live::serve::STARTER => return tollgate_engine::starter::main(words),
-        Some(_) | None => {}
+        Some(word) => detached = word == DETACHED,
+        None => {}
     }
-    let done = match args::parse().command {
+    let mut words: Vec<OsString> = env::args_os().collect();
+    if detached {
+        live::detach::leave_session();
+        words.remove(1);
+    }
+    let done = match args::parse(words).command {
         Command::Replay(args) => replay::run(&args),
         Command::Policies(args) => policies::run(&args),
         Command::Forecast(args) => forecast::run(&args),

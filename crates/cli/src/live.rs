@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`address`] | which service is meant |
 //! | [`serve`] | `tollgate serve` |
+//! | [`detach`] | `tollgate serve --detach`: a service that outlives its terminal |
 //! | [`job`] | the flags that describe a job |
 //! | [`script`] | what scripts say of themselves |
 //! | [`submit`] | `tollgate submit` and `tollgate quote` |
@@ -27,6 +28,7 @@ mod address;
 pub(crate) mod backup;
 mod clock;
 pub(crate) mod demo;
+pub(crate) mod detach;
 mod error;
 pub(crate) mod figures;
 pub(crate) mod front;

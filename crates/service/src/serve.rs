@@ -288,6 +288,8 @@ async fn listen(
     let router = router(service);
     let (stop, stopped) = watch::channel(false);
     let heard = network.as_ref().map(|(_, _, heard)| *heard);
+    // Before the first answer: a client that has one can rely on what `ready` has done.
+    ready(heard);
     let mut serving = vec![tokio::spawn(serve_unix(
         listener,
         router.clone(),
@@ -309,7 +311,6 @@ async fn listen(
         };
         serving.push(tokio::spawn(serve_tls(listener, router, network, stopped)));
     }
-    ready(heard);
     let asked = tokio::select! {
         asked = stop_signal() => asked,
         gone = folder_gone(folder) => Err(gone),

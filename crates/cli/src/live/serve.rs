@@ -13,6 +13,7 @@ use tollgate_service::privileges::ServiceAccount;
 use tollgate_service::{Config, Doors, Folder, ListenSettings, Users, serve};
 
 use super::address::Place;
+use super::detach::detach;
 use super::log::LogArgs;
 use crate::exit::Failure;
 
@@ -38,6 +39,9 @@ pub(crate) struct Args {
     /// Policy to run on paper beside it; `tollgate status` compares both
     #[arg(long, value_name = "NAME[:KEY=VALUE,...]")]
     shadow: Option<String>,
+    /// Return once the service answers; it outlives the terminal
+    #[arg(long)]
+    detach: bool,
     #[command(flatten)]
     log: LogArgs,
 }
@@ -45,6 +49,9 @@ pub(crate) struct Args {
 /// `tollgate serve`.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let place = args.place.folder()?;
+    if args.detach {
+        return detach(&place);
+    }
     let mut config = match &args.config {
         Some(file) => Config::read(file)?,
         None => default_config(&place)?,
