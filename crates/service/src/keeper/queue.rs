@@ -14,11 +14,15 @@ const ASK_WEIGHT: u64 = 1 << 10;
 /// What it weighs to look ahead, likewise.
 const FORESIGHT_WEIGHT: u64 = 63 << 10;
 
+/// The most bytes that a request may store in a turn that answers a question before it.
+const MAX_BESIDE_QUESTIONS: u64 = 64 << 10;
+
 /// The requests that no turn has taken yet.
 ///
 /// Each user's are taken in the order in which they came, and the users' in turn: one request of
 /// each, again and again, until the turn is full. The next turn goes on with the user behind the
-/// last one that was served. What is nobody's (reports of workers, the end of the service) is taken
+/// last one that was served. A question does not wait until something large is on the disk: what is
+/// large is put off, by one turn at most. What is nobody's (reports of workers, the end of the service) is taken
 /// first and whole.
 #[derive(Default)]
 pub(super) struct AskQueue {
@@ -27,6 +31,8 @@ pub(super) struct AskQueue {
     by_user: BTreeMap<Option<u32>, VecDeque<Ask>>,
     /// Whom the latest turn served last.
     served: Option<Option<u32>>,
+    /// Whether the latest turn has put something off for a question's sake.
+    has_put_off: bool,
 }
 
 impl AskQueue {
@@ -45,7 +51,8 @@ impl AskQueue {
     pub(super) fn next_turn(&mut self) -> Vec<Ask> {
         let mut taken = std::mem::take(&mut self.first);
         let most = taken.len() + MAX_ASKS;
-        let mut weight = 0_u64;
+        let may_put_off = !std::mem::take(&mut self.has_put_off);
+        let (mut weight, mut is_asked) = (0_u64, false);
         while let Some(user) = self.next_user() {
             let Some(waiting) = self.by_user.get_mut(&user) else {
                 break;
@@ -55,7 +62,12 @@ impl AskQueue {
             if taken.len() >= most || (weight > 0 && sum > MAX_WEIGHT) {
                 break;
             }
+            if may_put_off && is_asked && waiting.front().is_some_and(is_large) {
+                self.has_put_off = true;
+                break;
+            }
             weight = sum;
+            is_asked |= waiting.front().is_some_and(is_question);
             taken.extend(waiting.pop_front());
             if waiting.is_empty() {
                 self.by_user.remove(&user);
@@ -99,6 +111,18 @@ fn party(ask: &Ask) -> Party {
         }
         Ask::Pulse { .. } | Ask::Worker { .. } | Ask::Wake | Ask::Stop => Party::Nobody,
     }
+}
+
+/// Whether it changes nothing, and need not wait for a change to be on the disk.
+fn is_question(ask: &Ask) -> bool {
+    matches!(
+        ask,
+        Ask::Quote { .. } | Ask::Census { .. } | Ask::Nodes { .. } | Ask::Explain { .. }
+    )
+}
+
+fn is_large(ask: &Ask) -> bool {
+    !is_question(ask) && weigh(ask) > MAX_BESIDE_QUESTIONS
 }
 
 fn weigh(ask: &Ask) -> u64 {
@@ -205,8 +229,21 @@ mod tests {
         queue.add(quote(2));
         assert_eq!(users(&mut queue), [1, 2]);
         assert_eq!(users(&mut queue), [1]);
+        assert_eq!(users(&mut queue), [1]);
+    }
+
+    #[test]
+    fn large_request_is_put_off_for_a_question_once_and_not_again() {
+        let flood = (0..100).map(|_| submit(1, 900_000));
+        let mut queue = queue(flood);
+        assert_eq!(users(&mut queue), [1]);
         queue.add(quote(2));
-        assert_eq!(users(&mut queue), [2, 1]);
+        assert_eq!(users(&mut queue), [2]);
+        queue.add(quote(0));
+        assert_eq!(users(&mut queue), [0, 1]);
+        queue.add(quote(2));
+        queue.add(submit(3, 100));
+        assert_eq!(users(&mut queue), [2, 3]);
     }
 
     #[test]
