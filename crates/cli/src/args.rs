@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::str::FromStr;
 
+use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Command as ClapCommand, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
@@ -63,9 +64,9 @@ pub(crate) enum Command {
 /// is nothing to run.
 pub(crate) fn parse(words: Vec<OsString>) -> Cli {
     let words = without_help_of_help(words);
-    let matches = command().try_get_matches_from(words);
+    let matches = command().try_get_matches_from(&words);
     let parsed = matches.and_then(|matches| Cli::from_arg_matches(&matches));
-    parsed.unwrap_or_else(|error| with_near_tips(error).exit())
+    parsed.unwrap_or_else(|error| with_near_tips(error, &words).exit())
 }
 
 /// Returns the command line as users see it.
@@ -118,8 +119,9 @@ fn without_help_of_help(mut words: Vec<OsString>) -> Vec<OsString> {
     words
 }
 
-/// Removes the parser's tips that differ from what was typed by more than a slip of the fingers.
-fn with_near_tips(mut error: clap::Error) -> clap::Error {
+/// Removes the parser's tips that differ from what was typed by more than a slip of the fingers, from
+/// the usage too.
+fn with_near_tips(mut error: clap::Error, words: &[OsString]) -> clap::Error {
     for (typed, tip) in [
         (ContextKind::InvalidArg, ContextKind::SuggestedArg),
         (
@@ -138,9 +140,27 @@ fn with_near_tips(mut error: clap::Error) -> clap::Error {
         };
         if !is_near {
             error.remove(tip);
+            let usage = ContextValue::StyledStr(usage(words));
+            error.insert(ContextKind::Usage, usage);
         }
     }
     error
+}
+
+/// Returns the usage of the command that words begin with.
+fn usage(words: &[OsString]) -> StyledStr {
+    let mut program = command();
+    program.build();
+    let mut named = &mut program;
+    for word in words.iter().skip(1) {
+        if named.find_subcommand(word).is_none() {
+            break;
+        }
+        named = named
+            .find_subcommand_mut(word)
+            .expect("it was found a moment ago");
+    }
+    named.render_usage()
 }
 
 /// Whether two words differ by at most one change in four letters; a change swaps two neighbours, or

@@ -11,7 +11,7 @@ use tollgate_service::store::CheckedRows;
 use super::address::Place;
 use crate::exit::Failure;
 
-/// Back up the data of a service, which may be running, to a new directory.
+/// Back up the data of a service, running or not.
 #[derive(Debug, clap::Args)]
 pub(crate) struct BackupArgs {
     /// Directory for the backup: empty or missing

@@ -58,7 +58,14 @@ fn unknown_option_gets_a_tip_only_if_one_is_near() {
         let ran = tollgate(&[command, option]).to_string();
         assert!(ran.contains("unexpected argument"), "{ran}");
         assert!(!ran.contains("similar"), "{ran}");
+        assert!(
+            ran.contains(&format!("Usage: tollgate {command} [OPTIONS]")),
+            "{ran}"
+        );
     }
     let near = tollgate(&["submit", "--dedline", "17:00"]).to_string();
-    assert!(near.contains("'--deadline' exists"), "{near}");
+    assert!(
+        near.contains("similar argument exists: '--deadline'"),
+        "{near}"
+    );
 }
