@@ -127,8 +127,7 @@ fn what_is_not_remembered_is_said_to_be_missing() {
         assert_eq!(events.kinds(2), ["gap", "job"]);
         assert_eq!(events.next(), None, "it is over");
     }
-    let nonsense =
-        "GET /v1/events HTTP/1.1\r\nhost: x\r\nlast-event-id: soon\r\nconnection: close\r\n\r\n";
+    let nonsense = "GET /v1/events HTTP/1.1\r\nhost: localhost\r\nlast-event-id: soon\r\nconnection: close\r\n\r\n";
     let answer = open.answer_to(nonsense.as_bytes());
     assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
 }
@@ -166,8 +165,9 @@ fn a_job_is_told_of_until_it_is_over() {
     // A browser that comes again is told that there is nothing more.
     let again = open.events(&path, Some(last));
     assert!(again.head.starts_with("HTTP/1.1 204"), "{}", again.head);
-    let none =
-        open.answer_to(b"GET /v1/jobs/999/events HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+    let none = open.answer_to(
+        b"GET /v1/jobs/999/events HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n",
+    );
     assert!(none.starts_with("HTTP/1.1 404"), "{none}");
 }
 

@@ -142,7 +142,7 @@ impl Worker {
             .arg(format!("--connect=unix:{}", socket.display()))
             .arg("--data")
             .arg(site.worker_data())
-            .args(["--nodes", "1", "--root-jobs"])
+            .args(["--nodes", "1", "--root-jobs", "--account", "root"])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())

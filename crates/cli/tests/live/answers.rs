@@ -34,7 +34,7 @@ fn every_answer_as_json() {
     calibration["bins"][0]["to"] = "[probability]".into();
     insta::assert_snapshot!("calibration", format!("{calibration:#}"));
     let mut nodes = site.tollgate(&["nodes", "--format", "json"]).json();
-    assert_eq!(nodes["enforced"].as_array().unwrap().len(), 5);
+    assert_eq!(nodes["enforced"].as_array().unwrap().len(), 6);
     nodes["enforced"] = "[words]".into();
     nodes["memory_per_node_bytes"] = "[bytes]".into();
     nodes["nodes"] = nodes["nodes"][0].clone();

@@ -58,7 +58,7 @@ fn json_log_at_debug_has_an_object_a_line_and_admission_decisions() {
     let rejected = rejected.unwrap();
     assert_eq!(rejected["level"], "DEBUG");
     assert_eq!(rejected["job"], 1);
-    assert_eq!(rejected["reasons"], "no_share");
+    assert_eq!(rejected["reasons"], "insufficient_share");
     let runner = fs::read_to_string(site.folder().join("data/runner/log")).unwrap();
     let first: Value = serde_json::from_str(runner.lines().next().unwrap()).unwrap();
     assert_eq!(first["message"], "the runner has started");

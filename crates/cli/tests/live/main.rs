@@ -3,7 +3,6 @@
 //! | module | behaviour |
 //! |---|---|
 //! | [`site`] | a service in a folder of its own, and its users |
-//! | [`documents`] | the commands that the documents show work |
 //! | [`scripts`] | scripts that are handed in |
 //! | [`jobs`] | jobs that are held, cancelled, waited for |
 //! | [`answers`] | what each command prints, as JSON |
@@ -17,12 +16,13 @@
 //! | [`nobody`] | no service is there |
 //! | [`generate`] | `tollgate generate` |
 //! | [`demo`] | `tollgate demo` |
+//! | [`detach`] | `tollgate serve --detach` |
 
 mod answers;
 mod arrays;
 mod backup;
 mod demo;
-mod documents;
+mod detach;
 mod front;
 mod generate;
 mod jobs;

@@ -148,7 +148,9 @@ fn service_log_names_workers_that_come_and_go_and_attempts_that_are_lost() {
 fn outputs_of_an_array_on_a_worker_are_in_its_directory_there() {
     let site = Site::start("policy = \"fcfs\"\n");
     let _worker = site.worker();
-    site.until("the worker is there", || site.state_of_worker() == "here");
+    site.until("the worker is there", || {
+        site.state_of_worker() == "connected"
+    });
     let status = site.json(&["status", "--format", "json"]);
     let here = (status["nodes"].as_u64().unwrap() - 1).to_string();
     // With this host's nodes taken, the tasks run on the worker's.

@@ -147,9 +147,9 @@ impl Core {
     ) -> Vec<Refusal> {
         // A job is widened for its memory: the user is told of what they asked for.
         let asks_for_memory = candidate.submission.procs <= self.gate.view(at).n_nodes();
-        let first = match first {
-            Reason::TooManyProcs if asks_for_memory => Reason::NoMemory,
-            other => other,
+        let first = match first == Reason::TooManyProcs && asks_for_memory {
+            true => Reason::NoMemory,
+            false => first,
         };
         let mut reasons = vec![first];
         let forecast = candidate.reserved_for();

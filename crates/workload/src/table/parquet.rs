@@ -25,7 +25,7 @@ pub struct ParquetWriter<W: Write + Send>(State<W>);
 enum State<W: Write + Send> {
     /// Taken when the first batch comes.
     Waiting(Option<W>),
-    Open(SerializedFileWriter<W>, Vec<Column>),
+    Open(Box<SerializedFileWriter<W>>, Vec<Column>),
 }
 
 /// The values of a column in a batch; none where they are not known.
@@ -94,7 +94,7 @@ fn begin<W: Write + Send>(out: W, batch: &Trace) -> Result<State<W>> {
         .with_fields(fields)
         .build()?;
     let file = SerializedFileWriter::new(out, Arc::new(schema), Arc::default())?;
-    Ok(State::Open(file, columns))
+    Ok(State::Open(Box::new(file), columns))
 }
 
 /// What `batch` holds in `column`.
@@ -212,11 +212,11 @@ fn apart<T>(cells: Vec<Option<T>>) -> (Vec<i16>, Vec<T>) {
 
 /// What the output said, where it said anything.
 fn io_error(error: ParquetError) -> io::Error {
-    match error {
-        ParquetError::External(error) => match error.downcast::<io::Error>() {
-            Ok(error) => *error,
-            Err(error) => io::Error::other(error),
-        },
-        error => io::Error::other(error),
+    let ParquetError::External(error) = error else {
+        return io::Error::other(error);
+    };
+    match error.downcast::<io::Error>() {
+        Ok(error) => *error,
+        Err(error) => io::Error::other(error),
     }
 }

@@ -90,7 +90,7 @@ impl Compared<Policies> {
         let named = |text: &str| super::policies(text).expect("it is written here");
         let with_retry = |text: &str| Policies {
             retry: text.parse().expect("it is written here"),
-            select: *select,
+            select,
         };
         let all_evictions =
             limit_on_evictions(retry).map(|most| with_retry(&format!("max-evictions:{most}")));

@@ -1,0 +1,48 @@
+//! A service that outlives the terminal that it was started from.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use rustix::process::{Pid, Signal, getsid, kill_process};
+
+fn tollgate(data: &Path, words: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_tollgate"))
+        .env("TOLLGATE_DATA", data)
+        .args(words)
+        .output()
+        .unwrap()
+}
+
+/// The process that a note names.
+fn process(notes: &str) -> Pid {
+    let after = notes.split("process ").nth(1).expect(notes);
+    let number = after.split(',').next().and_then(|pid| pid.parse().ok());
+    Pid::from_raw(number.expect(notes)).unwrap()
+}
+
+#[test]
+fn detached_service_answers_when_the_command_returns() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let started = tollgate(&data, &["serve", "--detach", "--policy", "fcfs"]);
+    let notes = String::from_utf8(started.stderr).unwrap();
+    assert!(started.status.success(), "{notes}");
+    assert!(notes.contains("the service answers policy=fcfs"), "{notes}");
+    let service = process(&notes);
+    assert_eq!(getsid(Some(service)), Ok(service), "a session of its own");
+    assert!(tollgate(&data, &["status"]).status.success());
+
+    let second = tollgate(&data, &["serve", "--detach"]);
+    let said = String::from_utf8(second.stderr).unwrap();
+    assert_eq!(second.status.code(), Some(1), "{said}");
+    assert!(said.contains("another service uses"), "{said}");
+    assert!(
+        !said.contains("policy=fcfs"),
+        "only what it said itself: {said}"
+    );
+
+    kill_process(service, Signal::TERM).unwrap();
+    let log = fs::read_to_string(data.join("service.log")).unwrap();
+    assert!(log.contains("the service answers"), "{log}");
+}
