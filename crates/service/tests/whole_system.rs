@@ -14,7 +14,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use simulation::Run;
 
 /// How many seeds the usual test tries.
-const SEEDS: u64 = 60;
+const SEEDS: u64 = 20;
 
 #[test]
 fn nothing_that_was_answered_is_lost_or_done_twice() {

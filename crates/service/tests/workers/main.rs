@@ -24,7 +24,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use run::{Run, Seen};
 
 /// How many seeds the usual test tries.
-const SEEDS: u64 = 60;
+const SEEDS: u64 = 20;
 
 #[test]
 fn whatever_happens_to_workers_nothing_is_lost_or_runs_twice_at_once() {
