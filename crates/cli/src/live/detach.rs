@@ -4,12 +4,14 @@ use std::ffi::OsString;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use std::{env, thread};
 
-use rustix::process::setsid;
+use rustix::net::sockopt::socket_peercred;
+use rustix::process::{Pid, setsid};
 use tollgate_service::api::types::Status;
 use tollgate_service::{Client, folder};
 
@@ -115,11 +117,7 @@ fn wait_until_it_answers(
             let messages = said_since(log, length).unwrap_or_default();
             return Err(DetachError::Ended { status, messages }.into());
         }
-        let client = Client::connect(&folder::socket(data));
-        if client
-            .and_then(|mut client| client.get::<Status>("/v1/status"))
-            .is_ok()
-        {
+        if answers(data, Pid::from_child(&child)) {
             return Ok(());
         }
         if began.elapsed() > MAX_STARTUP {
@@ -132,6 +130,15 @@ fn wait_until_it_answers(
         }
         thread::sleep(POLL_INTERVAL);
     }
+}
+
+/// Whether this very process answers at the socket in `data`: another service may have the directory.
+fn answers(data: &Path, own: Pid) -> bool {
+    let socket = folder::socket(data);
+    let listener = UnixStream::connect(&socket).and_then(|stream| Ok(socket_peercred(&stream)?));
+    let is_ours = listener.is_ok_and(|listener| listener.pid == own);
+    let status = || Client::connect(&socket)?.get::<Status>("/v1/status");
+    is_ours && status().is_ok()
 }
 
 /// What was written to the log behind its first `length` bytes.
