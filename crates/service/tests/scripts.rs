@@ -116,10 +116,17 @@ fn job_whose_script_was_changed_in_the_store_is_not_started() {
     let jobs = ["one", "two"].map(|text| hand_in(&mut site, submission("work", 10), text).job);
     let connection = rusqlite::Connection::open(site.store()).unwrap();
     // Damage comes past the triggers that keep the sums.
-    for event in ["updated", "deleted"] {
-        let sql = format!("DROP TRIGGER script_sum_of_{event}");
-        connection.execute_batch(&sql).unwrap();
-    }
+    let triggers = ["updated", "deleted"].map(|event| {
+        let name = format!("script_sum_of_{event}");
+        let sql = "SELECT sql FROM sqlite_schema WHERE name = ?1";
+        let trigger: String = connection
+            .query_one(sql, [&name], |row| row.get(0))
+            .unwrap();
+        connection
+            .execute_batch(&format!("DROP TRIGGER {name}"))
+            .unwrap();
+        trigger
+    });
     let change = "UPDATE script SET text = 'evil' WHERE text = 'one'";
     assert_eq!(connection.execute(change, []).unwrap(), 1);
     assert_eq!(
@@ -128,6 +135,7 @@ fn job_whose_script_was_changed_in_the_store_is_not_started() {
             .unwrap(),
         1
     );
+    connection.execute_batch(&triggers.join(";")).unwrap();
     site.pass(30);
     for job in jobs {
         let status = site.state(job).1.unwrap();
