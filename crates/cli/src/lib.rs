@@ -2,19 +2,19 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`args`] | the words that are understood |
-//! | [`calendar`] | dates |
-//! | [`csv_rows`] | rows of CSV with the keys of JSON as columns |
-//! | [`exit`] | the exit codes, and how a command says what went wrong |
-//! | [`policies`] | `tollgate policies` |
-//! | [`replay`] | `tollgate replay` |
-//! | [`study`] | `tollgate study` |
-//! | [`live`] | `tollgate serve` and its clients: `submit`, `status`, .. |
-//! | [`trace`] | `tollgate trace` |
-//! | [`forecast`] | `tollgate forecast` |
-//! | [`in_order`] | work in parallel, results in order |
-//! | [`progress`] | a bar for long runs on a terminal |
-//! | [`voice`] | what is said on standard error |
+//! | `args` | the words that are understood |
+//! | `calendar` | dates |
+//! | `csv_rows` | rows of CSV with the keys of JSON as columns |
+//! | `exit` | the exit codes, and how a command says what went wrong |
+//! | `policies` | `tollgate policies` |
+//! | `replay` | `tollgate replay` |
+//! | `study` | `tollgate study` |
+//! | `live` | `tollgate serve` and its clients: `submit`, `status`, .. |
+//! | `trace` | `tollgate trace` |
+//! | `forecast` | `tollgate forecast` |
+//! | `in_order` | work in parallel, results in order |
+//! | `progress` | a bar for long runs on a terminal |
+//! | `voice` | what is said on standard error |
 //!
 //! Data goes to standard output, everything that is said about it to standard error.
 
