@@ -31,7 +31,7 @@ const COPIED: &[&str] = &[
     "server.key",
 ];
 
-/// The description of a backup: the file [`MANIFEST`].
+/// The description of a backup: the file `backup.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BackupManifest {
     /// The version of the program that created the backup.

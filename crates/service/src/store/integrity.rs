@@ -2,7 +2,7 @@
 //!
 //! SQLite detects damage to its own structure, but not a changed or a missing row. So the store keeps
 //! the number of rows of each table and the sum of their checksums. Triggers update both in the
-//! transaction that changes the rows; [`check`] computes them again and compares.
+//! transaction that changes the rows; `check` computes them again and compares.
 
 use std::path::Path;
 
