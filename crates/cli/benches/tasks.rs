@@ -1,9 +1,10 @@
 //! What the whole service does with tasks that do nothing, by its own programs: `tollgate serve`,
 //! `tollgate submit`, the process that runs tasks, the store with full synchronisation.
 //!
-//! `cargo bench -p tollgate-cli --bench tasks [-- TASKS]`. Rounds of the kinds alternate with a loop
-//! that does nothing but `posix_spawn` and wait, so that a machine that is busy meanwhile slows all of
-//! them down; processor time counts all processes of a kind.
+//! `cargo bench -p tollgate-cli --bench tasks [-- TASKS [PROGRAM...]]`. Rounds of the kinds alternate
+//! with a loop that does nothing but `posix_spawn` and wait, so that a machine that is busy meanwhile
+//! slows all of them down; processor time counts all processes of a kind. Each PROGRAM, a path with a
+//! `/`, is another build of `tollgate` that is measured in the same rounds.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,8 +13,6 @@ use std::time::{Duration, Instant};
 
 const ROUNDS: usize = 3;
 const STARTS: usize = 100;
-const TOLLGATE: &str = env!("CARGO_BIN_EXE_tollgate");
-
 /// A service with these settings, and what it is called.
 const KINDS: [(&str, &str); 3] = [
     ("libra-risk (time-shared)", ""),
@@ -22,12 +21,25 @@ const KINDS: [(&str, &str); 3] = [
 ];
 
 fn main() {
-    let number = std::env::args().skip(1).find_map(|word| word.parse().ok());
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let number = args.iter().find_map(|word| word.parse().ok());
     let tasks: u32 = number.unwrap_or(5_000);
-    let sites: Vec<(&str, Site)> = KINDS
-        .iter()
-        .map(|&(name, settings)| (name, Site::start(settings)))
+    let others = args.iter().filter(|word| word.contains('/'));
+    let programs: Vec<PathBuf> = [PathBuf::from(env!("CARGO_BIN_EXE_tollgate"))]
+        .into_iter()
+        .chain(others.map(PathBuf::from))
         .collect();
+    let mut sites: Vec<(String, Site)> = Vec::new();
+    for (name, settings) in KINDS {
+        for program in &programs {
+            let name = if programs.len() == 1 {
+                name.to_owned()
+            } else {
+                format!("{name}, {}", program.display())
+            };
+            sites.push((name, Site::start(program, settings)));
+        }
+    }
     let mut rounds: Vec<Vec<Round>> = vec![Vec::new(); sites.len() + 1];
     for _ in 0..ROUNDS {
         rounds[0].push(bare(tasks));
@@ -38,7 +50,7 @@ fn main() {
     println!("{tasks} tasks of `true`, medians of {ROUNDS} rounds");
     let bare = median(&rounds[0], |round| round.rate);
     let names = ["posix_spawn and wait"].into_iter();
-    let names = names.chain(sites.iter().map(|(name, _)| *name));
+    let names = names.chain(sites.iter().map(|(name, _)| name.as_str()));
     for (name, rounds) in names.zip(&rounds) {
         let rate = median(rounds, |round| round.rate);
         println!(
@@ -112,22 +124,27 @@ fn bare(tasks: u32) -> Round {
 
 /// A service that ends with this.
 struct Site {
+    program: PathBuf,
     folder: tempfile::TempDir,
     service: Child,
 }
 
 impl Site {
-    fn start(settings: &str) -> Self {
+    fn start(program: &Path, settings: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         fs::write(folder.path().join("config.toml"), settings).expect("settings");
-        let service = Command::new(TOLLGATE)
+        let service = Command::new(program)
             .args(["serve", "--data"])
             .arg(folder.path())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .spawn()
             .expect("it starts");
-        let site = Self { folder, service };
+        let site = Self {
+            program: program.to_owned(),
+            folder,
+            service,
+        };
         while !site.tollgate(&["status"]).1 {
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -137,7 +154,7 @@ impl Site {
 
     /// What it says, and whether all went well.
     fn tollgate(&self, words: &[&str]) -> (String, bool) {
-        let ran = Command::new(TOLLGATE)
+        let ran = Command::new(&self.program)
             .args(words)
             .env("TOLLGATE_DATA", self.folder.path())
             .stderr(Stdio::null())
