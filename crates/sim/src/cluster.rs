@@ -110,7 +110,7 @@ pub fn replay(
 /// # Errors
 /// As [`replay`].
 pub fn replay_with(
-    arrivals: impl ExactSizeIterator<Item = Arrival>,
+    mut arrivals: impl ExactSizeIterator<Item = Arrival>,
     policy: Box<dyn Policy>,
     settings: &Settings,
     estimates: Estimates,
@@ -118,7 +118,7 @@ pub fn replay_with(
 ) -> Result<Replay, Violation> {
     let teller = Teller::new(estimates, known);
     let mut world = World::new(arrivals.len(), policy, settings, teller);
-    world.run(arrivals);
+    world.run(&mut arrivals);
     let replay = world.into_replay()?;
     if settings.record == Record::Checked {
         check::schedule(&replay, settings)?;
@@ -182,7 +182,9 @@ impl<'a> World<'a> {
         world
     }
 
-    fn run(&mut self, arrivals: impl Iterator<Item = Arrival>) {
+    /// Runs to the end of the last job. Not generic, so that the loop is compiled and optimised here
+    /// and not in the crate that calls it.
+    fn run(&mut self, arrivals: &mut dyn Iterator<Item = Arrival>) {
         let mut arrivals = arrivals.peekable();
         let discipline = self.gate.discipline();
         loop {
