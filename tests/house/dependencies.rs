@@ -4,8 +4,8 @@
 //! that no test ties a knot. Packages outside `crates/` may use any room; no room is built from
 //! them, and only tests may use them.
 
-use crate::metadata::{self, Dependency, Kind, Package};
-use crate::rooms::{Purity, Room, floor, room_of};
+use crate::metadata::{self, CargoDependency, CargoPackage, DependencyKind};
+use crate::rooms::{CratePurity, CrateRule, floor, room_of};
 
 /// Crates from outside that pure rooms may be built from: none of them does I/O, and none of
 /// them is asked for its global random source, which [`crate::purity`] looks for.
@@ -20,11 +20,11 @@ const PURE_LIBRARIES: &[&str] = &[
 ];
 
 /// Every breach of the list of rooms, in words.
-fn breaches(packages: &[Package]) -> Vec<String> {
+fn breaches(packages: &[CargoPackage]) -> Vec<String> {
     packages.iter().flat_map(breaches_of).collect()
 }
 
-fn breaches_of(package: &Package) -> Vec<String> {
+fn breaches_of(package: &CargoPackage) -> Vec<String> {
     let in_crates = package
         .dir()
         .parent()
@@ -44,19 +44,19 @@ fn breaches_of(package: &Package) -> Vec<String> {
     }
 }
 
-fn breach(room: &Room, used: &Dependency) -> Option<String> {
+fn breach(room: &CrateRule, used: &CargoDependency) -> Option<String> {
     if !used.name.starts_with("tollgate") {
         return impure_library(room, used);
     }
     let Some(used_room) = room_of(&used.name) else {
-        if used.kind == Some(Kind::Dev) {
+        if used.kind == Some(DependencyKind::Dev) {
             return None;
         }
         return Some(format!("{} uses {}, which is no room", room.dir, used.name));
     };
     let allowed = match used.kind {
-        None | Some(Kind::Build) => room.may_use.contains(&used_room.dir),
-        Some(Kind::Dev) => floor(used_room.dir) < floor(room.dir),
+        None | Some(DependencyKind::Build) => room.may_use.contains(&used_room.dir),
+        Some(DependencyKind::Dev) => floor(used_room.dir) < floor(room.dir),
     };
     (!allowed).then(|| {
         format!(
@@ -66,10 +66,11 @@ fn breach(room: &Room, used: &Dependency) -> Option<String> {
     })
 }
 
-fn impure_library(room: &Room, used: &Dependency) -> Option<String> {
-    let for_tests = used.kind == Some(Kind::Dev);
-    let allowed =
-        for_tests || room.purity == Purity::Edge || PURE_LIBRARIES.contains(&used.name.as_str());
+fn impure_library(room: &CrateRule, used: &CargoDependency) -> Option<String> {
+    let for_tests = used.kind == Some(DependencyKind::Dev);
+    let allowed = for_tests
+        || room.purity == CratePurity::Edge
+        || PURE_LIBRARIES.contains(&used.name.as_str());
     (!allowed).then(|| {
         format!(
             "{} is pure and uses {}, which is not on the list of libraries without I/O",
@@ -88,9 +89,9 @@ fn rooms_use_only_what_they_may() {
 mod tests {
     use super::*;
 
-    fn package(dir: &str, uses: &[(&str, Option<Kind>)]) -> Package {
+    fn package(dir: &str, uses: &[(&str, Option<DependencyKind>)]) -> CargoPackage {
         let name = dir.rsplit('/').next().expect("a directory");
-        Package {
+        CargoPackage {
             name: format!("tollgate-{name}"),
             version: "0.1.0".to_owned(),
             license: None,
@@ -98,7 +99,7 @@ mod tests {
             manifest_path: format!("/house/{dir}/Cargo.toml").into(),
             dependencies: uses
                 .iter()
-                .map(|&(name, kind)| Dependency {
+                .map(|&(name, kind)| CargoDependency {
                     name: name.to_owned(),
                     kind,
                 })
@@ -106,7 +107,7 @@ mod tests {
         }
     }
 
-    fn count(dir: &str, uses: &[(&str, Option<Kind>)]) -> usize {
+    fn count(dir: &str, uses: &[(&str, Option<DependencyKind>)]) -> usize {
         breaches(&[package(dir, uses)]).len()
     }
 
@@ -116,14 +117,17 @@ mod tests {
         assert_eq!(count("crates/gate", &[("tollgate-sim", None)]), 1);
         assert_eq!(count("crates/policy", &[("tollgate-risk", None)]), 1);
         assert_eq!(
-            count("crates/engine", &[("tollgate-sim", Some(Kind::Build))]),
+            count(
+                "crates/engine",
+                &[("tollgate-sim", Some(DependencyKind::Build))]
+            ),
             1
         );
     }
 
     #[test]
     fn tests_may_look_up_but_not_down() {
-        let dev = Some(Kind::Dev);
+        let dev = Some(DependencyKind::Dev);
         assert_eq!(count("crates/risk", &[("tollgate-policy", dev)]), 0);
         assert_eq!(count("crates/model", &[("tollgate-sim", dev)]), 1);
         assert_eq!(count("crates/model", &[("tollgate-model", dev)]), 1);
@@ -140,7 +144,10 @@ mod tests {
     #[test]
     fn a_library_with_io_in_a_pure_room_is_a_breach() {
         assert_eq!(count("crates/policy", &[("tokio", None)]), 1);
-        assert_eq!(count("crates/policy", &[("proptest", Some(Kind::Dev))]), 0);
+        assert_eq!(
+            count("crates/policy", &[("proptest", Some(DependencyKind::Dev))]),
+            0
+        );
         assert_eq!(count("crates/policy", &[("thiserror", None)]), 0);
         assert_eq!(count("crates/service", &[("tokio", None)]), 0);
     }

@@ -6,40 +6,40 @@ use std::fs;
 use serde::Deserialize;
 use spdx::{Expression, LicenseReq, Licensee, ParseMode};
 
-use crate::metadata::{self, Package};
+use crate::metadata::{self, CargoPackage};
 
 /// The part of `deny.toml` that is checked here.
 #[derive(Deserialize)]
-struct Rules {
-    licenses: Licenses,
-    bans: Bans,
+struct DenyRules {
+    licenses: LicenceList,
+    bans: BanList,
 }
 
 #[derive(Deserialize)]
-struct Licenses {
+struct LicenceList {
     allow: Vec<String>,
 }
 
 #[derive(Deserialize)]
-struct Bans {
-    deny: Vec<Banned>,
+struct BanList {
+    deny: Vec<BannedCrate>,
 }
 
 #[derive(Deserialize)]
-struct Banned {
+struct BannedCrate {
     #[serde(rename = "crate")]
     name: String,
     reason: String,
 }
 
-impl Rules {
+impl DenyRules {
     fn read() -> Self {
         let text = fs::read_to_string(metadata::root().join("deny.toml"));
         toml::from_str(&text.expect("deny.toml can be read")).expect("deny.toml has both lists")
     }
 
     /// Every breach among the packages that are not ours, in words.
-    fn breaches(&self, packages: &[Package]) -> Vec<String> {
+    fn breaches(&self, packages: &[CargoPackage]) -> Vec<String> {
         let foreign = packages.iter().filter(|package| package.source.is_some());
         foreign
             .flat_map(|package| [self.unlicensed(package), self.banned(package)])
@@ -47,7 +47,7 @@ impl Rules {
             .collect()
     }
 
-    fn unlicensed(&self, package: &Package) -> Option<String> {
+    fn unlicensed(&self, package: &CargoPackage) -> Option<String> {
         let licence = package.license.as_deref().unwrap_or("");
         let allowed = Expression::parse_mode(licence, ParseMode::LAX)
             .is_ok_and(|terms| terms.evaluate(|asked| self.allows(asked)));
@@ -68,7 +68,7 @@ impl Rules {
         words.map(|word| Licensee::parse(word).expect("deny.toml lists SPDX licences"))
     }
 
-    fn banned(&self, package: &Package) -> Option<String> {
+    fn banned(&self, package: &CargoPackage) -> Option<String> {
         let ban = self.bans.deny.iter().find(|ban| ban.name == package.name)?;
         Some(format!("{} is banned: {}", package.name, ban.reason))
     }
@@ -76,7 +76,7 @@ impl Rules {
 
 #[test]
 fn everything_from_outside_is_licensed_and_welcome() {
-    let breaches = Rules::read().breaches(&metadata::closure().packages);
+    let breaches = DenyRules::read().breaches(&metadata::closure().packages);
     assert!(breaches.is_empty(), "\n{}", breaches.join("\n"));
 }
 
@@ -84,8 +84,8 @@ fn everything_from_outside_is_licensed_and_welcome() {
 mod tests {
     use super::*;
 
-    fn foreign(name: &str, license: Option<&str>) -> Package {
-        Package {
+    fn foreign(name: &str, license: Option<&str>) -> CargoPackage {
+        CargoPackage {
             name: name.to_owned(),
             version: "1.0.0".to_owned(),
             license: license.map(str::to_owned),
@@ -96,7 +96,7 @@ mod tests {
     }
 
     fn count(name: &str, license: Option<&str>) -> usize {
-        Rules::read().breaches(&[foreign(name, license)]).len()
+        DenyRules::read().breaches(&[foreign(name, license)]).len()
     }
 
     #[test]
@@ -118,6 +118,6 @@ mod tests {
     fn our_own_packages_need_no_leave() {
         let mut ours = foreign("tollgate-model", None);
         ours.source = None;
-        assert!(Rules::read().breaches(&[ours]).is_empty());
+        assert!(DenyRules::read().breaches(&[ours]).is_empty());
     }
 }

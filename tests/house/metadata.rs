@@ -7,14 +7,14 @@ use serde::Deserialize;
 
 /// The packages of the workspace, or of everything that it is built from.
 #[derive(Deserialize)]
-pub(crate) struct Metadata {
+pub(crate) struct CargoMetadata {
     /// In the order in which Cargo lists them.
-    pub(crate) packages: Vec<Package>,
+    pub(crate) packages: Vec<CargoPackage>,
 }
 
 /// One package.
 #[derive(Deserialize)]
-pub(crate) struct Package {
+pub(crate) struct CargoPackage {
     pub(crate) name: String,
     pub(crate) version: String,
     /// An SPDX expression, or the older form with slashes.
@@ -22,28 +22,28 @@ pub(crate) struct Package {
     /// Where it comes from; none for a package of ours.
     pub(crate) source: Option<String>,
     pub(crate) manifest_path: PathBuf,
-    pub(crate) dependencies: Vec<Dependency>,
+    pub(crate) dependencies: Vec<CargoDependency>,
 }
 
 /// What a package asks for.
 #[derive(Deserialize)]
-pub(crate) struct Dependency {
+pub(crate) struct CargoDependency {
     pub(crate) name: String,
     /// None for what the package itself is built from.
-    pub(crate) kind: Option<Kind>,
+    pub(crate) kind: Option<DependencyKind>,
 }
 
 /// What a dependency other than an ordinary one is for.
 #[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Kind {
+pub(crate) enum DependencyKind {
     /// Tests, benches and examples.
     Dev,
     /// The build script.
     Build,
 }
 
-impl Package {
+impl CargoPackage {
     /// The directory of the package.
     pub(crate) fn dir(&self) -> &Path {
         self.manifest_path.parent().expect("a manifest is a file")
@@ -51,12 +51,12 @@ impl Package {
 }
 
 /// The packages of the workspace alone.
-pub(crate) fn workspace() -> Metadata {
+pub(crate) fn workspace() -> CargoMetadata {
     cargo_metadata(&["--no-deps"])
 }
 
 /// The packages of the workspace and everything that it is built from on this machine.
-pub(crate) fn closure() -> Metadata {
+pub(crate) fn closure() -> CargoMetadata {
     cargo_metadata(&["--filter-platform", &host()])
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn root() -> PathBuf {
         .to_owned()
 }
 
-fn cargo_metadata(flags: &[&str]) -> Metadata {
+fn cargo_metadata(flags: &[&str]) -> CargoMetadata {
     let json = stdout_of(
         Command::new(env!("CARGO"))
             .args(["metadata", "--format-version", "1", "--locked"])

@@ -1,28 +1,28 @@
 //! The rooms of the house, from the top down; `ARCHITECTURE.md` says what each is for.
 
 /// A crate under `crates/`.
-pub(crate) struct Room {
+pub(crate) struct CrateRule {
     /// Its directory; the package is called `tollgate-<dir>`.
     pub(crate) dir: &'static str,
     /// The rooms whose code it may use.
     pub(crate) may_use: &'static [&'static str],
     /// Whether it must stay free of I/O, clocks, threads and global randomness.
-    pub(crate) purity: Purity,
+    pub(crate) purity: CratePurity,
 }
 
 /// Whether a room may touch the world outside.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Purity {
+pub(crate) enum CratePurity {
     /// Time and random streams are arguments, actions are values.
     Pure,
     /// It is at the edge, where input and output belong.
     Edge,
 }
 
-use Purity::{Edge, Pure};
+use CratePurity::{Edge, Pure};
 
 /// Every room, those not built yet included. A room stands below all rooms that it may use.
-pub(crate) const ROOMS: &[Room] = &[
+pub(crate) const ROOMS: &[CrateRule] = &[
     room("model", &[], Pure),
     room("policy", &["model"], Pure),
     room("forecast", &["model"], Pure),
@@ -84,8 +84,12 @@ pub(crate) const ROOMS: &[Room] = &[
     ),
 ];
 
-const fn room(dir: &'static str, may_use: &'static [&'static str], purity: Purity) -> Room {
-    Room {
+const fn room(
+    dir: &'static str,
+    may_use: &'static [&'static str],
+    purity: CratePurity,
+) -> CrateRule {
+    CrateRule {
         dir,
         may_use,
         purity,
@@ -93,7 +97,7 @@ const fn room(dir: &'static str, may_use: &'static [&'static str], purity: Purit
 }
 
 /// The room that a package is, if it is one.
-pub(crate) fn room_of(package: &str) -> Option<&'static Room> {
+pub(crate) fn room_of(package: &str) -> Option<&'static CrateRule> {
     let dir = package.strip_prefix("tollgate-")?;
     ROOMS.iter().find(|room| room.dir == dir)
 }

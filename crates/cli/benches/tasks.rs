@@ -29,7 +29,7 @@ fn main() {
         .into_iter()
         .chain(others.map(PathBuf::from))
         .collect();
-    let mut sites: Vec<(String, Site)> = Vec::new();
+    let mut sites: Vec<(String, BenchSite)> = Vec::new();
     for (name, settings) in KINDS {
         for program in &programs {
             let name = if programs.len() == 1 {
@@ -37,10 +37,10 @@ fn main() {
             } else {
                 format!("{name}, {}", program.display())
             };
-            sites.push((name, Site::start(program, settings)));
+            sites.push((name, BenchSite::start(program, settings)));
         }
     }
-    let mut rounds: Vec<Vec<Round>> = vec![Vec::new(); sites.len() + 1];
+    let mut rounds: Vec<Vec<BenchRound>> = vec![Vec::new(); sites.len() + 1];
     for _ in 0..ROUNDS {
         rounds[0].push(bare(tasks));
         for ((_, site), rounds) in sites.iter().zip(&mut rounds[1..]) {
@@ -84,21 +84,21 @@ fn main() {
 }
 
 #[derive(Clone, Copy)]
-struct Round {
+struct BenchRound {
     rate: f64,
     /// Until the answer to the submission.
     answer_s: f64,
     cpu_s: f64,
 }
 
-fn median(rounds: &[Round], of: impl Fn(&Round) -> f64) -> f64 {
+fn median(rounds: &[BenchRound], of: impl Fn(&BenchRound) -> f64) -> f64 {
     let mut values: Vec<f64> = rounds.iter().map(of).collect();
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
 }
 
 /// The standard library starts a program by `posix_spawn` where nothing else is asked of it.
-fn bare(tasks: u32) -> Round {
+fn bare(tasks: u32) -> BenchRound {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let (began, cpu) = (Instant::now(), cpu_s(&["self".into()]));
     std::thread::scope(|scope| {
@@ -115,7 +115,7 @@ fn bare(tasks: u32) -> Round {
             });
         }
     });
-    Round {
+    BenchRound {
         rate: f64::from(tasks) / began.elapsed().as_secs_f64(),
         answer_s: 0.0,
         cpu_s: cpu_s(&["self".into()]) - cpu,
@@ -123,13 +123,13 @@ fn bare(tasks: u32) -> Round {
 }
 
 /// A service that ends with this.
-struct Site {
+struct BenchSite {
     program: PathBuf,
     folder: tempfile::TempDir,
     service: Child,
 }
 
-impl Site {
+impl BenchSite {
     fn start(program: &Path, settings: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         fs::write(folder.path().join("config.toml"), settings).expect("settings");
@@ -167,7 +167,7 @@ impl Site {
     }
 
     /// From the client's start to the end of the last task.
-    fn array(&self, tasks: u32) -> Round {
+    fn array(&self, tasks: u32) -> BenchRound {
         let processes = self.processes();
         let (began, cpu) = (Instant::now(), cpu_s(&processes));
         let range = format!("1-{tasks}");
@@ -185,7 +185,7 @@ impl Site {
         assert!(accepted, "it is refused");
         let answer_s = began.elapsed().as_secs_f64();
         assert!(self.tollgate(&["wait", "-q", &id]).1, "a task failed");
-        Round {
+        BenchRound {
             rate: f64::from(tasks) / began.elapsed().as_secs_f64(),
             answer_s,
             cpu_s: cpu_s(&self.processes()) - cpu,
@@ -245,7 +245,7 @@ impl Site {
     }
 }
 
-impl Drop for Site {
+impl Drop for BenchSite {
     fn drop(&mut self) {
         let _ = self.service.kill();
         let _ = self.service.wait();

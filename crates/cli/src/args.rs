@@ -7,7 +7,7 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Command as ClapCommand, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
-use crate::live::front::{self, Tool};
+use crate::live::front::{self, FrontendTool};
 use crate::{forecast, live, policies, replay, study, trace};
 
 /// Decide which jobs a shared cluster promises to finish in time.
@@ -15,49 +15,49 @@ use crate::{forecast, live, policies, replay, study, trace};
 #[command(name = "tollgate", version, max_term_width = 100)]
 pub(crate) struct Cli {
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: CliCommand,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    Replay(Box<replay::Args>),
-    Policies(policies::Args),
-    Forecast(Box<forecast::Args>),
-    Study(study::Args),
-    Serve(live::serve::Args),
-    Demo(live::demo::Args),
-    Submit(Box<live::submit::Args>),
+pub(crate) enum CliCommand {
+    Replay(Box<replay::ReplayArgs>),
+    Policies(policies::PoliciesArgs),
+    Forecast(Box<forecast::ForecastArgs>),
+    Study(study::StudyArgs),
+    Serve(live::serve::ServeArgs),
+    Demo(live::demo::DemoArgs),
+    Submit(Box<live::submit::SubmitArgs>),
     Quote(Box<live::submit::QuoteArgs>),
     Status(live::list::StatusArgs),
     Jobs(live::list::JobsArgs),
     Explain(live::list::ExplainArgs),
     Wait(live::act::WaitArgs),
     /// Cancel a job: remove it from the queue, or kill it.
-    Cancel(live::act::Args),
+    Cancel(live::act::JobActionArgs),
     /// Hold a queued job.
-    Hold(live::act::Args),
+    Hold(live::act::JobActionArgs),
     /// Release a held job.
-    Release(live::act::Args),
+    Release(live::act::JobActionArgs),
     /// Print the output of a job.
-    Logs(live::act::Args),
+    Logs(live::act::JobActionArgs),
     /// List the nodes, what is enforced there, and what can escape.
-    Nodes(live::figures::Args),
+    Nodes(live::figures::ServiceQueryArgs),
     /// Compare promised probabilities with how many promises were kept.
-    Calibration(live::figures::Args),
+    Calibration(live::figures::ServiceQueryArgs),
     Ledger(live::list::LedgerArgs),
     Backup(live::backup::BackupArgs),
     Restore(live::backup::RestoreArgs),
-    Check(live::backup::CheckArgs),
-    Token(live::token::Args),
-    Worker(live::worker::Args),
+    Check(live::backup::StoreCheckArgs),
+    Token(live::token::TokenArgs),
+    Worker(live::worker::WorkerArgs),
     /// Submit a job as with qsub of PBS or Grid Engine.
-    Qsub(live::front::Args),
+    Qsub(live::front::FrontendArgs),
     /// Show jobs as with qstat of PBS or Grid Engine.
-    Qstat(live::front::Args),
+    Qstat(live::front::FrontendArgs),
     /// Cancel jobs as with qdel of PBS or Grid Engine.
-    Qdel(live::front::Args),
-    Trace(trace::Args),
-    Generate(live::generate::Args),
+    Qdel(live::front::FrontendArgs),
+    Trace(trace::TraceArgs),
+    Generate(live::generate::GenerateArgs),
 }
 
 /// Reads a command line, with the program's name first. Prints help or an error and exits if there
@@ -87,9 +87,9 @@ pub(crate) fn command() -> ClapCommand {
             })
         });
     for (tool, usage) in [
-        (Tool::Qsub, "qsub [OPTIONS] [SCRIPT [ARGUMENTS]]"),
-        (Tool::Qstat, "qstat [OPTIONS] [ID]..."),
-        (Tool::Qdel, "qdel [OPTIONS] ID..."),
+        (FrontendTool::Qsub, "qsub [OPTIONS] [SCRIPT [ARGUMENTS]]"),
+        (FrontendTool::Qstat, "qstat [OPTIONS] [ID]..."),
+        (FrontendTool::Qdel, "qdel [OPTIONS] ID..."),
     ] {
         command = command.mut_subcommand(tool.name(), |command| {
             command
@@ -173,7 +173,7 @@ pub(crate) fn is_near(typed: &str, known: &str) -> bool {
 
 /// The format of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
+pub(crate) enum OutputFormat {
     /// Text for people
     Table,
     /// One JSON object

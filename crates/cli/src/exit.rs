@@ -14,8 +14,8 @@
 //!
 //! The command-line parser itself answers unknown words with code 2.
 //!
-//! Each command has its own errors, beside it, and says with [`Complaint`] what they mean to who typed it:
-//! `?` turns them into a [`Failure`]. What any command may run into is in [`shared`].
+//! Each command has its own errors, beside it, and says with [`CliError`] what they mean to who typed it:
+//! `?` turns them into a [`CliFailure`]. What any command may run into is in [`shared`].
 
 mod shared;
 
@@ -24,13 +24,13 @@ use std::error::Error;
 use std::fmt;
 use std::process::ExitCode;
 
-pub(crate) use shared::{NoCsv, NoParquet, exit_of_input};
+pub(crate) use shared::{CsvUnsupported, ParquetUnsupported, exit_of_input};
 
 use crate::voice;
 
 /// How the program ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Exit {
+pub(crate) enum ExitKind {
     /// Nothing is wrong.
     Done,
     /// It was understood, and could not be done.
@@ -45,7 +45,7 @@ pub(crate) enum Exit {
     Told(u8),
 }
 
-impl Exit {
+impl ExitKind {
     const fn code(self) -> u8 {
         match self {
             Self::Done => 0,
@@ -66,9 +66,9 @@ impl Exit {
 }
 
 /// An error as a command tells it: its text is the one message.
-pub(crate) trait Complaint: Error + Send {
+pub(crate) trait CliError: Error + Send {
     /// How the program ends over it.
-    fn exit(&self) -> Exit;
+    fn exit(&self) -> ExitKind;
 
     /// The next thing to try, if there is one.
     fn hint(&self) -> Option<Cow<'_, str>> {
@@ -78,33 +78,33 @@ pub(crate) trait Complaint: Error + Send {
 
 /// Why the program could not do what it was asked.
 #[derive(Debug)]
-pub(crate) struct Failure(Box<dyn Complaint>);
+pub(crate) struct CliFailure(Box<dyn CliError>);
 
-impl<E: Complaint + 'static> From<E> for Failure {
+impl<E: CliError + 'static> From<E> for CliFailure {
     fn from(complaint: E) -> Self {
         Self(Box::new(complaint))
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for CliFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
 }
 
-impl Failure {
-    fn exit(&self) -> Exit {
+impl CliFailure {
+    fn exit(&self) -> ExitKind {
         self.0.exit()
     }
 }
 
 /// Says what went wrong, if anything did, and ends.
-pub(crate) fn conclude(done: Result<(), Failure>) -> ExitCode {
+pub(crate) fn conclude(done: Result<(), CliFailure>) -> ExitCode {
     let exit = match &done {
-        Ok(()) => Exit::Done,
+        Ok(()) => ExitKind::Done,
         Err(failure) => failure.exit(),
     };
-    if let Err(Failure(complaint)) = done
+    if let Err(CliFailure(complaint)) = done
         && exit.is_to_be_said()
     {
         voice::error(&complaint, complaint.hint().as_deref());

@@ -24,13 +24,13 @@ mod records;
 mod state;
 mod words;
 
-pub(crate) use args::Args;
+pub(crate) use args::ForecastArgs;
 
-use crate::exit::Failure;
-use crate::voice::Voice;
+use crate::exit::CliFailure;
+use crate::voice::Verbosity;
 
-pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    if let Some(args::Command::Evaluate(args)) = &args.command {
+pub(crate) fn run(args: &ForecastArgs) -> Result<(), CliFailure> {
+    if let Some(args::ForecastCommand::Evaluate(args)) = &args.command {
         return evaluate::run(args);
     }
     let voice = voice(args.quiet);
@@ -42,6 +42,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
 }
 
-fn voice(quiet: bool) -> Voice {
-    if quiet { Voice::Errors } else { Voice::Notes }
+fn voice(quiet: bool) -> Verbosity {
+    if quiet {
+        Verbosity::Errors
+    } else {
+        Verbosity::Notes
+    }
 }

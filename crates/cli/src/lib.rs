@@ -38,14 +38,14 @@ use std::env;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use crate::args::Command;
+use crate::args::CliCommand;
 use crate::live::detach::DETACHED;
-use crate::live::front::{self, Tool};
+use crate::live::front::{self, FrontendTool};
 
 /// The program: does what the words of the process say, and ends with the exit code of the table.
 pub fn main() -> ExitCode {
     let mut words = env::args_os();
-    if let Some(tool) = words.next().as_deref().and_then(Tool::called) {
+    if let Some(tool) = words.next().as_deref().and_then(FrontendTool::called) {
         let words: Vec<String> = words
             .map(|word| word.to_string_lossy().into_owned())
             .collect();
@@ -64,35 +64,35 @@ pub fn main() -> ExitCode {
         words.remove(1);
     }
     let done = match args::parse(words).command {
-        Command::Replay(args) => replay::run(&args),
-        Command::Policies(args) => policies::run(&args),
-        Command::Forecast(args) => forecast::run(&args),
-        Command::Study(args) => study::run(&args),
-        Command::Serve(args) => live::serve::run(&args),
-        Command::Submit(args) => live::submit::submit(&args),
-        Command::Quote(args) => live::submit::quote(&args),
-        Command::Status(args) => live::list::status(&args),
-        Command::Jobs(args) => live::list::jobs(&args),
-        Command::Explain(args) => live::list::explain(&args),
-        Command::Wait(args) => live::act::wait(&args),
-        Command::Cancel(args) => live::act::act(&args, "cancel"),
-        Command::Hold(args) => live::act::act(&args, "hold"),
-        Command::Release(args) => live::act::act(&args, "release"),
-        Command::Logs(args) => live::act::logs(&args),
-        Command::Ledger(args) => live::list::ledger(&args),
-        Command::Nodes(args) => live::figures::nodes(&args),
-        Command::Calibration(args) => live::figures::calibration(&args),
-        Command::Worker(args) => live::worker::run(&args),
-        Command::Backup(args) => live::backup::back_up(&args),
-        Command::Restore(args) => live::backup::restore(&args),
-        Command::Check(args) => live::backup::check(&args),
-        Command::Token(args) => live::token::run(&args),
-        Command::Demo(args) => live::demo::run(&args),
-        Command::Generate(args) => live::generate::run(&args),
-        Command::Qsub(args) => front::run(Tool::Qsub, &args.words),
-        Command::Qstat(args) => front::run(Tool::Qstat, &args.words),
-        Command::Qdel(args) => front::run(Tool::Qdel, &args.words),
-        Command::Trace(args) => trace::run(&args),
+        CliCommand::Replay(args) => replay::run(&args),
+        CliCommand::Policies(args) => policies::run(&args),
+        CliCommand::Forecast(args) => forecast::run(&args),
+        CliCommand::Study(args) => study::run(&args),
+        CliCommand::Serve(args) => live::serve::run(&args),
+        CliCommand::Submit(args) => live::submit::submit(&args),
+        CliCommand::Quote(args) => live::submit::quote(&args),
+        CliCommand::Status(args) => live::list::status(&args),
+        CliCommand::Jobs(args) => live::list::jobs(&args),
+        CliCommand::Explain(args) => live::list::explain(&args),
+        CliCommand::Wait(args) => live::act::wait(&args),
+        CliCommand::Cancel(args) => live::act::act(&args, "cancel"),
+        CliCommand::Hold(args) => live::act::act(&args, "hold"),
+        CliCommand::Release(args) => live::act::act(&args, "release"),
+        CliCommand::Logs(args) => live::act::logs(&args),
+        CliCommand::Ledger(args) => live::list::ledger(&args),
+        CliCommand::Nodes(args) => live::figures::nodes(&args),
+        CliCommand::Calibration(args) => live::figures::calibration(&args),
+        CliCommand::Worker(args) => live::worker::run(&args),
+        CliCommand::Backup(args) => live::backup::back_up(&args),
+        CliCommand::Restore(args) => live::backup::restore(&args),
+        CliCommand::Check(args) => live::backup::check(&args),
+        CliCommand::Token(args) => live::token::run(&args),
+        CliCommand::Demo(args) => live::demo::run(&args),
+        CliCommand::Generate(args) => live::generate::run(&args),
+        CliCommand::Qsub(args) => front::run(FrontendTool::Qsub, &args.words),
+        CliCommand::Qstat(args) => front::run(FrontendTool::Qstat, &args.words),
+        CliCommand::Qdel(args) => front::run(FrontendTool::Qdel, &args.words),
+        CliCommand::Trace(args) => trace::run(&args),
     };
     exit::conclude(done)
 }

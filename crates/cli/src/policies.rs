@@ -6,18 +6,18 @@ use std::io::{self, BufWriter, Write};
 use clap::ValueEnum;
 use serde::Serialize;
 use tollgate_model::Market;
-use tollgate_policy::Choice;
-use tollgate_policy::migrate::MigrationChoice;
+use tollgate_policy::PolicySpec;
+use tollgate_policy::migrate::MigrationSpec;
 use tollgate_policy::named::REGISTRY;
 use tollgate_policy::registry::ParameterInfo;
 use tollgate_policy::{migrate, retry, select};
 
-use crate::args::{Format, is_near};
-use crate::exit::{Complaint, Exit, Failure};
+use crate::args::{OutputFormat, is_near};
+use crate::exit::{CliError, CliFailure, ExitKind};
 
 /// Where policies decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum World {
+enum PolicyWorld {
     /// A dedicated cluster
     Cluster,
     /// Desktops with users
@@ -28,16 +28,16 @@ enum World {
 
 /// List the policies with their papers, markets and parameters.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct PoliciesArgs {
     /// Output format
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    format: OutputFormat,
     /// Print only the names
     #[arg(long, short)]
     quiet: bool,
     /// World of the policies [default: cluster; with NAME: all]
     #[arg(long, value_enum, value_name = "WORLD")]
-    world: Option<World>,
+    world: Option<PolicyWorld>,
     /// Names or aliases of the policies to show [default: all of the world]
     #[arg(value_name = "NAME")]
     names: Vec<String>,
@@ -45,7 +45,7 @@ pub(crate) struct Args {
 
 /// A policy as it is listed.
 #[derive(Clone, Serialize)]
-struct Listed {
+struct PolicyListing {
     policy: &'static str,
     /// A short name that is taken too.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -54,44 +54,44 @@ struct Listed {
     paper: &'static str,
     /// Where it runs when no policy is named.
     markets: Vec<&'static str>,
-    parameters: Vec<ListedParameter>,
+    parameters: Vec<ParameterListing>,
 }
 
 #[derive(Clone, Serialize)]
-struct ListedParameter {
+struct ParameterListing {
     key: &'static str,
     default: String,
     values: &'static str,
     meaning: &'static str,
 }
 
-pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+pub(crate) fn run(args: &PoliciesArgs) -> Result<(), CliFailure> {
     let mut out = BufWriter::new(io::stdout().lock());
     let listed = match (args.world, args.names.as_slice()) {
-        (world, []) => of(world.unwrap_or(World::Cluster)),
+        (world, []) => of(world.unwrap_or(PolicyWorld::Cluster)),
         (Some(world), names) => named(&of(world), names)?,
-        (None, names) => named(&World::ALL.map(of).concat(), names)?,
+        (None, names) => named(&PolicyWorld::ALL.map(of).concat(), names)?,
     };
     match (args.quiet, args.format) {
         (true, _) => listed
             .iter()
             .try_for_each(|policy| writeln!(out, "{}", policy.policy))?,
-        (false, Format::Table) => {
+        (false, OutputFormat::Table) => {
             write_text(&mut out, &listed)?;
             if args.names.is_empty() {
-                write_usage(&mut out, args.world.unwrap_or(World::Cluster))?;
+                write_usage(&mut out, args.world.unwrap_or(PolicyWorld::Cluster))?;
             }
         }
-        (false, Format::Json) => {
+        (false, OutputFormat::Json) => {
             serde_json::to_writer_pretty(&mut out, &listed).map_err(io::Error::from)?;
             writeln!(out)?;
         }
-        (false, Format::Csv) => write_csv(&mut out, &listed)?,
+        (false, OutputFormat::Csv) => write_csv(&mut out, &listed)?,
     }
     Ok(out.flush()?)
 }
 
-impl World {
+impl PolicyWorld {
     const ALL: [Self; 3] = [Self::Cluster, Self::Campus, Self::Federation];
 }
 
@@ -103,9 +103,9 @@ struct UnknownPolicy {
     hint: String,
 }
 
-impl Complaint for UnknownPolicy {
-    fn exit(&self) -> Exit {
-        Exit::Usage
+impl CliError for UnknownPolicy {
+    fn exit(&self) -> ExitKind {
+        ExitKind::Usage
     }
 
     fn hint(&self) -> Option<Cow<'_, str>> {
@@ -114,20 +114,20 @@ impl Complaint for UnknownPolicy {
 }
 
 /// Every policy of a world.
-fn of(world: World) -> Vec<Listed> {
+fn of(world: PolicyWorld) -> Vec<PolicyListing> {
     match world {
-        World::Cluster => of_cluster(),
-        World::Campus => of_campus(),
-        World::Federation => of_federation(),
+        PolicyWorld::Cluster => of_cluster(),
+        PolicyWorld::Campus => of_campus(),
+        PolicyWorld::Federation => of_federation(),
     }
 }
 
 /// The policies with these names or aliases, in the order of the names.
-fn named(listed: &[Listed], names: &[String]) -> Result<Vec<Listed>, UnknownPolicy> {
+fn named(listed: &[PolicyListing], names: &[String]) -> Result<Vec<PolicyListing>, UnknownPolicy> {
     let mut found = Vec::new();
     for name in names {
-        let is_meant = |one: &&Listed| one.policy == name || one.alias == Some(name);
-        let meant: Vec<Listed> = listed.iter().filter(is_meant).cloned().collect();
+        let is_meant = |one: &&PolicyListing| one.policy == name || one.alias == Some(name);
+        let meant: Vec<PolicyListing> = listed.iter().filter(is_meant).cloned().collect();
         if meant.is_empty() {
             let near = listed.iter().find(|one| is_near(name, one.policy));
             let hint = match near {
@@ -143,8 +143,8 @@ fn named(listed: &[Listed], names: &[String]) -> Result<Vec<Listed>, UnknownPoli
 }
 
 /// Retry policies, then select policies. Their numbers stand behind the colon.
-fn of_campus() -> Vec<Listed> {
-    let retry = retry::REGISTRY.iter().map(|named| Listed {
+fn of_campus() -> Vec<PolicyListing> {
+    let retry = retry::REGISTRY.iter().map(|named| PolicyListing {
         policy: named.name,
         alias: Some(named.alias),
         summary: named.summary,
@@ -152,7 +152,7 @@ fn of_campus() -> Vec<Listed> {
         markets: Vec::new(),
         parameters: Vec::new(),
     });
-    let select = select::REGISTRY.iter().map(|named| Listed {
+    let select = select::REGISTRY.iter().map(|named| PolicyListing {
         policy: named.name,
         alias: Some(named.alias),
         summary: named.summary,
@@ -164,10 +164,10 @@ fn of_campus() -> Vec<Listed> {
 }
 
 /// Migration policies: which pilot moves.
-fn of_federation() -> Vec<Listed> {
+fn of_federation() -> Vec<PolicyListing> {
     let listed = migrate::named::REGISTRY.iter().map(|named| {
-        let choice = MigrationChoice::parse(named.name).expect("a name from the registry");
-        Listed {
+        let choice = MigrationSpec::parse(named.name).expect("a name from the registry");
+        PolicyListing {
             policy: named.name,
             alias: None,
             summary: named.summary,
@@ -179,8 +179,8 @@ fn of_federation() -> Vec<Listed> {
     listed.collect()
 }
 
-fn of_cluster() -> Vec<Listed> {
-    let listed = REGISTRY.iter().map(|named| Listed {
+fn of_cluster() -> Vec<PolicyListing> {
+    let listed = REGISTRY.iter().map(|named| PolicyListing {
         policy: named.name,
         alias: None,
         summary: named.summary,
@@ -191,13 +191,13 @@ fn of_cluster() -> Vec<Listed> {
     listed.collect()
 }
 
-fn parameters(policy: &str) -> Vec<ListedParameter> {
-    let choice = Choice::named(policy).expect("a name from the registry");
+fn parameters(policy: &str) -> Vec<ParameterListing> {
+    let choice = PolicySpec::named(policy).expect("a name from the registry");
     choice.parameters().into_iter().map(parameter).collect()
 }
 
-fn parameter(parameter: ParameterInfo) -> ListedParameter {
-    ListedParameter {
+fn parameter(parameter: ParameterInfo) -> ParameterListing {
+    ParameterListing {
         key: parameter.key,
         default: parameter.value,
         values: parameter.values,
@@ -205,7 +205,7 @@ fn parameter(parameter: ParameterInfo) -> ListedParameter {
     }
 }
 
-fn write_text(out: &mut impl Write, listed: &[Listed]) -> io::Result<()> {
+fn write_text(out: &mut impl Write, listed: &[PolicyListing]) -> io::Result<()> {
     for (n, policy) in listed.iter().enumerate() {
         if n > 0 {
             writeln!(out)?;
@@ -223,7 +223,7 @@ fn write_text(out: &mut impl Write, listed: &[Listed]) -> io::Result<()> {
         }
         for parameter in &policy.parameters {
             let setting = format!("{}={}", parameter.key, parameter.default);
-            let ListedParameter {
+            let ParameterListing {
                 meaning, values, ..
             } = parameter;
             writeln!(out, "    {setting:<20}  {meaning}: {values}")?;
@@ -233,15 +233,15 @@ fn write_text(out: &mut impl Write, listed: &[Listed]) -> io::Result<()> {
 }
 
 /// How the policies of a world are named to other commands.
-fn write_usage(out: &mut impl Write, world: World) -> io::Result<()> {
+fn write_usage(out: &mut impl Write, world: PolicyWorld) -> io::Result<()> {
     writeln!(out)?;
-    if world == World::Federation {
+    if world == PolicyWorld::Federation {
         return writeln!(
             out,
             "A study of the world `federation` names them under `policies`, as in `\"marginal:keep=0\"`."
         );
     }
-    if world == World::Campus {
+    if world == PolicyWorld::Campus {
         return writeln!(
             out,
             "Those down to `dedicated-if-free` are for `--retry`, with their number behind a colon, as in\n\
@@ -256,7 +256,7 @@ fn write_usage(out: &mut impl Write, world: World) -> io::Result<()> {
     )
 }
 
-fn write_csv(out: &mut impl Write, listed: &[Listed]) -> io::Result<()> {
+fn write_csv(out: &mut impl Write, listed: &[PolicyListing]) -> io::Result<()> {
     let mut rows = csv::Writer::from_writer(out);
     rows.write_record(["policy", "summary", "paper", "markets", "parameters"])?;
     for policy in listed {

@@ -14,13 +14,13 @@ const STEP: u64 = 4096;
 
 /// Counts jobs over all policies, and shows how many of them have arrived once the run has
 /// turned out to be long.
-pub(crate) struct Progress {
+pub(crate) struct ReplayProgress {
     began: Instant,
     jobs: u64,
     bar: OnceLock<ProgressBar>,
 }
 
-impl Progress {
+impl ReplayProgress {
     /// None unless standard error is a terminal.
     pub(crate) fn on_terminal(jobs: u64) -> Option<Self> {
         stderr().is_terminal().then(|| Self {
@@ -52,15 +52,15 @@ fn bar(jobs: u64) -> ProgressBar {
 }
 
 /// Jobs on their way to a policy, counted.
-pub(crate) struct Counted<'a, I> {
+pub(crate) struct ProgressIterator<'a, I> {
     jobs: I,
-    progress: Option<&'a Progress>,
+    progress: Option<&'a ReplayProgress>,
     passed: u64,
 }
 
-impl<'a, I> Counted<'a, I> {
+impl<'a, I> ProgressIterator<'a, I> {
     /// Counts `jobs` as they pass, if there is anything to count them for.
-    pub(crate) fn new(jobs: I, progress: Option<&'a Progress>) -> Self {
+    pub(crate) fn new(jobs: I, progress: Option<&'a ReplayProgress>) -> Self {
         Self {
             jobs,
             progress,
@@ -69,7 +69,7 @@ impl<'a, I> Counted<'a, I> {
     }
 }
 
-impl<I: Iterator> Iterator for Counted<'_, I> {
+impl<I: Iterator> Iterator for ProgressIterator<'_, I> {
     type Item = I::Item;
 
     fn next(&mut self) -> Option<I::Item> {
@@ -87,4 +87,4 @@ impl<I: Iterator> Iterator for Counted<'_, I> {
     }
 }
 
-impl<I: ExactSizeIterator> ExactSizeIterator for Counted<'_, I> {}
+impl<I: ExactSizeIterator> ExactSizeIterator for ProgressIterator<'_, I> {}

@@ -28,26 +28,26 @@ mod table;
 
 use std::io::{BufWriter, Write, stdout};
 
-use crate::exit::Failure;
+use crate::exit::CliFailure;
 
-pub(crate) use args::Args;
-use campus::World;
-use input::Input;
-use plan::Plan;
+pub(crate) use args::ReplayArgs;
+use campus::ReplayWorld;
+use input::ReplayInput;
+use plan::ReplayPlan;
 
-pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+pub(crate) fn run(args: &ReplayArgs) -> Result<(), CliFailure> {
     if let Some(failure) = campus::misplaced(args) {
         return Err(failure.into());
     }
     match args.world {
-        World::Cluster => cluster(args),
-        World::Campus => campus::run(args),
+        ReplayWorld::Cluster => cluster(args),
+        ReplayWorld::Campus => campus::run(args),
     }
 }
 
-fn cluster(args: &Args) -> Result<(), Failure> {
-    let plan = Plan::new(args)?;
-    let input = Input::read(&plan)?;
+fn cluster(args: &ReplayArgs) -> Result<(), CliFailure> {
+    let plan = ReplayPlan::new(args)?;
+    let input = ReplayInput::read(&plan)?;
     input.say(&plan);
     let answers = run::every_policy(&plan, &input)?;
     if plan.is_checked() {

@@ -19,20 +19,20 @@ mod run;
 use std::io::{self, Write};
 
 use clap::Subcommand;
-use tollgate_study::{BUILTINS, Builtin, Experiment, StudyError};
+use tollgate_study::{BUILTINS, BuiltinExperiment, Experiment, StudyError};
 
-use crate::exit::Failure;
+use crate::exit::CliFailure;
 
 /// Run a published experiment, or one of your own, from one file.
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]
-pub(crate) struct Args {
+pub(crate) struct StudyArgs {
     #[command(subcommand)]
-    command: Command,
+    command: StudyCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum StudyCommand {
     /// List the experiments that come with tollgate
     List {
         /// Print only the names
@@ -44,25 +44,25 @@ enum Command {
         /// Name of the experiment, as `tollgate study list` shows it
         name: String,
     },
-    Run(Box<args::Run>),
-    Chunk(args::Chunk),
-    Report(report::Args),
+    Run(Box<args::StudyRunArgs>),
+    Chunk(args::StudyChunkArgs),
+    Report(report::StudyReportArgs),
     /// Print the JSON schema of an experiment's file
     Schema,
 }
 
-pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+pub(crate) fn run(args: &StudyArgs) -> Result<(), CliFailure> {
     match &args.command {
-        Command::List { quiet } => list(*quiet),
-        Command::Show { name } => show(name),
-        Command::Run(args) => run::run(args),
-        Command::Chunk(args) => run::chunk(args),
-        Command::Report(args) => report::run(args),
-        Command::Schema => print_text(&Experiment::schema()),
+        StudyCommand::List { quiet } => list(*quiet),
+        StudyCommand::Show { name } => show(name),
+        StudyCommand::Run(args) => run::run(args),
+        StudyCommand::Chunk(args) => run::chunk(args),
+        StudyCommand::Report(args) => report::run(args),
+        StudyCommand::Schema => print_text(&Experiment::schema()),
     }
 }
 
-fn list(quiet: bool) -> Result<(), Failure> {
+fn list(quiet: bool) -> Result<(), CliFailure> {
     let mut text = String::new();
     for builtin in BUILTINS {
         text += builtin.name;
@@ -78,13 +78,13 @@ fn list(quiet: bool) -> Result<(), Failure> {
     print_text(&text)
 }
 
-fn show(name: &str) -> Result<(), Failure> {
+fn show(name: &str) -> Result<(), CliFailure> {
     let unknown = || StudyError::Unknown(name.to_owned());
-    let builtin = Builtin::named(name).ok_or_else(unknown)?;
+    let builtin = BuiltinExperiment::named(name).ok_or_else(unknown)?;
     print_text(builtin.text)
 }
 
-fn print_text(text: &str) -> Result<(), Failure> {
+fn print_text(text: &str) -> Result<(), CliFailure> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
     Ok(out.flush()?)

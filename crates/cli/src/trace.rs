@@ -24,34 +24,34 @@ mod synth;
 
 use clap::Subcommand;
 
-use crate::exit::Failure;
+use crate::exit::CliFailure;
 
 /// Inspect, check, convert and anonymise records of jobs, or generate some.
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]
-pub(crate) struct Args {
+pub(crate) struct TraceArgs {
     #[command(subcommand)]
-    command: Command,
+    command: TraceCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
-    Info(info::Args),
-    Convert(convert::Args),
-    Check(check::Args),
-    Anonymise(anonymise::Args),
-    Synth(synth::Args),
+enum TraceCommand {
+    Info(info::TraceInfoArgs),
+    Convert(convert::TraceConvertArgs),
+    Check(check::TraceCheckArgs),
+    Anonymise(anonymise::TraceAnonymiseArgs),
+    Synth(synth::TraceSynthArgs),
     /// Print the JSON schema of `trace info --format json`
     Schema,
 }
 
-pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+pub(crate) fn run(args: &TraceArgs) -> Result<(), CliFailure> {
     match &args.command {
-        Command::Info(args) => info::run(args),
-        Command::Convert(args) => convert::run(args),
-        Command::Check(args) => check::run(args),
-        Command::Anonymise(args) => anonymise::run(args),
-        Command::Synth(args) => synth::run(args),
-        Command::Schema => info::schema(),
+        TraceCommand::Info(args) => info::run(args),
+        TraceCommand::Convert(args) => convert::run(args),
+        TraceCommand::Check(args) => check::run(args),
+        TraceCommand::Anonymise(args) => anonymise::run(args),
+        TraceCommand::Synth(args) => synth::run(args),
+        TraceCommand::Schema => info::schema(),
     }
 }

@@ -5,14 +5,14 @@ use std::io::{Write, stderr};
 
 /// Whether notes are said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Voice {
+pub(crate) enum Verbosity {
     /// Everything.
     Notes,
     /// Only what went wrong.
     Errors,
 }
 
-impl Voice {
+impl Verbosity {
     /// Notes are said unless `quiet` was asked for.
     pub(crate) const fn unless(quiet: bool) -> Self {
         if quiet { Self::Errors } else { Self::Notes }

@@ -5,21 +5,23 @@
 
 use std::time::Duration;
 
-use tollgate_engine::{AttemptKey, Engine, Event, KillReason, Launch, LocalEngine, LocalSettings};
+use tollgate_engine::{
+    AttemptEvent, AttemptKey, Engine, KillReason, LaunchSpec, LocalEngine, LocalEngineConfig,
+};
 use tollgate_model::NodeId;
 
 /// How long the tasks run.
 const RUN: Duration = Duration::from_secs(10);
 
 /// A task: its nodes, its share there, and how many loops it runs.
-struct Task {
+struct ShareTask {
     nodes: &'static [u32],
     share: f64,
     loops: u32,
 }
 
-const fn task(nodes: &'static [u32], share: f64, loops: u32) -> Task {
-    Task {
+const fn task(nodes: &'static [u32], share: f64, loops: u32) -> ShareTask {
+    ShareTask {
         nodes,
         share,
         loops,
@@ -51,10 +53,10 @@ fn main() {
     }
 }
 
-fn measure(name: &str, control_groups: bool, tasks: &[Task]) {
+fn measure(name: &str, control_groups: bool, tasks: &[ShareTask]) {
     let dir = tempfile::tempdir().expect("a folder");
     let runner = env!("CARGO_BIN_EXE_tollgate-runner");
-    let mut settings = LocalSettings::new(dir.path().join("runner"), [runner]);
+    let mut settings = LocalEngineConfig::new(dir.path().join("runner"), [runner]);
     settings.idle = Duration::ZERO;
     settings.control_groups = control_groups;
     let mut engine = LocalEngine::open(settings).expect("it opens");
@@ -64,10 +66,10 @@ fn measure(name: &str, control_groups: bool, tasks: &[Task]) {
     if needed.is_some_and(|node| *node >= capacity.nodes) {
         return println!("  skipped: too few cores");
     }
-    let launches: Vec<Launch> = tasks.iter().zip(1..).map(launch).collect();
+    let launches: Vec<LaunchSpec> = tasks.iter().zip(1..).map(launch).collect();
     let used = run(&mut engine, &launches);
     for (task, time) in tasks.iter().zip(&used) {
-        let here = |other: &&Task| other.nodes == task.nodes;
+        let here = |other: &&ShareTask| other.nodes == task.nodes;
         let promised = task.share
             / tasks
                 .iter()
@@ -86,7 +88,7 @@ fn measure(name: &str, control_groups: bool, tasks: &[Task]) {
     }
 }
 
-fn launch((task, job): (&Task, u64)) -> Launch {
+fn launch((task, job): (&ShareTask, u64)) -> LaunchSpec {
     let attempt = AttemptKey {
         job,
         task: 0,
@@ -95,13 +97,13 @@ fn launch((task, job): (&Task, u64)) -> Launch {
     let nodes = task.nodes.iter().map(|node| NodeId(*node)).collect();
     let one = "while :; do :; done";
     let more = format!("{one} & ").repeat(task.loops as usize - 1);
-    let mut launch = Launch::new(attempt, nodes, ["/bin/sh", "-c", &(more + one)], "/");
+    let mut launch = LaunchSpec::new(attempt, nodes, ["/bin/sh", "-c", &(more + one)], "/");
     launch.share = task.share;
     launch
 }
 
 /// Processor seconds of each task.
-fn run(engine: &mut LocalEngine, launches: &[Launch]) -> Vec<f64> {
+fn run(engine: &mut LocalEngine, launches: &[LaunchSpec]) -> Vec<f64> {
     engine.start(launches).expect("taken on");
     std::thread::sleep(RUN);
     let attempts: Vec<AttemptKey> = launches.iter().map(|launch| launch.attempt).collect();
@@ -114,7 +116,7 @@ fn run(engine: &mut LocalEngine, launches: &[Launch]) -> Vec<f64> {
             let place = attempts
                 .iter()
                 .position(|attempt| *attempt == report.attempt);
-            if let (Some(place), Event::Ended(ended)) = (place, report.event) {
+            if let (Some(place), AttemptEvent::Ended(ended)) = (place, report.event) {
                 used[place] = Some(ended.cpu.as_secs_f64());
             }
         }

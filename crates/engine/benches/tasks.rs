@@ -7,7 +7,9 @@
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use tollgate_engine::{AttemptKey, Engine, Event, Launch, LocalEngine, LocalSettings, User};
+use tollgate_engine::{
+    AttemptEvent, AttemptKey, Engine, LaunchSpec, LaunchUser, LocalEngine, LocalEngineConfig,
+};
 use tollgate_model::NodeId;
 
 const TASKS: u32 = 2_000;
@@ -15,7 +17,7 @@ const ROUNDS: usize = 5;
 
 /// What is measured.
 #[derive(Clone, Copy)]
-enum Kind {
+enum LaunchVariant {
     Bare,
     WithoutGroups,
     WithGroups,
@@ -25,20 +27,22 @@ enum Kind {
 fn main() {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let mut kinds = vec![
-        (Kind::Bare, "posix_spawn and wait"),
-        (Kind::WithoutGroups, "engine, no control groups"),
-        (Kind::WithGroups, "engine, control groups"),
+        (LaunchVariant::Bare, "posix_spawn and wait"),
+        (LaunchVariant::WithoutGroups, "engine, no control groups"),
+        (LaunchVariant::WithGroups, "engine, control groups"),
     ];
     if rustix::process::geteuid().is_root() {
         let name = "engine, control groups, output, another user";
-        kinds.push((Kind::AsAnotherUser, name));
+        kinds.push((LaunchVariant::AsAnotherUser, name));
     }
     let mut rates = vec![Vec::new(); kinds.len()];
     for _ in 0..ROUNDS {
         for ((kind, _), rates) in kinds.iter().zip(&mut rates) {
             let took = match kind {
-                Kind::Bare => bare(cores),
-                Kind::WithoutGroups | Kind::WithGroups | Kind::AsAnotherUser => engine(*kind),
+                LaunchVariant::Bare => bare(cores),
+                LaunchVariant::WithoutGroups
+                | LaunchVariant::WithGroups
+                | LaunchVariant::AsAnotherUser => engine(*kind),
             };
             rates.push(f64::from(TASKS) / took.as_secs_f64());
         }
@@ -76,16 +80,16 @@ fn bare(threads: usize) -> Duration {
     began.elapsed()
 }
 
-fn engine(kind: Kind) -> Duration {
+fn engine(kind: LaunchVariant) -> Duration {
     let dir = tempfile::tempdir().expect("a folder");
     let runner = env!("CARGO_BIN_EXE_tollgate-runner");
-    let mut settings = LocalSettings::new(dir.path().join("runner"), [runner]);
+    let mut settings = LocalEngineConfig::new(dir.path().join("runner"), [runner]);
     settings.idle = Duration::ZERO;
-    settings.control_groups = !matches!(kind, Kind::WithoutGroups);
-    settings.other_users = matches!(kind, Kind::AsAnotherUser);
+    settings.control_groups = !matches!(kind, LaunchVariant::WithoutGroups);
+    settings.other_users = matches!(kind, LaunchVariant::AsAnotherUser);
     let mut engine = LocalEngine::open(settings).expect("it opens");
     let nodes = engine.capacity().expect("known").nodes;
-    let launches: Vec<Launch> = (0..TASKS).map(|task| launch(task, nodes, kind)).collect();
+    let launches: Vec<LaunchSpec> = (0..TASKS).map(|task| launch(task, nodes, kind)).collect();
     // Slots and their groups are made once; that is not what is measured.
     run(
         &mut engine,
@@ -98,16 +102,16 @@ fn engine(kind: Kind) -> Duration {
     began.elapsed()
 }
 
-fn launch(task: u32, nodes: u32, kind: Kind) -> Launch {
+fn launch(task: u32, nodes: u32, kind: LaunchVariant) -> LaunchSpec {
     let attempt = AttemptKey {
         job: 1,
         task,
         attempt: 1,
     };
-    let mut launch = Launch::new(attempt, vec![NodeId(task % nodes)], ["/bin/true"], "/tmp");
-    if matches!(kind, Kind::AsAnotherUser) {
+    let mut launch = LaunchSpec::new(attempt, vec![NodeId(task % nodes)], ["/bin/true"], "/tmp");
+    if matches!(kind, LaunchVariant::AsAnotherUser) {
         launch.output = Some("/dev/null".into());
-        launch.user = Some(User {
+        launch.user = Some(LaunchUser {
             uid: 65_534,
             gid: 65_534,
             groups: Vec::new(),
@@ -116,14 +120,14 @@ fn launch(task: u32, nodes: u32, kind: Kind) -> Launch {
     launch
 }
 
-fn run(engine: &mut LocalEngine, launches: &[Launch]) {
+fn run(engine: &mut LocalEngine, launches: &[LaunchSpec]) {
     engine.start(launches).expect("taken on");
     let mut open = launches.len();
     while open > 0 {
         let reports = engine.poll(Duration::from_secs(60)).expect("it answers");
         let mut over = Vec::new();
         for report in &reports {
-            if let Event::Ended(ended) = &report.event {
+            if let AttemptEvent::Ended(ended) = &report.event {
                 assert!(ended.status.is_success(), "{}", ended.status);
                 over.push(report.attempt);
             }

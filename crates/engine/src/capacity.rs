@@ -6,27 +6,27 @@ use serde::{Deserialize, Serialize};
 
 /// What an engine offers, and what it really enforces. Probed, never assumed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Capacity {
+pub struct EngineCapacity {
     /// Nodes; those of a launch are numbered from 0. On a single machine a node is a core.
     pub nodes: u32,
     /// Bytes of memory that the tasks of one node may hold together.
     pub memory_per_node: u64,
     /// How shares are enforced.
-    pub shares: Shares,
+    pub shares: ShareEnforcement,
     /// How a task is kept on its nodes.
-    pub pinning: Pinning,
+    pub pinning: CpuPinning,
     /// How a memory limit is enforced.
-    pub memory: MemoryLimit,
+    pub memory: MemoryEnforcement,
     /// How a limit of processes is enforced.
     #[serde(default)]
-    pub processes: ProcessLimit,
+    pub processes: ProcessEnforcement,
     /// How the processes of a task are found when it has to end.
-    pub tree: Tree,
+    pub tree: TreeTracking,
     /// Whether tasks of other users can be run.
     pub other_users: bool,
 }
 
-impl Capacity {
+impl EngineCapacity {
     /// Bytes of memory that the tasks of one node may hold together; none where it is not known.
     pub fn node_memory(&self) -> Option<u64> {
         Some(self.memory_per_node).filter(|&memory| memory > 0)
@@ -35,7 +35,7 @@ impl Capacity {
 
 /// How shares are enforced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Shares {
+pub enum ShareEnforcement {
     /// By weights of the kernel's scheduler, cgroup v2 (`cpu.weight`).
     CgroupV2,
     /// By weights of the kernel's scheduler, cgroup v1 (`cpu.shares`).
@@ -50,7 +50,7 @@ pub enum Shares {
 
 /// How a task is kept on its nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Pinning {
+pub enum CpuPinning {
     /// By a set of processors that it cannot leave (cpuset).
     Cpuset,
     /// By processor affinity, which a task can change.
@@ -63,7 +63,7 @@ pub enum Pinning {
 
 /// How a memory limit is enforced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum MemoryLimit {
+pub enum MemoryEnforcement {
     /// For all processes of the task together (cgroup).
     Cgroup,
     /// For the address space of each of its processes on its own.
@@ -74,7 +74,7 @@ pub enum MemoryLimit {
 
 /// How a limit of processes is enforced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum ProcessLimit {
+pub enum ProcessEnforcement {
     /// For all processes and threads of the task together (cgroup).
     Cgroup,
     /// Not at all.
@@ -84,7 +84,7 @@ pub enum ProcessLimit {
 
 /// How the processes of a task are found when it has to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Tree {
+pub enum TreeTracking {
     /// The kernel ends them all at once, cgroup v2 (`cgroup.kill`).
     CgroupKill,
     /// They are kept from starting others and then killed, cgroup v1 (`pids.max`).
@@ -97,7 +97,7 @@ pub enum Tree {
 }
 
 /// One sentence a line: what is enforced, and what can escape.
-impl fmt::Display for Capacity {
+impl fmt::Display for EngineCapacity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.shares.words())?;
         writeln!(f, "{}", self.pinning.words())?;
@@ -111,7 +111,7 @@ impl fmt::Display for Capacity {
     }
 }
 
-impl Shares {
+impl ShareEnforcement {
     /// What is enforced, in words.
     pub const fn words(self) -> &'static str {
         match self {
@@ -124,7 +124,7 @@ impl Shares {
     }
 }
 
-impl Pinning {
+impl CpuPinning {
     /// What is enforced, in words.
     pub const fn words(self) -> &'static str {
         match self {
@@ -136,7 +136,7 @@ impl Pinning {
     }
 }
 
-impl MemoryLimit {
+impl MemoryEnforcement {
     /// What is enforced, in words.
     pub const fn words(self) -> &'static str {
         match self {
@@ -147,7 +147,7 @@ impl MemoryLimit {
     }
 }
 
-impl ProcessLimit {
+impl ProcessEnforcement {
     /// What is enforced, in words.
     pub const fn words(self) -> &'static str {
         match self {
@@ -159,7 +159,7 @@ impl ProcessLimit {
     }
 }
 
-impl Tree {
+impl TreeTracking {
     /// What is enforced, in words.
     pub const fn words(self) -> &'static str {
         match self {

@@ -8,14 +8,15 @@ use std::time::Duration;
 use tollgate_model::{NodeId, Span};
 
 use crate::{
-    AttemptKey, Ended, Engine, EngineError, Event, KillReason, Launch, Report, Retry, Status,
+    AttemptEvent, AttemptKey, AttemptOutcome, AttemptReport, AttemptStatus, Engine, EngineError,
+    KillReason, LaunchSpec, Retryability,
 };
 
 /// Runs every check on engines that `open` opens; all of them must be the same engine, seen by a
 /// caller that was restarted meanwhile. Programs needed: `true`, `false`, `sleep` and `sh`.
 pub fn run(open: &mut dyn FnMut() -> Box<dyn Engine>) {
-    let mut subject = Subject { open, jobs: 0 };
-    let checks: &[fn(&mut Subject<'_>)] = &[
+    let mut subject = EngineUnderTest { open, jobs: 0 };
+    let checks: &[fn(&mut EngineUnderTest<'_>)] = &[
         capacity_is_said,
         ends_are_told_apart,
         what_cannot_be_started_ends,
@@ -37,31 +38,31 @@ pub fn run(open: &mut dyn FnMut() -> Box<dyn Engine>) {
 /// How long the checks wait for something that must happen, and does at once if all is well.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-struct Subject<'a> {
+struct EngineUnderTest<'a> {
     open: &'a mut dyn FnMut() -> Box<dyn Engine>,
     jobs: u64,
 }
 
-impl Subject<'_> {
+impl EngineUnderTest<'_> {
     fn open(&mut self) -> Box<dyn Engine> {
         (self.open)()
     }
 
     /// A launch of `argv` on node 0 that was never handed in before.
-    fn launch(&mut self, argv: &[&str]) -> Launch {
+    fn launch(&mut self, argv: &[&str]) -> LaunchSpec {
         self.jobs += 1;
         let attempt = AttemptKey {
             job: 1_000 + self.jobs,
             task: 3,
             attempt: 2,
         };
-        let mut launch = Launch::new(attempt, vec![NodeId(0)], argv.iter().copied(), "/");
+        let mut launch = LaunchSpec::new(attempt, vec![NodeId(0)], argv.iter().copied(), "/");
         launch.env = vec![("PATH".into(), "/usr/bin:/bin".into())];
         launch
     }
 
     /// Runs one launch to its end, acknowledges it, and gives its end.
-    fn end_of(&mut self, launch: &Launch) -> Ended {
+    fn end_of(&mut self, launch: &LaunchSpec) -> AttemptOutcome {
         let mut engine = self.open();
         engine
             .start(std::slice::from_ref(launch))
@@ -75,16 +76,18 @@ impl Subject<'_> {
 }
 
 /// What is reported of `attempt` until it has ended: whether it started, and how it ended.
-fn wait_for_end(engine: &mut dyn Engine, attempt: AttemptKey) -> (bool, Ended) {
+fn wait_for_end(engine: &mut dyn Engine, attempt: AttemptKey) -> (bool, AttemptOutcome) {
     let mut started = false;
     let mut waited = Duration::ZERO;
     loop {
         for report in poll(engine, &mut waited) {
             match report.event {
-                Event::Started(_) if report.attempt == attempt => started = true,
-                Event::Ended(ended) if report.attempt == attempt => return (started, ended),
-                Event::Lost { .. } if report.attempt == attempt => panic!("{attempt} was lost"),
-                Event::Started(_) | Event::Ended(_) | Event::Lost { .. } => {}
+                AttemptEvent::Started(_) if report.attempt == attempt => started = true,
+                AttemptEvent::Ended(ended) if report.attempt == attempt => return (started, ended),
+                AttemptEvent::Lost { .. } if report.attempt == attempt => {
+                    panic!("{attempt} was lost")
+                }
+                AttemptEvent::Started(_) | AttemptEvent::Ended(_) | AttemptEvent::Lost { .. } => {}
             }
         }
     }
@@ -92,32 +95,33 @@ fn wait_for_end(engine: &mut dyn Engine, attempt: AttemptKey) -> (bool, Ended) {
 
 fn wait_for_start(engine: &mut dyn Engine, attempt: AttemptKey) {
     let mut waited = Duration::ZERO;
-    let is_start =
-        |report: &Report| report.attempt == attempt && matches!(report.event, Event::Started(_));
+    let is_start = |report: &AttemptReport| {
+        report.attempt == attempt && matches!(report.event, AttemptEvent::Started(_))
+    };
     while !poll(engine, &mut waited).iter().any(is_start) {}
 }
 
 /// Polls in steps, until [`PATIENCE`] is over.
-fn poll(engine: &mut dyn Engine, waited: &mut Duration) -> Vec<Report> {
+fn poll(engine: &mut dyn Engine, waited: &mut Duration) -> Vec<AttemptReport> {
     const STEP: Duration = Duration::from_millis(100);
     assert!(*waited < PATIENCE, "nothing came for {waited:?}");
     *waited += STEP;
     engine.poll(STEP).expect("it can be polled")
 }
 
-fn capacity_is_said(subject: &mut Subject<'_>) {
+fn capacity_is_said(subject: &mut EngineUnderTest<'_>) {
     let capacity = subject.open().capacity().expect("capacity is known");
     assert!(capacity.nodes > 0, "at least one node");
     assert!(capacity.memory_per_node > 0, "some memory");
     assert!(!capacity.to_string().is_empty(), "in words");
 }
 
-fn ends_are_told_apart(subject: &mut Subject<'_>) {
+fn ends_are_told_apart(subject: &mut EngineUnderTest<'_>) {
     for (argv, status) in [
-        (&["true"][..], Status::Exited(0)),
-        (&["false"], Status::Exited(1)),
-        (&["sh", "-c", "exit 137"], Status::Exited(137)),
-        (&["sh", "-c", "kill -9 $$"], Status::Signalled(9)),
+        (&["true"][..], AttemptStatus::Exited(0)),
+        (&["false"], AttemptStatus::Exited(1)),
+        (&["sh", "-c", "exit 137"], AttemptStatus::Exited(137)),
+        (&["sh", "-c", "kill -9 $$"], AttemptStatus::Signalled(9)),
     ] {
         let launch = subject.launch(argv);
         let mut engine = subject.open();
@@ -135,10 +139,10 @@ fn ends_are_told_apart(subject: &mut Subject<'_>) {
     }
 }
 
-fn what_cannot_be_started_ends(subject: &mut Subject<'_>) {
+fn what_cannot_be_started_ends(subject: &mut EngineUnderTest<'_>) {
     let launch = subject.launch(&["no-such-program-anywhere"]);
     let ended = subject.end_of(&launch);
-    let Status::NotStarted { step, reason } = &ended.status else {
+    let AttemptStatus::NotStarted { step, reason } = &ended.status else {
         panic!("{:?} ran", launch.argv);
     };
     assert_eq!(step, "program");
@@ -146,7 +150,7 @@ fn what_cannot_be_started_ends(subject: &mut Subject<'_>) {
     assert_eq!(ended.wall, Span::ZERO);
 }
 
-fn nonsense_is_refused(subject: &mut Subject<'_>) {
+fn nonsense_is_refused(subject: &mut EngineUnderTest<'_>) {
     let good = subject.launch(&["true"]);
     let mut bad = subject.launch(&["true"]);
     bad.nodes = vec![NodeId(u32::MAX)];
@@ -158,7 +162,7 @@ fn nonsense_is_refused(subject: &mut Subject<'_>) {
         matches!(error, EngineError::Invalid { field: "nodes", .. }),
         "{error}"
     );
-    assert_eq!(error.retry(), Retry::Never);
+    assert_eq!(error.retry(), Retryability::Never);
     let known = engine.running().expect("it answers");
     assert!(
         known.iter().all(|running| running.attempt != good.attempt),
@@ -168,18 +172,18 @@ fn nonsense_is_refused(subject: &mut Subject<'_>) {
         let error = engine
             .set_shares(&[(good.attempt, share)])
             .expect_err("no such share");
-        assert_eq!(error.retry(), Retry::Never);
+        assert_eq!(error.retry(), Retryability::Never);
     }
 }
 
-fn twice_handed_in_runs_once(subject: &mut Subject<'_>) {
+fn twice_handed_in_runs_once(subject: &mut EngineUnderTest<'_>) {
     let launch = subject.launch(&["sleep", "0.2"]);
     let twice = [launch.clone(), launch.clone()];
     let mut engine = subject.open();
     engine.start(&twice).expect("it starts");
     engine.start(&twice).expect("it is known");
     let (_, ended) = wait_for_end(engine.as_mut(), launch.attempt);
-    assert_eq!(ended.status, Status::Exited(0));
+    assert_eq!(ended.status, AttemptStatus::Exited(0));
     engine.start(&twice).expect("its end is known");
     let known = engine.running().expect("it answers");
     assert!(
@@ -193,7 +197,7 @@ fn twice_handed_in_runs_once(subject: &mut Subject<'_>) {
         .expect("it is acknowledged");
 }
 
-fn a_cancelled_attempt_ends(subject: &mut Subject<'_>) {
+fn a_cancelled_attempt_ends(subject: &mut EngineUnderTest<'_>) {
     let launch = subject.launch(&["sleep", "600"]);
     let mut engine = subject.open();
     engine
@@ -207,14 +211,14 @@ fn a_cancelled_attempt_ends(subject: &mut Subject<'_>) {
         .kill(&[launch.attempt], KillReason::Evicted)
         .expect("the first reason stands");
     let (_, ended) = wait_for_end(engine.as_mut(), launch.attempt);
-    assert_eq!(ended.status, Status::Signalled(15));
+    assert_eq!(ended.status, AttemptStatus::Signalled(15));
     assert_eq!(ended.killed, Some(KillReason::Cancelled));
     engine
         .acknowledge(&[launch.attempt])
         .expect("it is acknowledged");
 }
 
-fn a_stubborn_attempt_ends(subject: &mut Subject<'_>) {
+fn a_stubborn_attempt_ends(subject: &mut EngineUnderTest<'_>) {
     let launch = subject.launch(&["sh", "-c", "trap '' TERM; sleep 600"]);
     let mut engine = subject.open();
     engine
@@ -226,7 +230,7 @@ fn a_stubborn_attempt_ends(subject: &mut Subject<'_>) {
         .expect("it is killed");
     let (_, ended) = wait_for_end(engine.as_mut(), launch.attempt);
     assert!(
-        matches!(ended.status, Status::Signalled(_)),
+        matches!(ended.status, AttemptStatus::Signalled(_)),
         "{}",
         ended.status
     );
@@ -236,11 +240,11 @@ fn a_stubborn_attempt_ends(subject: &mut Subject<'_>) {
         .expect("it is acknowledged");
 }
 
-fn a_time_limit_ends(subject: &mut Subject<'_>) {
+fn a_time_limit_ends(subject: &mut EngineUnderTest<'_>) {
     let mut launch = subject.launch(&["sleep", "600"]);
     launch.limits.wall = Some(Span::from_micros(300_000));
     let ended = subject.end_of(&launch);
-    assert_eq!(ended.status, Status::Signalled(15));
+    assert_eq!(ended.status, AttemptStatus::Signalled(15));
     assert_eq!(ended.killed, Some(KillReason::TimeLimit));
     assert!(
         ended.wall >= Span::from_micros(300_000),
@@ -248,7 +252,7 @@ fn a_time_limit_ends(subject: &mut Subject<'_>) {
     );
 }
 
-fn shares_can_be_set(subject: &mut Subject<'_>) {
+fn shares_can_be_set(subject: &mut EngineUnderTest<'_>) {
     let mut launch = subject.launch(&["sleep", "600"]);
     launch.share = 0.25;
     let mut engine = subject.open();
@@ -270,7 +274,7 @@ fn shares_can_be_set(subject: &mut Subject<'_>) {
         .expect("it is acknowledged");
 }
 
-fn an_end_is_told_until_acknowledged(subject: &mut Subject<'_>) {
+fn an_end_is_told_until_acknowledged(subject: &mut EngineUnderTest<'_>) {
     let launch = subject.launch(&["sh", "-c", "exit 7"]);
     let mut engine = subject.open();
     engine
@@ -292,7 +296,7 @@ fn an_end_is_told_until_acknowledged(subject: &mut Subject<'_>) {
     assert_eq!(rest, [], "nothing is told again");
 }
 
-fn running_attempts_are_found_again(subject: &mut Subject<'_>) {
+fn running_attempts_are_found_again(subject: &mut EngineUnderTest<'_>) {
     let launch = subject.launch(&["sleep", "1"]);
     let mut engine = subject.open();
     engine
@@ -311,7 +315,7 @@ fn running_attempts_are_found_again(subject: &mut Subject<'_>) {
     assert!(started, "told again to who opens the engine");
     assert_eq!(
         ended.status,
-        Status::Exited(0),
+        AttemptStatus::Exited(0),
         "nothing is lost by a restart"
     );
     engine
@@ -319,7 +323,7 @@ fn running_attempts_are_found_again(subject: &mut Subject<'_>) {
         .expect("it is acknowledged");
 }
 
-fn unknown_attempts_are_no_error(subject: &mut Subject<'_>) {
+fn unknown_attempts_are_no_error(subject: &mut EngineUnderTest<'_>) {
     let unknown = subject.launch(&["true"]).attempt;
     let mut engine = subject.open();
     engine

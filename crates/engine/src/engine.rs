@@ -3,10 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{AttemptKey, BootTime, Capacity, EngineError, KillReason, Launch, Report, Running};
+use crate::{
+    AttemptKey, AttemptReport, BootTime, EngineCapacity, EngineError, KillReason, LaunchSpec,
+    RunningAttempt,
+};
 
 /// Called when there may be something to [`Engine::poll`], from any thread. Must not block.
-pub type Wake = Arc<dyn Fn() + Send + Sync>;
+pub type WakeCallback = Arc<dyn Fn() + Send + Sync>;
 
 /// Something that starts tasks, ends them and says what became of them.
 ///
@@ -15,7 +18,7 @@ pub type Wake = Arc<dyn Fn() + Send + Sync>;
 /// - **An attempt is started at most once**, however often it is handed in: [`Engine::start`] may
 ///   be repeated after a crash or a time-out. An attempt that the engine knows already is left
 ///   as it is, and what became of it is reported as if it had been handed in once.
-/// - **An attempt has one end**: exactly one of [`crate::Event::Ended`] and [`crate::Event::Lost`]
+/// - **An attempt has one end**: exactly one of [`crate::AttemptEvent::AttemptOutcome`] and [`crate::AttemptEvent::Lost`]
 ///   is true of it in the end. Reports are delivered at least once: the same one may come again, and
 ///   one that was not acknowledged comes again from the engine that is opened next.
 /// - **Every call has a time-out** and comes back with a typed error that says whether trying again
@@ -27,7 +30,7 @@ pub trait Engine: Send {
     ///
     /// # Errors
     /// If the engine cannot be asked.
-    fn capacity(&mut self) -> Result<Capacity, EngineError>;
+    fn capacity(&mut self) -> Result<EngineCapacity, EngineError>;
 
     /// Hands in attempts. When this returns they are on the engine's record: each will be
     /// reported as started and ended, or as lost, also if caller and engine crash.
@@ -35,7 +38,7 @@ pub trait Engine: Send {
     /// # Errors
     /// [`EngineError::Invalid`] if a launch could be started by no engine; then none of the batch
     /// is. Otherwise if the engine cannot be asked, or has no room for its record.
-    fn start(&mut self, launches: &[Launch]) -> Result<(), EngineError>;
+    fn start(&mut self, launches: &[LaunchSpec]) -> Result<(), EngineError>;
 
     /// Sets how running attempts share their nodes: the numbers are weights, positive and finite,
     /// and only the ratio between attempts on the same node counts.
@@ -57,7 +60,7 @@ pub trait Engine: Send {
     ///
     /// # Errors
     /// If the engine cannot be asked.
-    fn poll(&mut self, timeout: Duration) -> Result<Vec<Report>, EngineError>;
+    fn poll(&mut self, timeout: Duration) -> Result<Vec<AttemptReport>, EngineError>;
 
     /// Says that the ends of these attempts are safe with the caller: the engine may forget them.
     /// The caller never hands such an attempt in again.
@@ -79,9 +82,9 @@ pub trait Engine: Send {
     ///
     /// # Errors
     /// If the engine cannot be asked.
-    fn running(&mut self) -> Result<Vec<Running>, EngineError>;
+    fn running(&mut self) -> Result<Vec<RunningAttempt>, EngineError>;
 
     /// Has `wake` called whenever there may be something to poll, so that a caller with other
     /// things to wait for need not wait in [`Engine::poll`]. Replaces the previous one.
-    fn on_report(&mut self, wake: Wake);
+    fn on_report(&mut self, wake: WakeCallback);
 }

@@ -69,7 +69,7 @@ pub enum EngineError {
 
 /// Whether trying again can help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Retry {
+pub enum Retryability {
     /// The same call may succeed at once, after the engine was opened again if need be.
     Now,
     /// It may succeed when somebody has made room or repaired something.
@@ -80,11 +80,13 @@ pub enum Retry {
 
 impl EngineError {
     /// Whether trying again can help.
-    pub const fn retry(&self) -> Retry {
+    pub const fn retry(&self) -> Retryability {
         match self {
-            Self::Unreachable { .. } | Self::TimedOut { .. } => Retry::Now,
-            Self::Full { .. } | Self::Setup { .. } => Retry::Later,
-            Self::Invalid { .. } | Self::OtherVersion { .. } | Self::Damaged { .. } => Retry::Never,
+            Self::Unreachable { .. } | Self::TimedOut { .. } => Retryability::Now,
+            Self::Full { .. } | Self::Setup { .. } => Retryability::Later,
+            Self::Invalid { .. } | Self::OtherVersion { .. } | Self::Damaged { .. } => {
+                Retryability::Never
+            }
         }
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use tollgate_model::{NodeId, Span};
 
 use crate::EngineError;
-use crate::script::{MAX_SCRIPT_BYTES, Script};
+use crate::script::{LaunchScript, MAX_SCRIPT_BYTES};
 use crate::wire::launch::LaunchOnWire;
 
 /// One try at running a task. Never used twice: a task that is tried again has another `attempt`.
@@ -32,7 +32,7 @@ impl fmt::Display for AttemptKey {
 /// What is to be run, where, as whom, and within which limits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "LaunchOnWire", into = "LaunchOnWire")]
-pub struct Launch {
+pub struct LaunchSpec {
     /// Its name.
     pub attempt: AttemptKey,
     /// The nodes it holds; on a single machine a node is a core. At least one, none twice.
@@ -42,7 +42,7 @@ pub struct Launch {
     pub argv: Vec<OsString>,
     /// The program, if its text comes with the launch: then the first word of `argv` is what the user
     /// called it, and is not looked for.
-    pub script: Option<Script>,
+    pub script: Option<LaunchScript>,
     /// The whole environment, to which the engine adds `TOLLGATE_*` variables that say what and
     /// where the attempt is. Nothing else is inherited.
     pub env: Vec<(OsString, OsString)>,
@@ -53,18 +53,18 @@ pub struct Launch {
     /// in is made as the user if it is missing, those above are not. Without one output is thrown away.
     pub output: Option<PathBuf>,
     /// Whom it runs as; without one as whom the engine runs as.
-    pub user: Option<User>,
+    pub user: Option<LaunchUser>,
     /// Permission bits that files it makes do not get.
     pub umask: u32,
     /// What it may use at most.
-    pub limits: Limits,
+    pub limits: LaunchLimits,
     /// Its weight on each of its nodes; see [`crate::Engine::set_shares`].
     pub share: f64,
 }
 
 /// An operating-system user, as numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct User {
+pub struct LaunchUser {
     /// The user.
     pub uid: u32,
     /// Its main group.
@@ -75,17 +75,17 @@ pub struct User {
 
 /// What an attempt may use at most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Limits {
+pub struct LaunchLimits {
     /// Wall-clock time from its start; then it is killed with [`crate::KillReason::TimeLimit`]. Positive.
     #[serde(with = "crate::wire::time::optional_span")]
     pub wall: Option<Span>,
-    /// Bytes of memory, where [`crate::Capacity`] says that this is enforced. Positive.
+    /// Bytes of memory, where [`crate::EngineCapacity`] says that this is enforced. Positive.
     pub memory: Option<u64>,
     /// Whether, without a limit of its own, it may have its nodes' share of the machine's memory, where a
     /// control group limits it for the task as a whole. If not, it has no limit.
     #[serde(default)]
     pub share_of_memory: bool,
-    /// Processes and threads at a time, where [`crate::Capacity`] says that this is enforced. Positive.
+    /// Processes and threads at a time, where [`crate::EngineCapacity`] says that this is enforced. Positive.
     #[serde(default)]
     pub processes: Option<u32>,
     /// Bytes of its output; then it is killed with [`crate::KillReason::OutputLimit`]. It is looked at
@@ -94,7 +94,7 @@ pub struct Limits {
     pub output: Option<u64>,
 }
 
-impl Launch {
+impl LaunchSpec {
     /// `argv` on `nodes` in `dir`: with an empty environment, no output, no limits, as whom the
     /// engine runs as, umask 022 and a share of 1.
     pub fn new(
@@ -113,7 +113,7 @@ impl Launch {
             output: None,
             user: None,
             umask: 0o022,
-            limits: Limits::default(),
+            limits: LaunchLimits::default(),
             share: 1.0,
         }
     }
@@ -136,7 +136,7 @@ impl Launch {
     /// Returns the launch with the name of its script alone.
     pub(crate) fn without_text(&self) -> Self {
         Self {
-            script: self.script.as_ref().map(Script::without_text),
+            script: self.script.as_ref().map(LaunchScript::without_text),
             ..self.clone()
         }
     }
@@ -150,7 +150,7 @@ impl Launch {
         if self.argv.iter().any(has_nul) {
             return Some(("argv", "words without NUL bytes"));
         }
-        let text = self.script.as_ref().and_then(Script::text);
+        let text = self.script.as_ref().and_then(LaunchScript::text);
         if text.is_some_and(|text| text.len() > MAX_SCRIPT_BYTES) {
             return Some(("script", "at most 1048576 bytes"));
         }
@@ -200,16 +200,16 @@ pub(crate) fn is_share(share: f64) -> bool {
 mod tests {
     use super::*;
 
-    fn launch() -> Launch {
+    fn launch() -> LaunchSpec {
         let attempt = AttemptKey {
             job: 7,
             task: 0,
             attempt: 1,
         };
-        Launch::new(attempt, vec![NodeId(1), NodeId(0)], ["true"], "/")
+        LaunchSpec::new(attempt, vec![NodeId(1), NodeId(0)], ["true"], "/")
     }
 
-    fn field_of(change: impl FnOnce(&mut Launch)) -> Option<&'static str> {
+    fn field_of(change: impl FnOnce(&mut LaunchSpec)) -> Option<&'static str> {
         let mut launch = launch();
         change(&mut launch);
         match launch.check(2) {
@@ -224,7 +224,7 @@ mod tests {
         assert_eq!(field_of(|_| ()), None);
         assert_eq!(field_of(|l| l.argv.clear()), Some("argv"));
         assert_eq!(field_of(|l| l.argv.push("a\0b".into())), Some("argv"));
-        let script = |length: usize| Some(Script::new("x".repeat(length)));
+        let script = |length: usize| Some(LaunchScript::new("x".repeat(length)));
         assert_eq!(field_of(|l| l.script = script(MAX_SCRIPT_BYTES)), None);
         assert_eq!(
             field_of(|l| l.script = script(MAX_SCRIPT_BYTES + 1)),

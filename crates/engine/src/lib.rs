@@ -3,13 +3,13 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`engine`] | [`Engine`]: the trait, and what every engine owes its caller |
-//! | [`launch`] | [`Launch`]: one attempt to be started, down to its limits |
-//! | [`script`] | [`Script`]: the text of a program that comes with its launch |
-//! | [`report`] | [`Report`]: what became of it |
+//! | [`launch`] | [`LaunchSpec`]: one attempt to be started, down to its limits |
+//! | [`script`] | [`LaunchScript`]: the text of a program that comes with its launch |
+//! | [`report`] | [`AttemptReport`]: what became of it |
 //! | [`lease`] | [`BootTime`]: until when what runs may go on without another word |
-//! | [`capacity`] | [`Capacity`]: what there is, what is enforced, what can escape |
+//! | [`capacity`] | [`EngineCapacity`]: what there is, what is enforced, what can escape |
 //! | [`error`] | [`EngineError`]: what went wrong, and whether trying again can help |
-//! | [`memory`] | [`MemoryEngine`]: nothing runs, under a simulated clock; faults on order |
+//! | [`memory`] | [`SimEngine`]: nothing runs, under a simulated clock; faults on order |
 //! | [`local`] | [`LocalEngine`]: this machine, by way of a runner that outlives its caller |
 //! | [`log`] | the log of a process: levels, times, text or JSON |
 //! | [`runner`] | the runner: the process that starts tasks here and keeps the record of them |
@@ -33,12 +33,15 @@ pub mod script;
 pub mod starter;
 mod wire;
 
-pub use capacity::Capacity;
-pub use engine::{Engine, Wake};
-pub use error::{EngineError, Retry};
-pub use launch::{AttemptKey, Launch, Limits, User};
+pub use capacity::EngineCapacity;
+pub use engine::{Engine, WakeCallback};
+pub use error::{EngineError, Retryability};
+pub use launch::{AttemptKey, LaunchLimits, LaunchSpec, LaunchUser};
 pub use lease::BootTime;
-pub use local::{LocalEngine, LocalSettings};
-pub use memory::{MemoryEngine, MemoryWorld};
-pub use report::{Ended, Event, KillReason, Report, Running, Start, Status};
-pub use script::{MAX_SCRIPT_BYTES, Script};
+pub use local::{LocalEngine, LocalEngineConfig};
+pub use memory::{SimEngine, SimHost};
+pub use report::{
+    AttemptEvent, AttemptOutcome, AttemptReport, AttemptStart, AttemptStatus, KillReason,
+    RunningAttempt,
+};
+pub use script::{LaunchScript, MAX_SCRIPT_BYTES};

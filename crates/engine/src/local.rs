@@ -13,20 +13,21 @@ use std::time::{Duration, Instant};
 use crate::log::LogSettings;
 use crate::memory::check_shares;
 use crate::runner::folder;
-use crate::runner::settings::Settings;
+use crate::runner::settings::RunnerConfig;
 use crate::starter::StarterLink;
-use crate::wire::{Answer, Ask};
+use crate::wire::{RunnerRequestKind, RunnerResponse};
 use crate::{
-    AttemptKey, BootTime, Capacity, Engine, EngineError, KillReason, Launch, Report, Running, Wake,
+    AttemptKey, AttemptReport, BootTime, Engine, EngineCapacity, EngineError, KillReason,
+    LaunchSpec, RunningAttempt, WakeCallback,
 };
-use connection::Connection;
+use connection::RunnerConnection;
 
 pub(crate) use connection::guard_of;
 pub(crate) use process::RunnerProcess;
 
 /// How a [`LocalEngine`] is opened.
 #[derive(Clone, Debug)]
-pub struct LocalSettings {
+pub struct LocalEngineConfig {
     /// The runner's folder; made if it is not there, with its parent folder there. Nobody else may enter it.
     pub folder: PathBuf,
     /// The program and arguments that start a runner; the folder is added as the last one.
@@ -59,7 +60,7 @@ pub struct LocalSettings {
     pub patience: Duration,
 }
 
-impl LocalSettings {
+impl LocalEngineConfig {
     /// All cores with 8 slots each, own tasks only, 5 s of grace; `runner` starts a runner.
     pub fn new(
         folder: impl AsRef<Path>,
@@ -82,9 +83,9 @@ impl LocalSettings {
         }
     }
 
-    fn for_runner(&self) -> Settings {
+    fn for_runner(&self) -> RunnerConfig {
         let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        Settings {
+        RunnerConfig {
             nodes: self.nodes,
             slots_per_node: self.slots_per_node,
             other_users: self.other_users,
@@ -105,20 +106,20 @@ impl LocalSettings {
 ///
 /// After a runner was replaced, what was not acknowledged is reported again.
 pub struct LocalEngine {
-    settings: LocalSettings,
-    connection: Option<Connection>,
-    capacity: Capacity,
-    mailbox: Arc<Mailbox>,
+    settings: LocalEngineConfig,
+    connection: Option<RunnerConnection>,
+    capacity: EngineCapacity,
+    mailbox: Arc<ReportMailbox>,
     runner: RunnerProcess,
     calls: u64,
 }
 
 /// What has arrived from the runner, and whom to wake.
 #[derive(Default)]
-struct Mailbox {
-    reports: Mutex<VecDeque<Report>>,
+struct ReportMailbox {
+    reports: Mutex<VecDeque<AttemptReport>>,
     arrived: std::sync::Condvar,
-    wake: Mutex<Option<Wake>>,
+    wake: Mutex<Option<WakeCallback>>,
 }
 
 impl LocalEngine {
@@ -128,7 +129,7 @@ impl LocalEngine {
     /// [`EngineError::Setup`] if the folder is not one for us alone or no runner can be started,
     /// [`EngineError::OtherVersion`] if a runner of another release is still busy there, or those of
     /// any call.
-    pub fn open(settings: LocalSettings) -> Result<Self, EngineError> {
+    pub fn open(settings: LocalEngineConfig) -> Result<Self, EngineError> {
         let path = settings.folder.clone();
         // Where there is a starter, the folder is its own.
         if settings.starter.is_none() {
@@ -157,7 +158,7 @@ impl LocalEngine {
             .connection
             .as_ref()
             .filter(|connection| connection.is_open());
-        open.map(Connection::runner)
+        open.map(RunnerConnection::runner)
     }
 
     /// Connects anew, to a new runner if need be, and learns what it offers.
@@ -167,7 +168,7 @@ impl LocalEngine {
         self.mailbox.lock().clear();
         let deadline = Instant::now() + self.settings.patience;
         let connection = loop {
-            if let Some(connection) = Connection::over(self.dial(deadline)?, &self.mailbox)? {
+            if let Some(connection) = RunnerConnection::over(self.dial(deadline)?, &self.mailbox)? {
                 break connection;
             }
             // It ended before it said hello.
@@ -179,7 +180,7 @@ impl LocalEngine {
             std::thread::sleep(Duration::from_millis(2));
         };
         self.connection = Some(connection);
-        if let Answer::Capacity(capacity) = self.ask_once(Ask::Capacity)? {
+        if let RunnerResponse::Capacity(capacity) = self.ask_once(RunnerRequestKind::Capacity)? {
             self.capacity = capacity;
         }
         Ok(())
@@ -198,8 +199,12 @@ impl LocalEngine {
     }
 
     /// Asks the runner; if it has gone, asks the next one, once.
-    fn ask(&mut self, ask: impl Fn() -> Ask) -> Result<Answer, EngineError> {
-        if self.connection.as_ref().is_some_and(Connection::is_open) {
+    fn ask(&mut self, ask: impl Fn() -> RunnerRequestKind) -> Result<RunnerResponse, EngineError> {
+        if self
+            .connection
+            .as_ref()
+            .is_some_and(RunnerConnection::is_open)
+        {
             match self.ask_once(ask()) {
                 Err(EngineError::Unreachable { .. }) => {}
                 result => return result,
@@ -209,7 +214,7 @@ impl LocalEngine {
         self.ask_once(ask())
     }
 
-    fn ask_once(&mut self, ask: Ask) -> Result<Answer, EngineError> {
+    fn ask_once(&mut self, ask: RunnerRequestKind) -> Result<RunnerResponse, EngineError> {
         self.calls += 1;
         let connection = self.connection.as_mut().ok_or_else(not_connected)?;
         let answer = connection.ask(self.calls, ask, self.settings.patience);
@@ -219,7 +224,7 @@ impl LocalEngine {
         answer
     }
 
-    fn check(&self, launch: &Launch) -> Result<(), EngineError> {
+    fn check(&self, launch: &LaunchSpec) -> Result<(), EngineError> {
         launch.check(self.capacity.nodes)?;
         match &launch.user {
             Some(_) if !self.capacity.other_users => Err(EngineError::Invalid {
@@ -233,9 +238,9 @@ impl LocalEngine {
 }
 
 /// Launches as they are sent: of those with the same script the first brings its text.
-fn with_texts_once(launches: &[Launch]) -> Vec<Launch> {
+fn with_texts_once(launches: &[LaunchSpec]) -> Vec<LaunchSpec> {
     let mut sent = BTreeSet::new();
-    let mut once = |launch: &Launch| {
+    let mut once = |launch: &LaunchSpec| {
         let script = launch.script.as_ref();
         match script.is_none_or(|script| sent.insert(script.sha256().to_owned())) {
             true => launch.clone(),
@@ -252,72 +257,87 @@ fn not_connected() -> EngineError {
 }
 
 /// Before a runner has said what it has.
-const NOTHING: Capacity = Capacity {
+const NOTHING: EngineCapacity = EngineCapacity {
     nodes: 0,
     memory_per_node: 0,
-    shares: crate::capacity::Shares::Unenforced,
-    pinning: crate::capacity::Pinning::Unenforced,
-    memory: crate::capacity::MemoryLimit::Unenforced,
-    processes: crate::capacity::ProcessLimit::Unenforced,
-    tree: crate::capacity::Tree::Subreaper,
+    shares: crate::capacity::ShareEnforcement::Unenforced,
+    pinning: crate::capacity::CpuPinning::Unenforced,
+    memory: crate::capacity::MemoryEnforcement::Unenforced,
+    processes: crate::capacity::ProcessEnforcement::Unenforced,
+    tree: crate::capacity::TreeTracking::Subreaper,
     other_users: false,
 };
 
 impl Engine for LocalEngine {
-    fn capacity(&mut self) -> Result<Capacity, EngineError> {
-        if !self.connection.as_ref().is_some_and(Connection::is_open) {
+    fn capacity(&mut self) -> Result<EngineCapacity, EngineError> {
+        if !self
+            .connection
+            .as_ref()
+            .is_some_and(RunnerConnection::is_open)
+        {
             self.connect()?;
         }
         Ok(self.capacity.clone())
     }
 
-    fn start(&mut self, launches: &[Launch]) -> Result<(), EngineError> {
+    fn start(&mut self, launches: &[LaunchSpec]) -> Result<(), EngineError> {
         for launch in launches {
             self.check(launch)?;
         }
         let launches = with_texts_once(launches);
-        self.ask(|| Ask::Start(launches.clone()))?.done()
+        self.ask(|| RunnerRequestKind::Start(launches.clone()))?
+            .done()
     }
 
     fn set_shares(&mut self, shares: &[(AttemptKey, f64)]) -> Result<(), EngineError> {
         check_shares(shares)?;
-        self.ask(|| Ask::SetShares(shares.to_vec()))?.done()
+        self.ask(|| RunnerRequestKind::SetShares(shares.to_vec()))?
+            .done()
     }
 
     fn kill(&mut self, attempts: &[AttemptKey], why: KillReason) -> Result<(), EngineError> {
-        self.ask(|| Ask::Kill(attempts.to_vec(), why))?.done()
+        self.ask(|| RunnerRequestKind::Kill(attempts.to_vec(), why))?
+            .done()
     }
 
-    fn poll(&mut self, timeout: Duration) -> Result<Vec<Report>, EngineError> {
+    fn poll(&mut self, timeout: Duration) -> Result<Vec<AttemptReport>, EngineError> {
         let arrived = self.mailbox.take(Duration::ZERO);
         if !arrived.is_empty() {
             return Ok(arrived);
         }
-        if !self.connection.as_ref().is_some_and(Connection::is_open) {
+        if !self
+            .connection
+            .as_ref()
+            .is_some_and(RunnerConnection::is_open)
+        {
             self.connect()?;
         }
         Ok(self.mailbox.take(timeout))
     }
 
     fn acknowledge(&mut self, attempts: &[AttemptKey]) -> Result<(), EngineError> {
-        self.ask(|| Ask::Acknowledge(attempts.to_vec()))?.done()
+        self.ask(|| RunnerRequestKind::Acknowledge(attempts.to_vec()))?
+            .done()
     }
 
     fn renew_lease(&mut self, until: BootTime) -> Result<(), EngineError> {
         if self.settings.lease.is_none() {
             return Ok(());
         }
-        self.ask(|| Ask::RenewLease(until.as_micros()))?.done()
+        self.ask(|| RunnerRequestKind::RenewLease(until.as_micros()))?
+            .done()
     }
 
-    fn running(&mut self) -> Result<Vec<Running>, EngineError> {
-        match self.ask(|| Ask::Running)? {
-            Answer::Running(running) => Ok(running),
-            Answer::Done | Answer::Capacity(_) | Answer::Full(_) => Ok(Vec::new()),
+    fn running(&mut self) -> Result<Vec<RunningAttempt>, EngineError> {
+        match self.ask(|| RunnerRequestKind::Running)? {
+            RunnerResponse::Running(running) => Ok(running),
+            RunnerResponse::Done | RunnerResponse::Capacity(_) | RunnerResponse::Full(_) => {
+                Ok(Vec::new())
+            }
         }
     }
 
-    fn on_report(&mut self, wake: Wake) {
+    fn on_report(&mut self, wake: WakeCallback) {
         *self
             .mailbox
             .wake
@@ -326,8 +346,8 @@ impl Engine for LocalEngine {
     }
 }
 
-impl Mailbox {
-    fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<Report>> {
+impl ReportMailbox {
+    fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<AttemptReport>> {
         self.reports.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -346,7 +366,7 @@ impl Mailbox {
 
     /// Everything that has arrived; waits at most so long for the first of it, or until there
     /// is nobody any more who could send something.
-    fn take(&self, timeout: Duration) -> Vec<Report> {
+    fn take(&self, timeout: Duration) -> Vec<AttemptReport> {
         let mut reports = self.lock();
         if reports.is_empty() && !timeout.is_zero() {
             let waited = self.arrived.wait_timeout(reports, timeout);

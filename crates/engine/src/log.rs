@@ -56,22 +56,22 @@ pub struct LogSettings {
 /// A word that names no log format or level; holds what was expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected {0}")]
-pub struct UnknownLogWord(pub &'static str);
+pub struct UnknownLogSetting(pub &'static str);
 
 impl FromStr for LogFormat {
-    type Err = UnknownLogWord;
+    type Err = UnknownLogSetting;
 
     fn from_str(word: &str) -> Result<Self, Self::Err> {
         match word {
             "text" => Ok(Self::Text),
             "json" => Ok(Self::Json),
-            _ => Err(UnknownLogWord("text or json")),
+            _ => Err(UnknownLogSetting("text or json")),
         }
     }
 }
 
 impl FromStr for LogLevel {
-    type Err = UnknownLogWord;
+    type Err = UnknownLogSetting;
 
     fn from_str(word: &str) -> Result<Self, Self::Err> {
         match word {
@@ -79,7 +79,7 @@ impl FromStr for LogLevel {
             "warn" => Ok(Self::Warn),
             "info" => Ok(Self::Info),
             "debug" => Ok(Self::Debug),
-            _ => Err(UnknownLogWord("error, warn, info or debug")),
+            _ => Err(UnknownLogSetting("error, warn, info or debug")),
         }
     }
 }

@@ -8,35 +8,37 @@ use std::time::Duration;
 
 use tollgate_model::{Instant, Span};
 
-pub use deed::Deed;
+pub use deed::SimProgram;
 
-use crate::capacity::{MemoryLimit, Pinning, ProcessLimit, Shares, Tree};
+use crate::capacity::{
+    CpuPinning, MemoryEnforcement, ProcessEnforcement, ShareEnforcement, TreeTracking,
+};
 use crate::launch::is_share;
 use crate::{
-    AttemptKey, BootTime, Capacity, Engine, EngineError, Event, KillReason, Launch, Report,
-    Running, Wake,
+    AttemptEvent, AttemptKey, AttemptReport, BootTime, Engine, EngineCapacity, EngineError,
+    KillReason, LaunchSpec, RunningAttempt, WakeCallback,
 };
-use world::World;
+use world::SimMachine;
 
 /// A simulated machine. Clones are the same machine: keep one to move the clock and to order
-/// faults, and open a [`MemoryEngine`] on it as often as the caller is restarted.
+/// faults, and open a [`SimEngine`] on it as often as the caller is restarted.
 #[derive(Clone)]
-pub struct MemoryWorld(Arc<Mutex<Machine>>);
+pub struct SimHost(Arc<Mutex<SimHostState>>);
 
-struct Machine {
+struct SimHostState {
     nodes: u32,
     memory_per_node: u64,
-    deed_of: Box<dyn Fn(&Launch) -> Deed + Send>,
-    world: World,
-    faults: Faults,
+    deed_of: Box<dyn Fn(&LaunchSpec) -> SimProgram + Send>,
+    world: SimMachine,
+    faults: SimFaults,
     /// Reports under way, and when they arrive.
-    mail: Vec<(Instant, Report)>,
-    wake: Option<Wake>,
+    mail: Vec<(Instant, AttemptReport)>,
+    wake: Option<WakeCallback>,
 }
 
-/// What goes wrong between a caller and a [`MemoryWorld`].
+/// What goes wrong between a caller and a [`SimHost`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Faults {
+pub struct SimFaults {
     /// So many calls fail before they are carried out.
     pub fail_before: u32,
     /// After those, so many calls are carried out, and their answer is lost.
@@ -47,20 +49,20 @@ pub struct Faults {
     pub late: Span,
 }
 
-impl MemoryWorld {
+impl SimHost {
     /// A machine of `nodes` nodes with `memory_per_node` bytes each, on which attempts do what
-    /// `deed_of` says; [`Deed::of_command`] for a handful of well-known programs. Its clock stands at zero.
+    /// `deed_of` says; [`SimProgram::of_command`] for a handful of well-known programs. Its clock stands at zero.
     pub fn new(
         nodes: u32,
         memory_per_node: u64,
-        deed_of: impl Fn(&Launch) -> Deed + Send + 'static,
+        deed_of: impl Fn(&LaunchSpec) -> SimProgram + Send + 'static,
     ) -> Self {
-        Self(Arc::new(Mutex::new(Machine {
+        Self(Arc::new(Mutex::new(SimHostState {
             nodes,
             memory_per_node,
             deed_of: Box::new(deed_of),
-            world: World::default(),
-            faults: Faults::default(),
+            world: SimMachine::default(),
+            faults: SimFaults::default(),
             mail: Vec::new(),
             wake: None,
         })))
@@ -84,12 +86,12 @@ impl MemoryWorld {
     }
 
     /// What was handed in and has not ended, whoever has opened an engine here.
-    pub fn running(&self) -> Vec<Running> {
+    pub fn running(&self) -> Vec<RunningAttempt> {
         self.lock().world.running()
     }
 
     /// Orders faults from now on.
-    pub fn set_faults(&self, faults: Faults) {
+    pub fn set_faults(&self, faults: SimFaults) {
         self.lock().faults = faults;
     }
 
@@ -101,12 +103,12 @@ impl MemoryWorld {
     }
 
     /// A panic elsewhere leaves nothing half done here that could not be gone on with.
-    fn lock(&self) -> MutexGuard<'_, Machine> {
+    fn lock(&self) -> MutexGuard<'_, SimHostState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Machine {
+impl SimHostState {
     /// Sends off what happened.
     fn dispatch(&mut self) {
         let arrives = self.world.now + self.faults.late;
@@ -125,7 +127,7 @@ impl Machine {
     }
 
     /// Takes the reports that have arrived.
-    fn arrived(&mut self) -> Vec<Report> {
+    fn arrived(&mut self) -> Vec<AttemptReport> {
         let now = self.world.now;
         let (arrived, under_way) = std::mem::take(&mut self.mail)
             .into_iter()
@@ -150,14 +152,14 @@ impl Machine {
     }
 }
 
-/// A caller's end of a [`MemoryWorld`].
-pub struct MemoryEngine {
-    world: MemoryWorld,
+/// A caller's end of a [`SimHost`].
+pub struct SimEngine {
+    world: SimHost,
 }
 
-impl MemoryEngine {
+impl SimEngine {
     /// Opens the engine: whatever was not acknowledged is reported again.
-    pub fn open(world: &MemoryWorld) -> Self {
+    pub fn open(world: &SimHost) -> Self {
         let mut machine = world.lock();
         machine.mail.clear();
         machine.wake = None;
@@ -173,7 +175,7 @@ impl MemoryEngine {
     fn call<T>(
         &self,
         name: &'static str,
-        call: impl FnOnce(&mut Machine) -> Result<T, EngineError>,
+        call: impl FnOnce(&mut SimHostState) -> Result<T, EngineError>,
     ) -> Result<T, EngineError> {
         let mut machine = self.world.lock();
         if machine.faults.fail_before > 0 {
@@ -192,23 +194,23 @@ impl MemoryEngine {
     }
 }
 
-impl Engine for MemoryEngine {
-    fn capacity(&mut self) -> Result<Capacity, EngineError> {
+impl Engine for SimEngine {
+    fn capacity(&mut self) -> Result<EngineCapacity, EngineError> {
         self.call("capacity", |machine| {
-            Ok(Capacity {
+            Ok(EngineCapacity {
                 nodes: machine.nodes,
                 memory_per_node: machine.memory_per_node,
-                shares: Shares::Simulated,
-                pinning: Pinning::Simulated,
-                memory: MemoryLimit::Unenforced,
-                processes: ProcessLimit::Unenforced,
-                tree: Tree::Simulated,
+                shares: ShareEnforcement::Simulated,
+                pinning: CpuPinning::Simulated,
+                memory: MemoryEnforcement::Unenforced,
+                processes: ProcessEnforcement::Unenforced,
+                tree: TreeTracking::Simulated,
                 other_users: true,
             })
         })
     }
 
-    fn start(&mut self, launches: &[Launch]) -> Result<(), EngineError> {
+    fn start(&mut self, launches: &[LaunchSpec]) -> Result<(), EngineError> {
         self.call("start", |machine| {
             for launch in launches {
                 launch.check(machine.nodes)?;
@@ -241,9 +243,9 @@ impl Engine for MemoryEngine {
     }
 
     /// With a `timeout` the clock moves on to what happens next, so that nobody waits in earnest;
-    /// without one it stands still, for a caller that moves it by [`MemoryWorld::advance_to`].
+    /// without one it stands still, for a caller that moves it by [`SimHost::advance_to`].
     /// A failing call loses no report.
-    fn poll(&mut self, timeout: Duration) -> Result<Vec<Report>, EngineError> {
+    fn poll(&mut self, timeout: Duration) -> Result<Vec<AttemptReport>, EngineError> {
         let mut arrived = Vec::new();
         self.call("poll", |machine| {
             let span = i64::try_from(timeout.as_micros()).map_or(Span::MAX, Span::from_micros);
@@ -263,7 +265,8 @@ impl Engine for MemoryEngine {
                 machine.world.forget(attempt);
             }
             machine.mail.retain(|(_, report)| {
-                matches!(report.event, Event::Started(_)) || !attempts.contains(&report.attempt)
+                matches!(report.event, AttemptEvent::Started(_))
+                    || !attempts.contains(&report.attempt)
             });
             Ok(())
         })
@@ -278,11 +281,11 @@ impl Engine for MemoryEngine {
         })
     }
 
-    fn running(&mut self) -> Result<Vec<Running>, EngineError> {
+    fn running(&mut self) -> Result<Vec<RunningAttempt>, EngineError> {
         self.call("running", |machine| Ok(machine.world.running()))
     }
 
-    fn on_report(&mut self, wake: Wake) {
+    fn on_report(&mut self, wake: WakeCallback) {
         self.world.lock().wake = Some(wake);
     }
 }

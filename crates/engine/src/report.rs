@@ -9,21 +9,21 @@ use crate::AttemptKey;
 
 /// Something that happened to an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Report {
+pub struct AttemptReport {
     /// To whom.
     pub attempt: AttemptKey,
     /// What.
-    pub event: Event,
+    pub event: AttemptEvent,
 }
 
 /// What can happen to an attempt: it starts, and then it ends or is lost; or it ends or is
 /// lost without having started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Event {
+pub enum AttemptEvent {
     /// Its program runs.
-    Started(Start),
+    Started(AttemptStart),
     /// It is over.
-    Ended(Ended),
+    Ended(AttemptOutcome),
     /// Nobody knows whether it did its work: it may have been started, its processes are gone,
     /// and nobody saw them end. Never started again by the engine.
     Lost {
@@ -35,9 +35,9 @@ pub enum Event {
 
 /// The end of an attempt and what it used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ended {
+pub struct AttemptOutcome {
     /// How it ended.
-    pub status: Status,
+    pub status: AttemptStatus,
     /// Who ended it, if it did not end by itself. It may have ended by itself at the same moment:
     /// `status` is what the operating system said.
     pub killed: Option<KillReason>,
@@ -56,7 +56,7 @@ pub struct Ended {
 
 /// How an attempt ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Status {
+pub enum AttemptStatus {
     /// Its program ended with this code; 0 is success.
     Exited(u8),
     /// A signal ended its program.
@@ -70,7 +70,7 @@ pub enum Status {
     },
 }
 
-impl Status {
+impl AttemptStatus {
     /// Whether the program ran and succeeded.
     pub const fn is_success(&self) -> bool {
         matches!(self, Self::Exited(0))
@@ -87,7 +87,7 @@ impl Status {
 }
 
 /// `exit 3`, `signal 9`, or `not started: dir: No such file or directory`.
-impl fmt::Display for Status {
+impl fmt::Display for AttemptStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Exited(code) => write!(f, "exit {code}"),
@@ -102,11 +102,11 @@ impl fmt::Display for Status {
 pub enum KillReason {
     /// Its user or an operator asked for it.
     Cancelled,
-    /// Its [`crate::Limits::wall`] is used up. Engines say this by themselves.
+    /// Its [`crate::LaunchLimits::wall`] is used up. Engines say this by themselves.
     TimeLimit,
-    /// It used more than its [`crate::Limits::memory`]. Engines say this by themselves.
+    /// It used more than its [`crate::LaunchLimits::memory`]. Engines say this by themselves.
     MemoryLimit,
-    /// Its output is longer than its [`crate::Limits::output`]. Engines say this by themselves.
+    /// Its output is longer than its [`crate::LaunchLimits::output`]. Engines say this by themselves.
     OutputLimit,
     /// Its nodes are needed for something else, its lease has ended, or what ran it was asked to end.
     Evicted,
@@ -114,7 +114,7 @@ pub enum KillReason {
 
 /// When an attempt started, and as which process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Start {
+pub struct AttemptStart {
     /// The process, where the engine knows it.
     pub pid: Option<u32>,
     /// When.
@@ -124,11 +124,11 @@ pub struct Start {
 
 /// An attempt that was handed in and has not ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Running {
+pub struct RunningAttempt {
     /// Its name.
     pub attempt: AttemptKey,
     /// Its start; none while it waits to be started.
-    pub started: Option<Start>,
+    pub started: Option<AttemptStart>,
     /// Processor time used so far, as far as the engine sees it.
     #[serde(with = "crate::wire::time::span")]
     pub cpu: Span,

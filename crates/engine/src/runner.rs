@@ -74,26 +74,28 @@ use std::sync::mpsc;
 
 use crate::EngineError;
 use crate::log::{self, LogSettings};
-use client::Client;
-use folder::Folder;
-use happening::Happening;
-use journal::Journal;
-use keeper::Keeper;
-use lease::{Lease, LeaseEnd};
-use machine::Machine;
+use client::EngineConnection;
+use folder::RunnerStateDir;
+use happening::RunnerEvent;
+use journal::RunnerJournal;
+use keeper::RunnerSupervisor;
+use lease::{LeaseEnd, RunnerLease};
+use machine::RunnerHost;
 use rustix::process::Signal;
-use scripts::ScriptKeeper;
-use settings::Settings;
-use slots::Slots;
-use sys::Signals;
-use watch::Watcher;
+use scripts::ScriptCache;
+use settings::RunnerConfig;
+use slots::SlotPool;
+use sys::BlockedSignals;
+use watch::LeaseWatcher;
 
 /// Runs the runner of the folder that is the only word of `args`, until it is not needed any more:
 /// nobody is connected, and nothing runs. Ends with 1 if it cannot begin, with 2 on wrong usage; another
 /// runner in the folder is no failure.
 pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.collect();
-    let settings = args.first().map(|folder| Settings::read(Path::new(folder)));
+    let settings = args
+        .first()
+        .map(|folder| RunnerConfig::read(Path::new(folder)));
     let format = settings
         .as_ref()
         .and_then(|settings| settings.as_ref().ok());
@@ -128,7 +130,7 @@ pub(crate) fn check_journal(data: &[u8]) -> bool {
     lines.filter(|line| !line.is_empty()).count() == entries.len()
 }
 
-fn run(path: &Path, settings: Result<Settings, EngineError>) -> Result<(), EngineError> {
+fn run(path: &Path, settings: Result<RunnerConfig, EngineError>) -> Result<(), EngineError> {
     fault::arm();
     let failed = |step| {
         move |source| EngineError::Setup {
@@ -138,7 +140,7 @@ fn run(path: &Path, settings: Result<Settings, EngineError>) -> Result<(), Engin
         }
     };
     // Before there are threads, so that each holds them back.
-    let signals = Signals::hold_back(&[Signal::TERM, Signal::INT, Signal::HUP])
+    let signals = BlockedSignals::hold_back(&[Signal::TERM, Signal::INT, Signal::HUP])
         .map_err(failed("holding signals back"))?;
     // Its own session, so that no terminal and no process group of the service's ends it. It fails
     // if it has one already, and then nothing needs to be done.
@@ -146,28 +148,30 @@ fn run(path: &Path, settings: Result<Settings, EngineError>) -> Result<(), Engin
     let ours = Some(rustix::process::getpid());
     rustix::process::set_child_subreaper(ours)
         .map_err(|error| failed("becoming its tasks' reaper")(error.into()))?;
-    let Some(folder) = Folder::take(path)? else {
+    let Some(folder) = RunnerStateDir::take(path)? else {
         return Ok(());
     };
     let settings = settings?;
-    let machine = Machine::look(path, &settings).map_err(failed("looking at the machine"))?;
-    let (journal, entries) = Journal::open(&folder.journal())?;
+    let machine = RunnerHost::look(path, &settings).map_err(failed("looking at the machine"))?;
+    let (journal, entries) = RunnerJournal::open(&folder.journal())?;
     let lease = settings.lease().map(|first| {
         let path = folder.lease();
-        Lease::open(&path, &machine.boot, first).map_err(|source| EngineError::Setup {
+        RunnerLease::open(&path, &machine.boot, first).map_err(|source| EngineError::Setup {
             path,
             step: "writing the lease down",
             source,
         })
     });
     let lease = lease.transpose()?;
-    let watcher = lease.as_ref().map(|_| Watcher::start());
+    let watcher = lease.as_ref().map(|_| LeaseWatcher::start());
     let watcher = watcher.transpose().map_err(failed("being watched"))?;
     let (to, happenings) = mpsc::channel();
     tell_of_signals(signals, to.clone());
     let most = settings.slots_per_node.max(1) as usize * machine.cpus.len();
-    let end = lease.as_ref().map_or_else(LeaseEnd::never, Lease::end);
-    let mut scripts = ScriptKeeper::open(path, machine.capacity.other_users)?;
+    let end = lease
+        .as_ref()
+        .map_or_else(LeaseEnd::never, RunnerLease::end);
+    let mut scripts = ScriptCache::open(path, machine.capacity.other_users)?;
     let tasks = recall::tasks(&entries);
     for task in tasks.values().filter(|task| !task.is_over()) {
         scripts
@@ -175,11 +179,11 @@ fn run(path: &Path, settings: Result<Settings, EngineError>) -> Result<(), Engin
             .map_err(failed("counting scripts"))?;
     }
     scripts.remove_others();
-    let mut client = Client::default();
+    let mut client = EngineConnection::default();
     client.guard = settings.guard;
-    let mut slots = Slots::new(most, folder.attempts(), scripts.folders(), end, to.clone());
+    let mut slots = SlotPool::new(most, folder.attempts(), scripts.folders(), end, to.clone());
     slots.guard = settings.guard;
-    let mut keeper = Keeper {
+    let mut keeper = RunnerSupervisor {
         tasks,
         scripts,
         folder,
@@ -211,11 +215,11 @@ fn run(path: &Path, settings: Result<Settings, EngineError>) -> Result<(), Engin
 }
 
 /// Passes on that the runner is asked to end. That a terminal is gone ends none of its tasks.
-fn tell_of_signals(signals: Signals, to: mpsc::Sender<Happening>) {
+fn tell_of_signals(signals: BlockedSignals, to: mpsc::Sender<RunnerEvent>) {
     std::thread::spawn(move || {
         loop {
             let is_hangup = signals.wait() == Signal::HUP.as_raw();
-            if !is_hangup && to.send(Happening::Asked).is_err() {
+            if !is_hangup && to.send(RunnerEvent::Asked).is_err() {
                 return;
             }
         }

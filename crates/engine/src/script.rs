@@ -16,13 +16,13 @@ pub const MAX_SCRIPT_BYTES: usize = 1 << 20;
 /// the engine holds already: a journal and a job's row in a store name it, and nothing more.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "ScriptOnWire", into = "ScriptOnWire")]
-pub struct Script {
+pub struct LaunchScript {
     /// In small hexadecimal digits: a name of a file that leads nowhere else.
     sha256: Arc<str>,
     text: Option<Arc<str>>,
 }
 
-impl Script {
+impl LaunchScript {
     /// Returns the script with this text.
     pub fn new(text: impl Into<Arc<str>>) -> Self {
         let text = text.into();
@@ -60,7 +60,7 @@ fn sha256(text: &str) -> String {
     hex
 }
 
-/// A [`Script`] as JSON. It is not believed: a name that does not belong to the text, or is no name,
+/// A [`LaunchScript`] as JSON. It is not believed: a name that does not belong to the text, or is no name,
 /// is refused.
 #[derive(Serialize, Deserialize)]
 struct ScriptOnWire {
@@ -80,7 +80,7 @@ enum ScriptError {
     TooLong,
 }
 
-impl TryFrom<ScriptOnWire> for Script {
+impl TryFrom<ScriptOnWire> for LaunchScript {
     type Error = ScriptError;
 
     fn try_from(wire: ScriptOnWire) -> Result<Self, ScriptError> {
@@ -103,8 +103,8 @@ impl TryFrom<ScriptOnWire> for Script {
     }
 }
 
-impl From<Script> for ScriptOnWire {
-    fn from(script: Script) -> Self {
+impl From<LaunchScript> for ScriptOnWire {
+    fn from(script: LaunchScript) -> Self {
         Self {
             sha256: script.sha256.as_ref().to_owned(),
             text: script.text.map(|text| text.as_ref().to_owned()),
@@ -121,17 +121,17 @@ mod tests {
 
     #[test]
     fn script_is_known_by_the_sha256_of_its_text() {
-        assert_eq!(Script::new("").sha256(), OF_NOTHING);
-        assert_eq!(Script::new("a"), Script::new("a".to_owned()));
-        assert_ne!(Script::new("a"), Script::new("b"));
+        assert_eq!(LaunchScript::new("").sha256(), OF_NOTHING);
+        assert_eq!(LaunchScript::new("a"), LaunchScript::new("a".to_owned()));
+        assert_ne!(LaunchScript::new("a"), LaunchScript::new("b"));
     }
 
     #[test]
     fn script_survives_json_with_and_without_its_text() {
-        let script = Script::new("#!/bin/sh\necho \"1\"\n");
+        let script = LaunchScript::new("#!/bin/sh\necho \"1\"\n");
         for script in [script.without_text(), script] {
             let json = serde_json::to_string(&script).unwrap();
-            assert_eq!(serde_json::from_str::<Script>(&json).unwrap(), script);
+            assert_eq!(serde_json::from_str::<LaunchScript>(&json).unwrap(), script);
         }
     }
 
@@ -147,10 +147,13 @@ mod tests {
             (OF_NOTHING, "something"),
         ] {
             let json = serde_json::json!({ "sha256": name, "text": text }).to_string();
-            assert!(serde_json::from_str::<Script>(&json).is_err(), "{json}");
+            assert!(
+                serde_json::from_str::<LaunchScript>(&json).is_err(),
+                "{json}"
+            );
         }
         let long = "x".repeat(MAX_SCRIPT_BYTES + 1);
-        let json = serde_json::to_string(&Script::new(long)).unwrap();
-        assert!(serde_json::from_str::<Script>(&json).is_err());
+        let json = serde_json::to_string(&LaunchScript::new(long)).unwrap();
+        assert!(serde_json::from_str::<LaunchScript>(&json).is_err());
     }
 }

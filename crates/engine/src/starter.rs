@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 use crate::EngineError;
 use crate::local::{RunnerProcess, guard_of};
 use crate::runner::folder::make_private;
-use crate::runner::settings::Settings;
+use crate::runner::settings::RunnerConfig;
 
 /// How long the starter tries to reach a runner.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -98,7 +98,7 @@ impl StarterLink {
     }
 
     /// Asks for a connection to a runner, which is started with these settings if there is none.
-    pub(crate) fn connect(&self, settings: &Settings) -> Result<UnixStream, EngineError> {
+    pub(crate) fn connect(&self, settings: &RunnerConfig) -> Result<UnixStream, EngineError> {
         let unreachable = |reason: String| EngineError::Unreachable { reason };
         let request =
             serde_json::to_vec(settings).map_err(|error| unreachable(error.to_string()))?;
@@ -154,9 +154,9 @@ fn run(folder: &Path, guard: &[u8], runner: &[OsString]) -> Result<(), StarterEr
         if request.is_empty() {
             return Ok(());
         }
-        let connected = match serde_json::from_slice::<Settings>(&request) {
+        let connected = match serde_json::from_slice::<RunnerConfig>(&request) {
             Ok(asked) => {
-                let settings = Settings {
+                let settings = RunnerConfig {
                     other_users: true,
                     guard: Some(guard),
                     ..asked
@@ -179,7 +179,7 @@ fn run(folder: &Path, guard: &[u8], runner: &[OsString]) -> Result<(), StarterEr
 /// root itself, and would do whatever this one says.
 fn connect(
     runners: &mut RunnerProcess,
-    settings: &Settings,
+    settings: &RunnerConfig,
     guard: LaunchGuard,
 ) -> Result<UnixStream, EngineError> {
     let first = runners.connect(settings, PATIENCE)?;

@@ -8,7 +8,9 @@ pub(crate) mod time;
 use serde::{Deserialize, Serialize};
 
 use crate::starter::LaunchGuard;
-use crate::{AttemptKey, Capacity, EngineError, KillReason, Launch, Report, Running};
+use crate::{
+    AttemptKey, AttemptReport, EngineCapacity, EngineError, KillReason, LaunchSpec, RunningAttempt,
+};
 
 /// Counts changes that the other side cannot do without. In version 1 an open connection renewed a lease, and
 /// a launch of a script named a path.
@@ -16,18 +18,18 @@ pub(crate) const VERSION: u32 = 2;
 
 /// From the engine to the runner.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Call {
+pub(crate) struct RunnerRequest {
     /// Repeated in the answer.
     pub(crate) id: u64,
-    pub(crate) ask: Ask,
+    pub(crate) ask: RunnerRequestKind,
 }
 
 /// What is asked of the runner.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Ask {
+pub(crate) enum RunnerRequestKind {
     Capacity,
-    Start(Vec<Launch>),
+    Start(Vec<LaunchSpec>),
     SetShares(Vec<(AttemptKey, f64)>),
     Kill(Vec<AttemptKey>, KillReason),
     Acknowledge(Vec<AttemptKey>),
@@ -36,7 +38,7 @@ pub(crate) enum Ask {
     Running,
 }
 
-impl Ask {
+impl RunnerRequestKind {
     /// The call's name in messages.
     pub(crate) const fn name(&self) -> &'static str {
         match self {
@@ -54,7 +56,7 @@ impl Ask {
 /// From the runner to the engine.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Word {
+pub(crate) enum RunnerMessage {
     /// The first word on every connection.
     Hello {
         version: u32,
@@ -65,23 +67,23 @@ pub(crate) enum Word {
     },
     Answer {
         id: u64,
-        answer: Answer,
+        answer: RunnerResponse,
     },
-    Report(Report),
+    Report(AttemptReport),
 }
 
 /// The answer to a call.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Answer {
+pub(crate) enum RunnerResponse {
     Done,
-    Capacity(Capacity),
-    Running(Vec<Running>),
+    Capacity(EngineCapacity),
+    Running(Vec<RunningAttempt>),
     /// There is no room to keep a record of more.
     Full(String),
 }
 
-impl Answer {
+impl RunnerResponse {
     /// `Done`, or the error that it is.
     pub(crate) fn done(self) -> Result<(), EngineError> {
         match self {

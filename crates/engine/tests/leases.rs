@@ -7,28 +7,31 @@ use std::cell::Cell;
 use std::fs;
 use std::time::Duration;
 
-use common::{Home, command, fates, lives, script, signal, wait_for_start, wait_until};
+use common::{EngineTestDir, command, fates, lives, script, signal, wait_for_start, wait_until};
 use rustix::process::Signal;
-use tollgate_engine::{BootTime, Ended, Engine, Event, KillReason, Launch, LocalEngine, Status};
+use tollgate_engine::{
+    AttemptEvent, AttemptOutcome, AttemptStatus, BootTime, Engine, KillReason, LaunchSpec,
+    LocalEngine,
+};
 
 /// Long enough to kill a process meanwhile.
 const SOON: Duration = Duration::from_millis(500);
 
 /// A task that does not end when it is asked to.
-fn stubborn(job: u64) -> Launch {
+fn stubborn(job: u64) -> LaunchSpec {
     script(job, "trap '' TERM; while :; do sleep 1; done")
 }
 
-fn start(engine: &mut LocalEngine, launch: &Launch) -> u32 {
+fn start(engine: &mut LocalEngine, launch: &LaunchSpec) -> u32 {
     engine.start(std::slice::from_ref(launch)).unwrap();
     wait_for_start(engine, launch.attempt)
 }
 
 #[track_caller]
-fn ended(engine: &mut LocalEngine, launch: &Launch) -> Ended {
+fn ended(engine: &mut LocalEngine, launch: &LaunchSpec) -> AttemptOutcome {
     match fates(engine, &[launch.attempt]).remove(0) {
-        Event::Ended(ended) => ended,
-        other @ (Event::Started(_) | Event::Lost { .. }) => panic!("{other:?}"),
+        AttemptEvent::Ended(ended) => ended,
+        other @ (AttemptEvent::Started(_) | AttemptEvent::Lost { .. }) => panic!("{other:?}"),
     }
 }
 
@@ -45,37 +48,40 @@ fn watcher_of(runner: u32) -> Option<u32> {
 
 #[test]
 fn lease_that_is_not_renewed_ends_what_runs_though_the_caller_is_connected() {
-    let home = Home::new();
+    let home = EngineTestDir::new();
     let mut engine = home.open();
     let launch = command(1, &["sleep", "600"]);
     start(&mut engine, &launch);
     engine.renew_lease(BootTime::now() + SOON).unwrap();
     let ended = ended(&mut engine, &launch);
-    assert_eq!(ended.status, Status::Signalled(15));
+    assert_eq!(ended.status, AttemptStatus::Signalled(15));
     assert_eq!(ended.killed, Some(KillReason::Evicted));
 }
 
 #[test]
 fn attempt_under_an_ended_lease_is_not_started() {
-    let home = Home::new();
+    let home = EngineTestDir::new();
     let mut engine = home.open();
     engine.renew_lease(BootTime::now()).unwrap();
     let late = script(1, &format!("echo > {}/ran", home.path().display()));
     engine.start(std::slice::from_ref(&late)).unwrap();
     let end = ended(&mut engine, &late);
-    assert!(matches!(end.status, Status::NotStarted { .. }), "{end:?}");
+    assert!(
+        matches!(end.status, AttemptStatus::NotStarted { .. }),
+        "{end:?}"
+    );
     assert_eq!(end.killed, Some(KillReason::Evicted));
     assert!(!home.path().join("ran").exists());
 
     engine.renew_lease(BootTime::now() + 100 * SOON).unwrap();
     let next = command(2, &["true"]);
     engine.start(std::slice::from_ref(&next)).unwrap();
-    assert_eq!(ended(&mut engine, &next).status, Status::Exited(0));
+    assert_eq!(ended(&mut engine, &next).status, AttemptStatus::Exited(0));
 }
 
 #[test]
 fn child_that_is_held_up_beyond_the_lease_does_not_become_its_program() {
-    let home = Home::new().with_fault("child-stopped");
+    let home = EngineTestDir::new().with_fault("child-stopped");
     let mut engine = home.open();
     let launch = script(1, &format!("echo > {}/ran", home.path().display()));
     engine.start(std::slice::from_ref(&launch)).unwrap();
@@ -102,7 +108,10 @@ fn child_that_is_held_up_beyond_the_lease_does_not_become_its_program() {
 
 #[test]
 fn task_of_a_killed_runner_ends_with_its_lease() {
-    for home in [Home::new(), Home::without_control_groups()] {
+    for home in [
+        EngineTestDir::new(),
+        EngineTestDir::without_control_groups(),
+    ] {
         let mut engine = home.open();
         let task = start(&mut engine, &stubborn(1));
         engine.renew_lease(BootTime::now() + SOON).unwrap();
@@ -114,7 +123,10 @@ fn task_of_a_killed_runner_ends_with_its_lease() {
 
 #[test]
 fn task_of_a_stopped_runner_ends_with_its_lease() {
-    for home in [Home::new(), Home::without_control_groups()] {
+    for home in [
+        EngineTestDir::new(),
+        EngineTestDir::without_control_groups(),
+    ] {
         let mut engine = home.open();
         let launch = stubborn(1);
         let task = start(&mut engine, &launch);
@@ -124,14 +136,14 @@ fn task_of_a_stopped_runner_ends_with_its_lease() {
         wait_until("the task is gone", || !lives(task));
         signal(runner, Signal::CONT);
         let end = ended(&mut engine, &launch);
-        assert_eq!(end.status, Status::Signalled(9));
+        assert_eq!(end.status, AttemptStatus::Signalled(9));
         assert_eq!(end.killed, Some(KillReason::Evicted));
     }
 }
 
 #[test]
 fn watcher_that_is_killed_is_replaced() {
-    let home = Home::new();
+    let home = EngineTestDir::new();
     let mut engine = home.open();
     let task = start(&mut engine, &stubborn(1));
     let runner = engine.runner_pid().unwrap();
@@ -148,7 +160,7 @@ fn watcher_that_is_killed_is_replaced() {
 
 #[test]
 fn watcher_goes_when_its_runner_has_and_nothing_runs() {
-    let home = Home::new();
+    let home = EngineTestDir::new();
     let mut engine = home.open();
     let launch = command(1, &["sleep", "600"]);
     let task = start(&mut engine, &launch);
@@ -164,7 +176,7 @@ fn watcher_goes_when_its_runner_has_and_nothing_runs() {
 
 #[test]
 fn next_runner_goes_on_with_the_lease_and_a_watcher_of_its_own() {
-    let home = Home::new();
+    let home = EngineTestDir::new();
     let mut engine = home.open();
     let launch = command(1, &["sleep", "600"]);
     let task = start(&mut engine, &launch);
@@ -185,7 +197,7 @@ fn next_runner_goes_on_with_the_lease_and_a_watcher_of_its_own() {
 #[test]
 fn runner_that_is_asked_to_end_ends_its_tasks_and_goes() {
     for asked in [Signal::TERM, Signal::INT] {
-        let mut home = Home::new();
+        let mut home = EngineTestDir::new();
         if asked == Signal::INT {
             home.settings.lease = None;
         }
@@ -199,7 +211,7 @@ fn runner_that_is_asked_to_end_ends_its_tasks_and_goes() {
         // The next runner says how they ended.
         for (launch, signal) in [(gentle, 15), (stubborn, 9)] {
             let end = ended(&mut engine, &launch);
-            assert_eq!(end.status, Status::Signalled(signal));
+            assert_eq!(end.status, AttemptStatus::Signalled(signal));
             assert_eq!(end.killed, Some(KillReason::Evicted));
         }
     }
@@ -207,14 +219,14 @@ fn runner_that_is_asked_to_end_ends_its_tasks_and_goes() {
 
 #[test]
 fn runner_whose_terminal_is_gone_goes_on() {
-    let home = Home::new();
+    let home = EngineTestDir::new();
     let mut engine = home.open();
     let task = start(&mut engine, &command(1, &["sleep", "600"]));
     let runner = engine.runner_pid().unwrap();
     signal(runner, Signal::HUP);
     let next = command(2, &["true"]);
     engine.start(std::slice::from_ref(&next)).unwrap();
-    assert_eq!(ended(&mut engine, &next).status, Status::Exited(0));
+    assert_eq!(ended(&mut engine, &next).status, AttemptStatus::Exited(0));
     assert_eq!(engine.runner_pid(), Some(runner));
     assert!(lives(task));
 }

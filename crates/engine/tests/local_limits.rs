@@ -6,9 +6,10 @@ use std::path::Path;
 use std::process::Command;
 
 use common::{Home, command, fates, run, script, wait_for_start};
-use tollgate_engine::capacity::{MemoryLimit, ProcessLimit};
+use tollgate_engine::capacity::{MemoryEnforcement, ProcessEnforcement};
 use tollgate_engine::{
-    AttemptKey, Engine, EngineError, Event, KillReason, LocalEngine, Retry, Status,
+    AttemptEvent, AttemptKey, AttemptStatus, Engine, EngineError, KillReason, LocalEngine,
+    Retryability,
 };
 
 #[test]
@@ -22,7 +23,7 @@ fn too_much_memory_is_not_to_be_had() {
         launch.limits.memory = Some(64 << 20);
         let ended = run(&mut engine, &launch);
         assert!(!ended.status.is_success(), "{}", ended.status);
-        if engine.capacity().expect("known").memory == MemoryLimit::Cgroup {
+        if engine.capacity().expect("known").memory == MemoryEnforcement::Cgroup {
             assert_eq!(ended.killed, Some(KillReason::MemoryLimit));
         }
         // The limit was that task's, and not its slot's.
@@ -31,7 +32,7 @@ fn too_much_memory_is_not_to_be_had() {
             "head -c 100000000 /dev/zero | tail -c 100000000 > /dev/null",
         );
         launch.limits.memory = None;
-        assert_eq!(run(&mut engine, &launch).status, Status::Exited(0));
+        assert_eq!(run(&mut engine, &launch).status, AttemptStatus::Exited(0));
     }
 }
 
@@ -40,7 +41,7 @@ fn task_without_a_limit_of_its_own_has_its_nodes_share_of_memory() {
     let home = Home::new();
     let mut engine = home.open();
     let capacity = engine.capacity().expect("known");
-    if capacity.memory != MemoryLimit::Cgroup {
+    if capacity.memory != MemoryEnforcement::Cgroup {
         eprintln!("skipped: memory is not limited by control groups here");
         return;
     }
@@ -49,17 +50,18 @@ fn task_without_a_limit_of_its_own_has_its_nodes_share_of_memory() {
         v1=$(sed -n 's/^[0-9]*:memory://p' /proc/self/cgroup)
         v2=$(sed -n 's/^0:://p' /proc/self/cgroup)
         cat /sys/fs/cgroup/memory$v1/memory.limit_in_bytes || cat /sys/fs/cgroup$v2/memory.max";
-    let limit = |engine: &mut LocalEngine, job: u64, change: fn(&mut tollgate_engine::Limits)| {
-        let mut launch = script(job, words);
-        launch.dir = home.path().to_owned();
-        launch.output = Some("limit".into());
-        change(&mut launch.limits);
-        run(engine, &launch);
-        let said = std::fs::read_to_string(home.path().join("limit")).expect("written");
-        said.lines()
-            .last()
-            .and_then(|line| line.parse::<u64>().ok())
-    };
+    let limit =
+        |engine: &mut LocalEngine, job: u64, change: fn(&mut tollgate_engine::LaunchLimits)| {
+            let mut launch = script(job, words);
+            launch.dir = home.path().to_owned();
+            launch.output = Some("limit".into());
+            change(&mut launch.limits);
+            run(engine, &launch);
+            let said = std::fs::read_to_string(home.path().join("limit")).expect("written");
+            said.lines()
+                .last()
+                .and_then(|line| line.parse::<u64>().ok())
+        };
     let Some(own) = limit(&mut engine, 1, |limits| limits.memory = Some(1 << 26)) else {
         eprintln!("skipped: a task does not find its control group here");
         return;
@@ -84,7 +86,7 @@ fn task_has_at_most_so_many_processes_and_the_next_in_its_slot_as_many_as_it_say
     home.settings.slots_per_node = 1;
     home.settings.nodes = Some(1);
     let mut engine = home.open();
-    if engine.capacity().expect("known").processes != ProcessLimit::Cgroup {
+    if engine.capacity().expect("known").processes != ProcessEnforcement::Cgroup {
         eprintln!("skipped: processes are not limited here");
         return;
     }
@@ -94,11 +96,11 @@ fn task_has_at_most_so_many_processes_and_the_next_in_its_slot_as_many_as_it_say
         launch.limits.processes = most;
         run(&mut engine, &launch).status
     };
-    assert_eq!(status(1, Some(11)), Status::Exited(0));
-    assert_ne!(status(2, Some(8)), Status::Exited(0));
-    assert_eq!(status(3, Some(11)), Status::Exited(0));
-    assert_ne!(status(4, Some(8)), Status::Exited(0));
-    assert_eq!(status(5, None), Status::Exited(0));
+    assert_eq!(status(1, Some(11)), AttemptStatus::Exited(0));
+    assert_ne!(status(2, Some(8)), AttemptStatus::Exited(0));
+    assert_eq!(status(3, Some(11)), AttemptStatus::Exited(0));
+    assert_ne!(status(4, Some(8)), AttemptStatus::Exited(0));
+    assert_eq!(status(5, None), AttemptStatus::Exited(0));
 }
 
 #[test]
@@ -111,12 +113,12 @@ fn task_with_too_long_an_output_is_ended_and_one_that_writes_elsewhere_is_not() 
     launch.limits.output = Some(1 << 20);
     let ended = run(&mut engine, &launch);
     assert_eq!(ended.killed, Some(KillReason::OutputLimit));
-    assert_eq!(ended.status, Status::Signalled(15));
+    assert_eq!(ended.status, AttemptStatus::Signalled(15));
     let mut launch = script(2, "head -c 5000000 /dev/zero > elsewhere; sleep 1.5");
     launch.dir = home.path().to_owned();
     launch.output = Some("short".into());
     launch.limits.output = Some(1 << 20);
-    assert_eq!(run(&mut engine, &launch).status, Status::Exited(0));
+    assert_eq!(run(&mut engine, &launch).status, AttemptStatus::Exited(0));
 }
 
 #[test]
@@ -146,8 +148,8 @@ fn who_finds_no_slot_waits() {
     let statuses: Vec<_> = fates(&mut engine, &attempts)
         .into_iter()
         .map(|event| match event {
-            Event::Ended(ended) => (ended.status.to_string(), ended.killed),
-            other @ (Event::Started(_) | Event::Lost { .. }) => panic!("{other:?}"),
+            AttemptEvent::Ended(ended) => (ended.status.to_string(), ended.killed),
+            other @ (AttemptEvent::Started(_) | AttemptEvent::Lost { .. }) => panic!("{other:?}"),
         })
         .collect();
     let expected = [
@@ -179,8 +181,8 @@ fn ten_thousand_tasks_each_run_once() {
     engine.start(&launches).expect("taken on");
     let fates = fates(&mut engine, &attempts);
     let succeeded = fates.iter().filter(|fate| match fate {
-        Event::Ended(ended) => ended.status.is_success(),
-        Event::Started(_) | Event::Lost { .. } => false,
+        AttemptEvent::Ended(ended) => ended.status.is_success(),
+        AttemptEvent::Started(_) | AttemptEvent::Lost { .. } => false,
     });
     assert_eq!(succeeded.count(), TASKS as usize);
     engine.acknowledge(&attempts).expect("acknowledged");
@@ -188,9 +190,9 @@ fn ten_thousand_tasks_each_run_once() {
 }
 
 /// A file system of a mebibyte, for as long as it is not dropped.
-struct SmallDisk(std::path::PathBuf);
+struct SmallTestDisk(std::path::PathBuf);
 
-impl SmallDisk {
+impl SmallTestDisk {
     /// None if this user may not mount one.
     fn mount(at: &Path) -> Option<Self> {
         std::fs::create_dir_all(at).expect("a folder");
@@ -201,7 +203,7 @@ impl SmallDisk {
     }
 }
 
-impl Drop for SmallDisk {
+impl Drop for SmallTestDisk {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg("-l").arg(&self.0).status();
     }
@@ -211,7 +213,7 @@ impl Drop for SmallDisk {
 fn a_full_disk_loses_no_end() {
     let mut home = Home::new();
     let disk = home.path().join("disk");
-    let Some(_disk) = SmallDisk::mount(&disk) else {
+    let Some(_disk) = SmallTestDisk::mount(&disk) else {
         eprintln!("skipped: this user may not mount a file system");
         return;
     };
@@ -227,7 +229,7 @@ fn a_full_disk_loses_no_end() {
     wait_for_start(&mut engine, running.attempt);
     assert_eq!(
         run(&mut engine, &fill).status,
-        Status::Exited(1),
+        AttemptStatus::Exited(1),
         "cat could not write on"
     );
 
@@ -236,18 +238,18 @@ fn a_full_disk_loses_no_end() {
     match engine.start(std::slice::from_ref(&late)) {
         Err(error) => {
             assert!(matches!(error, EngineError::Full { .. }), "{error}");
-            assert_eq!(error.retry(), Retry::Later);
+            assert_eq!(error.retry(), Retryability::Later);
         }
         Ok(()) => {
             let fate = fates(&mut engine, &[late.attempt]).remove(0);
-            assert!(matches!(fate, Event::Ended(_)), "{fate:?}");
+            assert!(matches!(fate, AttemptEvent::Ended(_)), "{fate:?}");
         }
     }
 
     std::fs::write(home.path().join("go"), "").expect("written elsewhere");
     let fate = fates(&mut engine, &[running.attempt]).remove(0);
     assert!(
-        matches!(&fate, Event::Ended(ended) if ended.status == Status::Exited(5)),
+        matches!(&fate, AttemptEvent::Ended(ended) if ended.status == AttemptStatus::Exited(5)),
         "{fate:?}"
     );
     drop(engine);
@@ -258,6 +260,6 @@ fn a_full_disk_loses_no_end() {
     assert_eq!(fates(&mut engine, &[running.attempt]).remove(0), fate);
     assert_eq!(
         run(&mut engine, &command(4, &["true"])).status,
-        Status::Exited(0)
+        AttemptStatus::Exited(0)
     );
 }

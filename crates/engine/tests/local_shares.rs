@@ -4,19 +4,23 @@
 mod common;
 
 use common::{Home, poll_until, script, wait_until};
-use tollgate_engine::capacity::Shares;
-use tollgate_engine::{Engine, KillReason, Launch, LocalEngine};
+use tollgate_engine::capacity::ShareEnforcement;
+use tollgate_engine::{Engine, KillReason, LaunchSpec, LocalEngine};
 use tollgate_model::{NodeId, Span};
 
 /// Runs two loops on node 0 until they have used a second of processor time together; how much
 /// more the first has used than the second.
-fn ratio(home: &Home, shares: [f64; 2], change: impl FnOnce(&mut LocalEngine, &[Launch])) -> f64 {
+fn ratio(
+    home: &Home,
+    shares: [f64; 2],
+    change: impl FnOnce(&mut LocalEngine, &[LaunchSpec]),
+) -> f64 {
     let mut engine = home.open();
     let loops = [
         script(1, "while :; do :; done"),
         script(2, "while :; do :; done"),
     ];
-    let launches: Vec<Launch> = loops
+    let launches: Vec<LaunchSpec> = loops
         .into_iter()
         .zip(shares)
         .map(|(mut launch, share)| {
@@ -62,7 +66,7 @@ fn shares_are_given() {
 fn shares_are_changed() {
     let home = Home::new();
     let capacity = home.open().capacity().expect("known");
-    if capacity.shares == Shares::Nice && !rustix::process::geteuid().is_root() {
+    if capacity.shares == ShareEnforcement::Nice && !rustix::process::geteuid().is_root() {
         eprintln!("skipped: only root can make a task less nice again");
         return;
     }

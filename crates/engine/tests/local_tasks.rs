@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use common::{Home, command, fates, run, script, wait_until};
-use tollgate_engine::{Engine, KillReason, Status};
+use tollgate_engine::{AttemptStatus, Engine, KillReason};
 use tollgate_model::{NodeId, Span};
 
 /// The output of a script, run to its success.
@@ -20,7 +20,7 @@ fn output_of(home: &Home, text: &str) -> String {
         .acknowledge(&[launch.attempt])
         .expect("it is acknowledged");
     let output = fs::read_to_string(home.path().join("output")).expect("it has output");
-    assert_eq!(ended.status, Status::Exited(0), "{output}");
+    assert_eq!(ended.status, AttemptStatus::Exited(0), "{output}");
     output
 }
 
@@ -33,7 +33,10 @@ fn the_environment_is_the_launch_and_nothing_else() {
     launch.env.push(("TOLLGATE_JOB".into(), "forged".into()));
     launch.output = Some(home.path().join("output"));
     launch.nodes = vec![NodeId(0)];
-    assert_eq!(run(&mut home.open(), &launch).status, Status::Exited(0));
+    assert_eq!(
+        run(&mut home.open(), &launch).status,
+        AttemptStatus::Exited(0)
+    );
     let output = fs::read_to_string(home.path().join("output")).expect("it has output");
     let mut lines: Vec<_> = output.lines().collect();
     lines.sort_unstable();
@@ -128,7 +131,7 @@ fn output_directory_that_is_missing_is_made_with_the_umask_of_the_launch() {
         launch.dir = home.path().to_owned();
         launch.output = Some(file.into());
         launch.umask = 0o027;
-        assert_eq!(run(&mut engine, &launch).status, Status::Exited(0));
+        assert_eq!(run(&mut engine, &launch).status, AttemptStatus::Exited(0));
         outputs.push(fs::read_to_string(home.path().join(file)).expect("it has output"));
     }
     assert_eq!(outputs, ["1\n", "2\n"]);
@@ -154,7 +157,10 @@ fn leave_a_daemon(home: &Home) -> u32 {
     );
     let mut launch = script(1, &text);
     launch.output = Some(home.path().join("output"));
-    assert_eq!(run(&mut home.open(), &launch).status, Status::Exited(0));
+    assert_eq!(
+        run(&mut home.open(), &launch).status,
+        AttemptStatus::Exited(0)
+    );
     let pid = fs::read_to_string(pid_file).expect("it has begun");
     pid.trim().parse().expect("a number")
 }
@@ -201,7 +207,7 @@ fn what_a_task_used_is_told() {
     let text = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; \
                 head -c 30000000 /dev/zero | tail -c 30000000 > /dev/null";
     let ended = run(&mut engine, &script(1, text));
-    assert_eq!(ended.status, Status::Exited(0));
+    assert_eq!(ended.status, AttemptStatus::Exited(0));
     assert!(ended.cpu > Span::from_micros(5_000), "{}", ended.cpu);
     assert!(ended.wall > Span::from_micros(5_000), "{}", ended.wall);
     let peak = ended.peak_memory.expect("known");
@@ -224,7 +230,10 @@ fn programs_need_not_have_names_that_are_text() {
     launch.dir = home.path().to_owned();
     let output = std::ffi::OsString::from_vec(b"odd \xfe output".to_vec());
     launch.output = Some(output.into());
-    assert_eq!(run(&mut home.open(), &launch).status, Status::Exited(0));
+    assert_eq!(
+        run(&mut home.open(), &launch).status,
+        AttemptStatus::Exited(0)
+    );
 }
 
 fn find(program: &str) -> String {

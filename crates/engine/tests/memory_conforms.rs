@@ -2,46 +2,47 @@
 
 use std::time::Duration;
 
-use tollgate_engine::memory::{Deed, Faults};
+use tollgate_engine::memory::{SimFaults, SimProgram};
 use tollgate_engine::{
-    AttemptKey, Engine, EngineError, Event, Launch, MemoryEngine, MemoryWorld, Status, conformance,
+    AttemptEvent, AttemptKey, AttemptStatus, Engine, EngineError, LaunchSpec, SimEngine, SimHost,
+    conformance,
 };
 use tollgate_model::{Instant, NodeId, Span};
 
 const GIB: u64 = 1 << 30;
 
-fn launch(job: u64, seconds: &str, share: f64) -> Launch {
+fn launch(job: u64, seconds: &str, share: f64) -> LaunchSpec {
     let attempt = AttemptKey {
         job,
         task: 0,
         attempt: 1,
     };
-    let mut launch = Launch::new(attempt, vec![NodeId(0)], ["work", seconds], "/");
+    let mut launch = LaunchSpec::new(attempt, vec![NodeId(0)], ["work", seconds], "/");
     launch.share = share;
     launch
 }
 
 #[test]
 fn it_conforms() {
-    let world = MemoryWorld::new(2, GIB, Deed::of_command);
-    conformance::run(&mut || Box::new(MemoryEngine::open(&world)));
+    let world = SimHost::new(2, GIB, SimProgram::of_command);
+    conformance::run(&mut || Box::new(SimEngine::open(&world)));
 }
 
 #[test]
 fn it_conforms_when_reports_come_late_and_twice() {
-    let world = MemoryWorld::new(2, GIB, Deed::of_command);
-    world.set_faults(Faults {
+    let world = SimHost::new(2, GIB, SimProgram::of_command);
+    world.set_faults(SimFaults {
         double_reports: true,
         late: Span::from_micros(30_000),
-        ..Faults::default()
+        ..SimFaults::default()
     });
-    conformance::run(&mut || Box::new(MemoryEngine::open(&world)));
+    conformance::run(&mut || Box::new(SimEngine::open(&world)));
 }
 
 #[test]
 fn work_is_done_by_share() {
-    let world = MemoryWorld::new(1, GIB, Deed::of_command);
-    let mut engine = MemoryEngine::open(&world);
+    let world = SimHost::new(1, GIB, SimProgram::of_command);
+    let mut engine = SimEngine::open(&world);
     // At 3:1 the first has its 3 s after 4 s; then the second has 1 s done and is alone.
     engine
         .start(&[launch(1, "3", 0.75), launch(2, "3", 0.25)])
@@ -51,8 +52,8 @@ fn work_is_done_by_share() {
     let ends: Vec<_> = reports
         .iter()
         .filter_map(|report| match &report.event {
-            Event::Ended(ended) => Some((report.attempt.job, ended.at, ended.cpu)),
-            Event::Started(_) | Event::Lost { .. } => None,
+            AttemptEvent::Ended(ended) => Some((report.attempt.job, ended.at, ended.cpu)),
+            AttemptEvent::Started(_) | AttemptEvent::Lost { .. } => None,
         })
         .collect();
     let three = Span::from_secs(3);
@@ -67,13 +68,13 @@ fn work_is_done_by_share() {
 
 #[test]
 fn failed_calls_are_done_or_not_as_ordered() {
-    let world = MemoryWorld::new(1, GIB, Deed::of_command);
-    let mut engine = MemoryEngine::open(&world);
+    let world = SimHost::new(1, GIB, SimProgram::of_command);
+    let mut engine = SimEngine::open(&world);
     let one = launch(1, "3", 1.0);
-    world.set_faults(Faults {
+    world.set_faults(SimFaults {
         fail_before: 1,
         fail_after: 1,
-        ..Faults::default()
+        ..SimFaults::default()
     });
     let not_done = engine.start(std::slice::from_ref(&one));
     assert!(matches!(not_done, Err(EngineError::Unreachable { .. })));
@@ -89,11 +90,11 @@ fn failed_calls_are_done_or_not_as_ordered() {
 
 #[test]
 fn what_vanishes_is_lost() {
-    let world = MemoryWorld::new(1, GIB, |_| Deed {
-        status: Status::Exited(3),
-        ..Deed::busy(Span::from_secs(5))
+    let world = SimHost::new(1, GIB, |_| SimProgram {
+        status: AttemptStatus::Exited(3),
+        ..SimProgram::busy(Span::from_secs(5))
     });
-    let mut engine = MemoryEngine::open(&world);
+    let mut engine = SimEngine::open(&world);
     let one = launch(1, "", 1.0);
     engine.start(std::slice::from_ref(&one)).expect("it starts");
     world.lose(one.attempt);
@@ -101,7 +102,7 @@ fn what_vanishes_is_lost() {
     let at = Instant::ZERO;
     assert_eq!(
         reports.last().map(|report| &report.event),
-        Some(&Event::Lost { at })
+        Some(&AttemptEvent::Lost { at })
     );
     assert_eq!(engine.running().expect("it answers"), []);
 }

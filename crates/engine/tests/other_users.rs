@@ -8,7 +8,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::Path;
 
 use common::{Home, command, run, script};
-use tollgate_engine::{Engine, EngineError, Launch, Script, Status, User};
+use tollgate_engine::{AttemptStatus, Engine, EngineError, LaunchScript, LaunchSpec, LaunchUser};
 
 const UID: u32 = 54_321;
 const GID: u32 = 54_322;
@@ -34,8 +34,8 @@ fn set_mode(path: &Path, mode: u32) {
 }
 
 /// `launch` as that user, in its own folder.
-fn theirs(home: &Home, mut launch: Launch) -> Launch {
-    launch.user = Some(User {
+fn theirs(home: &Home, mut launch: LaunchSpec) -> LaunchSpec {
+    launch.user = Some(LaunchUser {
         uid: UID,
         gid: GID,
         groups: vec![GROUP],
@@ -56,7 +56,7 @@ fn a_task_is_its_user_and_nobody_else() {
     let text = "id -u; id -g; id -G; grep -E 'NoNewPrivs|CapEff|CapPrm' /proc/self/status; umask";
     let launch = theirs(&home, script(1, text));
     let ended = run(&mut home.open(), &launch);
-    assert_eq!(ended.status, Status::Exited(0));
+    assert_eq!(ended.status, AttemptStatus::Exited(0));
     assert_eq!(
         output(&home),
         "54321\n54322\n54322 54323\nCapPrm:\t0000000000000000\nCapEff:\t0000000000000000\n\
@@ -112,7 +112,7 @@ fn output_directory_is_made_as_the_user_and_only_where_the_user_may() {
     let mut engine = home.open();
     let mut launch = theirs(&home, script(1, "true"));
     launch.output = Some("made/output".into());
-    assert_eq!(run(&mut engine, &launch).status, Status::Exited(0));
+    assert_eq!(run(&mut engine, &launch).status, AttemptStatus::Exited(0));
     for name in ["own/made", "own/made/output"] {
         let made = fs::metadata(home.path().join(name)).expect("made");
         let rights = made.mode() & 0o077;
@@ -160,7 +160,7 @@ fn folders_and_programs_are_reached_as_the_user() {
     // Nor is the runner's folder open to it.
     let runner = home.settings.folder.display().to_string();
     let launch = theirs(&home, script(3, &format!("ls {runner} && exit 1; exit 0")));
-    assert_eq!(run(&mut engine, &launch).status, Status::Exited(0));
+    assert_eq!(run(&mut engine, &launch).status, AttemptStatus::Exited(0));
 }
 
 /// A home whose runner is started with the umask of a service that keeps all to itself.
@@ -180,7 +180,7 @@ fn script_is_run_by_its_user_and_read_by_no_other() {
         "#!/bin/sh\nid -u; chmod u+w \"$0\"; echo >> \"$0\"; rm -f \"$0\"\necho \"$0\" > name
         while [ ! -e go ]; do sleep 0.01; done\n";
     let mut launch = theirs(&home, command(1, &["./job.sh"]));
-    launch.script = Some(Script::new(text));
+    launch.script = Some(LaunchScript::new(text));
     engine
         .start(std::slice::from_ref(&launch))
         .expect("taken on");
@@ -208,15 +208,15 @@ fn script_is_run_by_its_user_and_read_by_no_other() {
     (user.uid, user.gid, user.groups) = (UID + 1, GID, vec![GID, GROUP]);
     other.dir = "/".into();
     other.output = None;
-    assert_eq!(run(&mut engine, &other).status, Status::Exited(1));
+    assert_eq!(run(&mut engine, &other).status, AttemptStatus::Exited(1));
     let folder = copy.parent().expect("a folder").display().to_string();
     let list = script(3, &format!("ls {folder}"));
     let list = theirs(&home, list);
-    assert_ne!(run(&mut engine, &list).status, Status::Exited(0));
+    assert_ne!(run(&mut engine, &list).status, AttemptStatus::Exited(0));
     fs::write(own.join("go"), "").expect("written");
     let ended = common::fates(&mut engine, &[launch.attempt]).remove(0);
     assert!(
-        matches!(&ended, tollgate_engine::Event::Ended(ended) if ended.status == Status::Exited(0)),
+        matches!(&ended, tollgate_engine::AttemptEvent::Ended(ended) if ended.status == AttemptStatus::Exited(0)),
         "{ended:?}"
     );
     common::wait_until("the copy is removed", || !copy.exists());
@@ -240,7 +240,7 @@ fn a_pipe_for_output_that_nobody_reads_holds_nobody_up() {
 fn who_does_not_serve_others_refuses_them() {
     let home = Home::new();
     let mut launch = command(1, &["true"]);
-    launch.user = Some(User {
+    launch.user = Some(LaunchUser {
         uid: UID,
         gid: GID,
         groups: Vec::new(),

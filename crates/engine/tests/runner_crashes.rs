@@ -8,10 +8,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use common::{Home, fates, poll_until, run, script, wait_for_start};
-use tollgate_engine::{AttemptKey, Engine, Event, Launch, LocalEngine, Status};
+use tollgate_engine::{AttemptEvent, AttemptKey, AttemptStatus, Engine, LaunchSpec, LocalEngine};
 
 /// A task that leaves a line and then ends with 7.
-fn witness(home: &Home, job: u64) -> (Launch, PathBuf) {
+fn witness(home: &Home, job: u64) -> (LaunchSpec, PathBuf) {
     let file = home.path().join(format!("witness-{job}"));
     let mut launch = script(job, &format!("echo $$ >> {}; exit 7", file.display()));
     launch.output = Some(home.path().join(format!("output-{job}")));
@@ -30,14 +30,14 @@ fn kill_runner(engine: &LocalEngine) {
 }
 
 /// Whether an attempt ended with 7; false if it was lost.
-fn ended(fate: &Event) -> bool {
+fn ended(fate: &AttemptEvent) -> bool {
     match fate {
-        Event::Ended(ended) => {
-            assert_eq!(ended.status, Status::Exited(7));
+        AttemptEvent::Ended(ended) => {
+            assert_eq!(ended.status, AttemptStatus::Exited(7));
             true
         }
-        Event::Lost { .. } => false,
-        Event::Started(_) => panic!("no end"),
+        AttemptEvent::Lost { .. } => false,
+        AttemptEvent::Started(_) => panic!("no end"),
     }
 }
 
@@ -171,8 +171,8 @@ fn a_task_of_an_earlier_runner_can_be_killed() {
             .kill(&[launch.attempt], why)
             .expect("the next runner is asked");
         let fate = fates(&mut engine, &[launch.attempt]).remove(0);
-        if let Event::Ended(ended) = fate {
-            assert_eq!(ended.status, Status::Signalled(9));
+        if let AttemptEvent::Ended(ended) = fate {
+            assert_eq!(ended.status, AttemptStatus::Signalled(9));
             assert_eq!(ended.killed, Some(why));
         }
         let path = format!("/proc/{pid}/environ");
@@ -201,7 +201,7 @@ fn what_ends_while_no_runner_is_there_is_lost() {
     });
     let mut engine = home.open();
     let fate = fates(&mut engine, &[launch.attempt]).remove(0);
-    assert!(matches!(fate, Event::Lost { .. }), "{fate:?}");
+    assert!(matches!(fate, AttemptEvent::Lost { .. }), "{fate:?}");
     // Nor is it started again.
     engine
         .start(std::slice::from_ref(&launch))
@@ -214,7 +214,7 @@ fn killed_at_any_point_under_load_nothing_runs_twice_or_is_forgotten() {
     const TASKS: u64 = 400;
     const KILLS: u64 = 25;
     let home = Home::new();
-    let (launches, witnesses): (Vec<Launch>, Vec<PathBuf>) =
+    let (launches, witnesses): (Vec<LaunchSpec>, Vec<PathBuf>) =
         (1..=TASKS).map(|job| witness(&home, job)).unzip();
     let attempts: Vec<AttemptKey> = launches.iter().map(|launch| launch.attempt).collect();
     let mut engine = home.open();

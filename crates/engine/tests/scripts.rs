@@ -6,12 +6,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use common::{Home, command, fates, poll_until, run, wait_until};
-use tollgate_engine::{AttemptKey, Engine, Event, Launch, Script, Status};
+use tollgate_engine::{AttemptEvent, AttemptKey, AttemptStatus, Engine, LaunchScript, LaunchSpec};
 
 /// A launch of a script that came as `./job.sh`, in a folder where there is no such file.
-fn launch(home: &Home, job: u64, text: &str) -> Launch {
+fn launch(home: &Home, job: u64, text: &str) -> LaunchSpec {
     let mut launch = command(job, &["./job.sh", "word"]);
-    launch.script = Some(Script::new(text));
+    launch.script = Some(LaunchScript::new(text));
     launch.dir = home.path().to_owned();
     launch.output = Some(format!("output-{job}").into());
     launch
@@ -42,7 +42,7 @@ fn script_runs_as_a_copy_with_its_words() {
     for (job, interpreter) in [(1, "/bin/sh"), (2, "/usr/bin/env sh")] {
         let text = format!("#!{interpreter}\necho \"$0\"\necho $1; exit 7\n");
         let ended = run(&mut engine, &launch(&home, job, &text));
-        assert_eq!(ended.status, Status::Exited(7));
+        assert_eq!(ended.status, AttemptStatus::Exited(7));
         let said = output(&home, job);
         let (name, words) = said.split_once('\n').expect("two lines");
         assert!(Path::new(name).starts_with(copies(&home)), "{name}");
@@ -65,9 +65,9 @@ fn tasks_with_the_same_script_share_one_copy_until_the_last_is_over() {
     let text = "#!/bin/sh\nwhile [ ! -e go-$TOLLGATE_JOB ]; do sleep 0.01; done\n";
     let launches = [1, 2, 3].map(|job| launch(&home, job, text));
     engine.start(&launches).expect("taken on");
-    let started = |reports: &[tollgate_engine::Report]| {
+    let started = |reports: &[tollgate_engine::AttemptReport]| {
         let starts = reports.iter();
-        let starts = starts.filter(|report| matches!(report.event, Event::Started(_)));
+        let starts = starts.filter(|report| matches!(report.event, AttemptEvent::Started(_)));
         starts.count() == 3
     };
     poll_until(&mut engine, started);
@@ -98,9 +98,11 @@ fn runner_killed_at_named_points_leaves_its_successor_the_script() {
         let witness = fs::read_to_string(home.path().join("witness")).unwrap_or_default();
         assert!(witness.lines().count() <= 1, "{point}: {witness}");
         match fate {
-            Event::Ended(ended) => assert_eq!(ended.status, Status::Exited(7), "{point}"),
-            Event::Lost { .. } => assert!(!sure.contains(&point), "{point}: it was lost"),
-            Event::Started(_) => panic!("no end"),
+            AttemptEvent::Ended(ended) => {
+                assert_eq!(ended.status, AttemptStatus::Exited(7), "{point}")
+            }
+            AttemptEvent::Lost { .. } => assert!(!sure.contains(&point), "{point}: it was lost"),
+            AttemptEvent::Started(_) => panic!("no end"),
         }
         wait_until("nothing is kept", || keeps_nothing(&home));
     }
@@ -129,10 +131,10 @@ fn waiting_script_is_run_by_the_next_runner_though_nobody_brings_it_again() {
     fs::write(home.path().join("go"), "").expect("written");
     let attempts: [AttemptKey; 2] = [first.attempt, second.attempt];
     let fates = fates(&mut engine, &attempts);
-    let Event::Ended(ended) = &fates[1] else {
+    let AttemptEvent::Ended(ended) = &fates[1] else {
         panic!("{fates:?}");
     };
-    assert_eq!(ended.status, Status::Exited(7));
+    assert_eq!(ended.status, AttemptStatus::Exited(7));
     wait_until("nothing is kept", || keeps_nothing(&home));
 }
 
@@ -140,7 +142,7 @@ fn waiting_script_is_run_by_the_next_runner_though_nobody_brings_it_again() {
 fn copies_that_an_earlier_runner_left_are_removed() {
     let home = Home::new();
     fs::create_dir(copies(&home)).expect("made");
-    let name = format!("{}-{}", 7, Script::new("").sha256());
+    let name = format!("{}-{}", 7, LaunchScript::new("").sha256());
     for name in [&name, "half-1.0.1"] {
         fs::write(copies(&home).join(name), "").expect("written");
     }

@@ -5,7 +5,7 @@ mod common;
 
 use common::{Home, command, fates, signal, wait_for_start};
 use rustix::process::{Signal, getpid, set_child_subreaper};
-use tollgate_engine::{Engine, Event, Status};
+use tollgate_engine::{AttemptEvent, AttemptStatus, Engine};
 
 #[test]
 fn task_of_a_killed_runner_that_no_parent_waits_for_has_ended() {
@@ -22,8 +22,8 @@ fn task_of_a_killed_runner_that_no_parent_waits_for_has_ended() {
         assert_eq!(wait_for_start(&mut engine, launch.attempt), task);
         signal(task, Signal::KILL);
         match fates(&mut engine, &[launch.attempt]).remove(0) {
-            Event::Ended(ended) => assert_eq!(ended.status, Status::Signalled(9)),
-            other @ (Event::Started(_) | Event::Lost { .. }) => panic!("{other:?}"),
+            AttemptEvent::Ended(ended) => assert_eq!(ended.status, AttemptStatus::Signalled(9)),
+            other @ (AttemptEvent::Started(_) | AttemptEvent::Lost { .. }) => panic!("{other:?}"),
         }
     }
 }

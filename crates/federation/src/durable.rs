@@ -21,6 +21,6 @@ mod round;
 mod state;
 mod untimed;
 
-pub use machine::{Doing, Site};
-pub use state::{Durable, Transfer};
-pub use untimed::Timer;
+pub use machine::{DurableSite, SiteActivity};
+pub use state::{DurableState, ProxyTransfer};
+pub use untimed::SiteTimer;

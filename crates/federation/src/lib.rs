@@ -8,10 +8,10 @@
 //! | [`durable`] | the form that the product runs: it loses and doubles nothing, whatever fails |
 //! | [`paper`] | the form as it was published, to study |
 //!
-//! Both forms take an [`Event`] and the time, and give [`Effect`]s. The driver carries effects out
-//! in order; it hands in [`Event::Due`] when [`durable::Site::next_wake`] or
-//! [`paper::Site::next_wake`] has come. A [`Effect::Write`] must be on disk before the driver says
-//! [`Event::Written`]; what depends on it is held back until then.
+//! Both forms take an [`SiteEvent`] and the time, and give [`SiteEffect`]s. The driver carries effects out
+//! in order; it hands in [`SiteEvent::Due`] when [`durable::PaperSite::next_wake`] or
+//! [`paper::PaperSite::next_wake`] has come. A [`SiteEffect::Write`] must be on disk before the driver says
+//! [`SiteEvent::Written`]; what depends on it is held back until then.
 //!
 //! What a site is worth is for `tollgate-policy` to say (its `migrate` module); here it is a number.
 
@@ -21,6 +21,6 @@ pub mod paper;
 mod site;
 mod timing;
 
-pub use message::{Effect, Event, Message, Record, Refusal, Report};
-pub use site::{Ballot, SiteId, Worth};
-pub use timing::Timing;
+pub use message::{ReportRefusal, SiteEffect, SiteEvent, SiteMessage, SiteRecord, SiteReport};
+pub use site::{Ballot, SiteId, SiteValue};
+pub use timing::SessionTiming;

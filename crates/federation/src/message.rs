@@ -2,24 +2,24 @@
 
 use tollgate_model::Instant;
 
-use crate::site::{Ballot, SiteId, Worth};
+use crate::site::{Ballot, SiteId, SiteValue};
 
 /// What sites say to each other. The first four are those of the paper, with a ballot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Message {
+pub enum SiteMessage {
     /// The sender would receive a proxy: this is its worth.
     Propose {
         /// The round; [`Ballot::NONE`] in the paper's form.
         ballot: Ballot,
         /// What the proposer is worth.
-        worth: Worth,
+        worth: SiteValue,
     },
     /// An answer to a proposal.
     Answer {
         /// The round.
         ballot: Ballot,
         /// What the sender has to say, or why it says nothing.
-        report: Result<Report, Refusal>,
+        report: Result<SiteReport, ReportRefusal>,
     },
     /// The receiver of this message is worth most: the round is its own now.
     Handover {
@@ -52,17 +52,17 @@ pub enum Message {
 
 /// What a site says of itself in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Report {
+pub struct SiteReport {
     /// What it is worth: an ACK if that is less than the proposer's, else a NACK. Of equals the
     /// higher site counts as worth more.
-    pub worth: Worth,
+    pub worth: SiteValue,
     /// How many proxies wait there.
     pub pending: u32,
 }
 
 /// Why a site says nothing of itself. It starts no round for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Refusal {
+pub enum ReportRefusal {
     /// It takes part in a transfer, or did a moment ago.
     Busy,
     /// It has promised this ballot, or a later one.
@@ -71,9 +71,9 @@ pub enum Refusal {
 
 /// What happens to a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Event {
+pub enum SiteEvent {
     /// What the site is worth from now on.
-    Measured(Worth),
+    Measured(SiteValue),
     /// How many of its proxies run from now on.
     Running(u32),
     /// A message has come.
@@ -81,7 +81,7 @@ pub enum Event {
         /// From whom.
         from: SiteId,
         /// What it says.
-        message: Message,
+        message: SiteMessage,
     },
     /// Everything up to the write of that number is on disk.
     Written(u64),
@@ -91,20 +91,20 @@ pub enum Event {
 
 /// What a site wants done, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Effect {
+pub enum SiteEffect {
     /// Send a message. It may be lost, doubled or late.
     Send {
         /// To whom.
         to: SiteId,
         /// What it says.
-        message: Message,
+        message: SiteMessage,
     },
-    /// Put a record on disk, after those before it, then say [`Event::Written`].
+    /// Put a record on disk, after those before it, then say [`SiteEvent::Written`].
     Write {
         /// Its number, one more than that of the record before.
         number: u64,
         /// What it says.
-        record: Record,
+        record: SiteRecord,
     },
     /// Take a pending proxy out of the local queue.
     Delete,
@@ -114,7 +114,7 @@ pub enum Effect {
 
 /// What must survive a crash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Record {
+pub enum SiteRecord {
     /// Nothing below this ballot is served any more. Its own ballots a site promises too, which
     /// makes them unique.
     Promised(Ballot),

@@ -11,23 +11,23 @@ use std::collections::BTreeMap;
 
 use tollgate_model::Instant;
 
-use crate::message::{Effect, Event, Message, Report};
-use crate::site::{Ballot, SiteId, Worth};
-use crate::timing::Timing;
+use crate::message::{SiteEffect, SiteEvent, SiteMessage, SiteReport};
+use crate::site::{Ballot, SiteId, SiteValue};
+use crate::timing::SessionTiming;
 
-/// A site in the paper's form. It takes [`Event`]s as [`crate::durable::Site`] does; nothing is
-/// written, so it never waits for [`Event::Written`].
+/// A site in the paper's form. It takes [`SiteEvent`]s as [`crate::durable::PaperSite`] does; nothing is
+/// written, so it never waits for [`SiteEvent::Written`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Site {
+pub struct PaperSite {
     id: SiteId,
     sites: u32,
-    timing: Timing,
+    timing: SessionTiming,
     proxies: u32,
     running: u32,
-    measured: Worth,
-    frozen: Option<Worth>,
+    measured: SiteValue,
+    frozen: Option<SiteValue>,
     /// The answers to its own proposal, if it is a proposer.
-    answers: Option<BTreeMap<SiteId, Worth>>,
+    answers: Option<BTreeMap<SiteId, SiteValue>>,
     /// Whom it asked for a proxy.
     asked: Option<SiteId>,
     next_period: Instant,
@@ -37,12 +37,12 @@ pub struct Site {
 /// whose worth is not below the proposer's.
 const ROUND: Ballot = Ballot::NONE;
 
-impl Site {
+impl PaperSite {
     /// A site of `sites` that begins with so many `proxies`, all pending.
     pub const fn new(
         id: SiteId,
         sites: u32,
-        timing: Timing,
+        timing: SessionTiming,
         proxies: u32,
         first_period: Instant,
     ) -> Self {
@@ -52,7 +52,7 @@ impl Site {
             timing,
             proxies,
             running: 0,
-            measured: Worth(0.0),
+            measured: SiteValue(0.0),
             frozen: None,
             answers: None,
             asked: None,
@@ -75,24 +75,24 @@ impl Site {
         self.answers.is_some() || self.asked.is_some()
     }
 
-    /// When it next wants to hear [`Event::Due`].
+    /// When it next wants to hear [`SiteEvent::Due`].
     pub const fn next_wake(&self) -> Instant {
         self.next_period
     }
 
     /// Something happens to the site.
-    pub fn handle(&mut self, now: Instant, event: Event, effects: &mut Vec<Effect>) {
+    pub fn handle(&mut self, now: Instant, event: SiteEvent, effects: &mut Vec<SiteEffect>) {
         match event {
-            Event::Measured(worth) => self.measured = worth,
-            Event::Running(running) => self.running = running,
-            Event::Written(_) => {}
-            Event::Due => self.due(now, effects),
-            Event::Received { from, message } => self.received(from, message, effects),
+            SiteEvent::Measured(worth) => self.measured = worth,
+            SiteEvent::Running(running) => self.running = running,
+            SiteEvent::Written(_) => {}
+            SiteEvent::Due => self.due(now, effects),
+            SiteEvent::Received { from, message } => self.received(from, message, effects),
         }
     }
 
     /// Steps 1 and 2: a new value, and a proposal, unless its last one is still open.
-    fn due(&mut self, now: Instant, effects: &mut Vec<Effect>) {
+    fn due(&mut self, now: Instant, effects: &mut Vec<SiteEffect>) {
         if now < self.next_period {
             return;
         }
@@ -103,49 +103,49 @@ impl Site {
         }
     }
 
-    fn propose(&mut self, effects: &mut Vec<Effect>) {
+    fn propose(&mut self, effects: &mut Vec<SiteEffect>) {
         let worth = self.worth();
         self.answers = Some(BTreeMap::new());
-        let message = Message::Propose {
+        let message = SiteMessage::Propose {
             ballot: ROUND,
             worth,
         };
         for to in (0..self.sites).map(SiteId).filter(|&to| to != self.id) {
-            effects.push(Effect::Send { to, message });
+            effects.push(SiteEffect::Send { to, message });
         }
     }
 
-    fn received(&mut self, from: SiteId, message: Message, effects: &mut Vec<Effect>) {
+    fn received(&mut self, from: SiteId, message: SiteMessage, effects: &mut Vec<SiteEffect>) {
         match message {
-            Message::Propose { worth, .. } => self.proposed(from, worth, effects),
-            Message::Answer {
+            SiteMessage::Propose { worth, .. } => self.proposed(from, worth, effects),
+            SiteMessage::Answer {
                 report: Ok(report), ..
             } => self.answered(from, report.worth, effects),
-            Message::Request { .. } => self.requested(from, effects),
-            Message::Given { .. } => {
+            SiteMessage::Request { .. } => self.requested(from, effects),
+            SiteMessage::Given { .. } => {
                 // Step 8. Nothing tells a proxy that was asked for from one that comes again.
                 self.proxies += 1;
-                effects.push(Effect::Add);
+                effects.push(SiteEffect::Add);
                 self.asked = None;
             }
-            Message::Denied { .. } => self.asked = None,
-            Message::Answer { report: Err(_), .. }
-            | Message::Handover { .. }
-            | Message::Confirm { .. } => {}
+            SiteMessage::Denied { .. } => self.asked = None,
+            SiteMessage::Answer { report: Err(_), .. }
+            | SiteMessage::Handover { .. }
+            | SiteMessage::Confirm { .. } => {}
         }
     }
 
     /// Steps 3 and 5.
-    fn proposed(&mut self, from: SiteId, proposed: Worth, effects: &mut Vec<Effect>) {
+    fn proposed(&mut self, from: SiteId, proposed: SiteValue, effects: &mut Vec<SiteEffect>) {
         let worth = self.worth();
-        let report = Ok(Report {
+        let report = Ok(SiteReport {
             worth,
             pending: self.pending(),
         });
         let ballot = ROUND;
-        effects.push(Effect::Send {
+        effects.push(SiteEffect::Send {
             to: from,
-            message: Message::Answer { ballot, report },
+            message: SiteMessage::Answer { ballot, report },
         });
         if worth > proposed && !self.is_proposing() {
             self.propose(effects);
@@ -153,7 +153,7 @@ impl Site {
     }
 
     /// Steps 4 and 6.
-    fn answered(&mut self, from: SiteId, worth: Worth, effects: &mut Vec<Effect>) {
+    fn answered(&mut self, from: SiteId, worth: SiteValue, effects: &mut Vec<SiteEffect>) {
         let own = self.worth();
         let Some(answers) = &mut self.answers else {
             return;
@@ -169,28 +169,28 @@ impl Site {
         let lowest = answers.iter().min_by_key(|&(&site, &worth)| (worth, site));
         if let Some((&donor, _)) = lowest {
             self.asked = Some(donor);
-            effects.push(Effect::Send {
+            effects.push(SiteEffect::Send {
                 to: donor,
-                message: Message::Request { ballot: ROUND },
+                message: SiteMessage::Request { ballot: ROUND },
             });
         }
         self.answers = None;
     }
 
     /// Step 7.
-    fn requested(&mut self, from: SiteId, effects: &mut Vec<Effect>) {
+    fn requested(&mut self, from: SiteId, effects: &mut Vec<SiteEffect>) {
         let ballot = ROUND;
         let message = if self.pending() >= 2 {
             self.proxies -= 1;
-            effects.push(Effect::Delete);
-            Message::Given { ballot }
+            effects.push(SiteEffect::Delete);
+            SiteMessage::Given { ballot }
         } else {
-            Message::Denied { ballot }
+            SiteMessage::Denied { ballot }
         };
-        effects.push(Effect::Send { to: from, message });
+        effects.push(SiteEffect::Send { to: from, message });
     }
 
-    fn worth(&mut self) -> Worth {
+    fn worth(&mut self) -> SiteValue {
         *self.frozen.get_or_insert(self.measured)
     }
 }

@@ -10,29 +10,29 @@ pub struct SiteId(pub u32);
 /// What a site is worth: proxies go where it is highest. Any number; two of them are compared as
 /// [`f64::total_cmp`] has it, so that there always is an order.
 #[derive(Clone, Copy, Debug)]
-pub struct Worth(pub f64);
+pub struct SiteValue(pub f64);
 
-impl Ord for Worth {
+impl Ord for SiteValue {
     fn cmp(&self, other: &Self) -> Ordering {
         self.0.total_cmp(&other.0)
     }
 }
 
-impl PartialOrd for Worth {
+impl PartialOrd for SiteValue {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Worth {
+impl PartialEq for SiteValue {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl Eq for Worth {}
+impl Eq for SiteValue {}
 
-impl Hash for Worth {
+impl Hash for SiteValue {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.0.to_bits().hash(state);
     }
@@ -70,9 +70,9 @@ mod tests {
 
     #[test]
     fn worth_has_an_order_whatever_it_is() {
-        let mut worths = [f64::NAN, 1.0, f64::NEG_INFINITY, -1.0].map(Worth);
+        let mut worths = [f64::NAN, 1.0, f64::NEG_INFINITY, -1.0].map(SiteValue);
         worths.sort();
-        assert_eq!(worths[0], Worth(f64::NEG_INFINITY));
+        assert_eq!(worths[0], SiteValue(f64::NEG_INFINITY));
         assert_eq!(worths[3].0.to_bits(), f64::NAN.to_bits());
     }
 

@@ -4,14 +4,14 @@ use tollgate_model::Span;
 
 /// The times of a session, the same at all its sites.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Timing {
+pub struct SessionTiming {
     /// How often a site looks whether a proxy should move; positive.
     pub period: Span,
     /// The longest that a message takes, unless it is lost; positive.
     pub longest_delay: Span,
 }
 
-impl Timing {
+impl SessionTiming {
     /// How long answers are waited for: four times the longest delay.
     pub const fn time_out(&self) -> Span {
         Span::from_micros(self.longest_delay.as_micros().saturating_mul(4))

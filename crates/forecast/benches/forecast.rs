@@ -6,7 +6,7 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, LogNormal};
 use rand_pcg::Pcg64;
-use tollgate_forecast::{ClassId, Forecaster, Job, Record};
+use tollgate_forecast::{ClassId, CompletedJob, ForecastJob, Forecaster};
 use tollgate_model::{Instant, Span};
 
 /// Jobs of a site: enough for every class to be well known.
@@ -37,7 +37,7 @@ fn main_benches(c: &mut Criterion) {
 }
 
 /// Users who change what they do every few hundred jobs, with this noise of ln run time.
-fn site(noise: f64) -> Vec<Record> {
+fn site(noise: f64) -> Vec<CompletedJob> {
     let mut rng = Pcg64::seed_from_u64(2005);
     let around = LogNormal::new(0.0, noise).expect("a spread");
     let jobs = (0..JOBS).map(|idx| {
@@ -46,12 +46,12 @@ fn site(noise: f64) -> Vec<Record> {
         let runtime = (4.0 + mode % 7.0).exp() * around.sample(&mut rng);
         let submit = Instant::from_secs(idx as i64 * 60);
         let runtime = Span::from_secs_f64(runtime.max(1.0));
-        Record {
-            job: Job {
+        CompletedJob {
+            job: ForecastJob {
                 class: ClassId(class),
                 procs: 1 << (class % 5),
                 request: Some(Span::from_secs(36_000)),
-                context: tollgate_forecast::Context::default(),
+                context: tollgate_forecast::JobAttributes::default(),
             },
             submit,
             finish: submit + runtime,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::expert::N_EXPERTS;
 
 /// What each expert says, as logarithms of seconds; none if it has nothing to say.
-pub(crate) type Opinions = [Option<f64>; N_EXPERTS];
+pub(crate) type ExpertForecasts = [Option<f64>; N_EXPERTS];
 
 /// How fast votes follow losses.
 const RATE: f64 = 2.0;
@@ -17,17 +17,17 @@ const SHARED: f64 = 0.05;
 
 /// The votes of the experts of a class; they sum to 1.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Votes([f64; N_EXPERTS]);
+pub(crate) struct ExpertWeights([f64; N_EXPERTS]);
 
-impl Default for Votes {
+impl Default for ExpertWeights {
     fn default() -> Self {
         Self([1.0 / N_EXPERTS as f64; N_EXPERTS])
     }
 }
 
-impl Votes {
+impl ExpertWeights {
     /// The weighted median of the opinions; none if nobody has one.
-    pub(crate) fn median(&self, opinions: &Opinions) -> Option<f64> {
+    pub(crate) fn median(&self, opinions: &ExpertForecasts) -> Option<f64> {
         let mut said: [(f64, f64); N_EXPERTS] = [(0.0, 0.0); N_EXPERTS];
         let mut n = 0;
         for (opinion, vote) in opinions.iter().zip(self.0) {
@@ -48,7 +48,7 @@ impl Votes {
 
     /// Moves votes to those who were near `actual`. Who said nothing loses as much as the median
     /// did, so that silence neither pays nor costs.
-    pub(crate) fn learn(&mut self, opinions: &Opinions, actual: f64) {
+    pub(crate) fn learn(&mut self, opinions: &ExpertForecasts, actual: f64) {
         let Some(together) = self.median(opinions) else {
             return;
         };
@@ -80,13 +80,13 @@ fn loss(opinion: f64, actual: f64) -> f64 {
 mod tests {
     use super::*;
 
-    fn said(values: &[f64]) -> Opinions {
+    fn said(values: &[f64]) -> ExpertForecasts {
         std::array::from_fn(|i| values.get(i).copied())
     }
 
     #[test]
     fn equal_votes_give_the_lower_median() {
-        let votes = Votes::default();
+        let votes = ExpertWeights::default();
         assert_eq!(votes.median(&said(&[5.0, 1.0, 3.0])), Some(3.0));
         assert_eq!(votes.median(&said(&[5.0, 1.0])), Some(1.0));
         assert_eq!(votes.median(&said(&[])), None);
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn one_loss_moves_votes_as_stated() {
-        let mut votes = Votes::default();
+        let mut votes = ExpertWeights::default();
         votes.learn(&[Some(3.0); N_EXPERTS].map(|o| o), 3.0);
         assert_eq!(votes.leader(), 0);
         let mut opinions = [Some(4.0); N_EXPERTS];
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_huge_error_costs_no_more_than_two() {
-        let (mut near, mut far) = (Votes::default(), Votes::default());
+        let (mut near, mut far) = (ExpertWeights::default(), ExpertWeights::default());
         near.learn(&said(&[0.0, 2.0]), 0.0);
         far.learn(&said(&[0.0, 1e300]), 0.0);
         assert_eq!(near, far);

@@ -10,18 +10,18 @@ mod kpss;
 use std::collections::BTreeMap;
 
 pub use auto_arima::AutoArima;
-pub use auto_ets::{AutoEts, Ets, Form, States};
+pub use auto_ets::{AutoEts, EtsForm, EtsModel, EtsState};
 pub use kpss::kpss;
 use tollgate_model::Span;
 
-use crate::record::{ClassId, Job, ln_secs, span_of};
+use crate::record::{ClassId, ForecastJob, ln_secs, span_of};
 
 /// How many baselines there are.
 pub const N_BASELINES: usize = 4;
 
 /// A method of the field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Baseline {
+pub enum BaselineMethod {
     /// The mean of the last two run times, in seconds (Tsafrir et al. 2007).
     Tsafrir,
     /// What the user says; where they say nothing, the last run time.
@@ -32,7 +32,7 @@ pub enum Baseline {
     AutoArima,
 }
 
-impl Baseline {
+impl BaselineMethod {
     /// Every baseline, in the order in which outputs list them.
     pub const ALL: [Self; N_BASELINES] = [
         Self::Tsafrir,
@@ -59,21 +59,21 @@ const CHOOSE_EVERY: usize = 20;
 
 /// What the baselines know of each class of a site.
 #[derive(Clone, Debug, Default)]
-pub struct Baselines {
+pub struct BaselineForecasters {
     models: bool,
-    classes: BTreeMap<ClassId, Past>,
+    classes: BTreeMap<ClassId, BaselineHistory>,
 }
 
 /// The logarithms of the last run times of a class, and the models chosen on them.
 #[derive(Clone, Debug, Default)]
-struct Past {
+struct BaselineHistory {
     runs: Vec<f64>,
     ets: Option<AutoEts>,
     arima: Option<AutoArima>,
     age: usize,
 }
 
-impl Baselines {
+impl BaselineForecasters {
     /// Baselines that know nothing yet; without `models` those that search for one stay silent.
     pub fn new(models: bool) -> Self {
         Self {
@@ -82,22 +82,22 @@ impl Baselines {
         }
     }
 
-    /// What each baseline says of `job`, in the order of [`Baseline::ALL`]; none where it has
+    /// What each baseline says of `job`, in the order of [`BaselineMethod::ALL`]; none where it has
     /// nothing to go by.
-    pub fn forecast(&self, job: &Job) -> [Option<Span>; N_BASELINES] {
+    pub fn forecast(&self, job: &ForecastJob) -> [Option<Span>; N_BASELINES] {
         let known = self.classes.get(&job.class);
         let estimate = job.request.filter(|request| *request > Span::ZERO);
-        Baseline::ALL.map(|baseline| match baseline {
-            Baseline::Estimate => estimate.or_else(|| known?.last().map(span_of)),
-            Baseline::Tsafrir => known?.mean_of_two(),
-            Baseline::AutoEts if self.models => known?.by_ets().map(span_of),
-            Baseline::AutoArima if self.models => known?.by_arima().map(span_of),
-            Baseline::AutoEts | Baseline::AutoArima => None,
+        BaselineMethod::ALL.map(|baseline| match baseline {
+            BaselineMethod::Estimate => estimate.or_else(|| known?.last().map(span_of)),
+            BaselineMethod::Tsafrir => known?.mean_of_two(),
+            BaselineMethod::AutoEts if self.models => known?.by_ets().map(span_of),
+            BaselineMethod::AutoArima if self.models => known?.by_arima().map(span_of),
+            BaselineMethod::AutoEts | BaselineMethod::AutoArima => None,
         })
     }
 
     /// Takes in how long a job ran; one that never did changes nothing.
-    pub fn learn(&mut self, job: &Job, runtime: Span) {
+    pub fn learn(&mut self, job: &ForecastJob, runtime: Span) {
         if let Some(ln_run) = ln_secs(runtime) {
             let past = self.classes.entry(job.class).or_default();
             past.learn(ln_run, self.models);
@@ -105,7 +105,7 @@ impl Baselines {
     }
 }
 
-impl Past {
+impl BaselineHistory {
     fn learn(&mut self, ln_run: f64, models: bool) {
         if self.runs.len() == PAST {
             self.runs.remove(0);
@@ -153,20 +153,20 @@ impl Past {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Context;
+    use crate::record::JobAttributes;
 
-    fn job(request: Option<Span>) -> Job {
-        Job {
+    fn job(request: Option<Span>) -> ForecastJob {
+        ForecastJob {
             class: ClassId(1),
             procs: 1,
             request,
-            context: Context::default(),
+            context: JobAttributes::default(),
         }
     }
 
     #[test]
     fn baselines_are_what_they_are_called() {
-        let mut baselines = Baselines::new(true);
+        let mut baselines = BaselineForecasters::new(true);
         assert_eq!(baselines.forecast(&job(None)), [None; N_BASELINES]);
         for secs in [100, 300, 200] {
             baselines.learn(&job(None), Span::from_secs(secs));
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_constant_class_is_forecast_as_it_is() {
-        let mut baselines = Baselines::new(true);
+        let mut baselines = BaselineForecasters::new(true);
         for _ in 0..100 {
             baselines.learn(&job(None), Span::from_secs(500));
         }

@@ -5,17 +5,17 @@ use serde::{Deserialize, Serialize};
 use tollgate_model::distribution::{LEVELS, N_LEVELS};
 
 /// A value for each of [`LEVELS`], as logarithms of seconds unless said.
-pub(crate) type Table = [f64; N_LEVELS];
+pub(crate) type QuantileTable = [f64; N_LEVELS];
 
 /// Where proposals come from: residuals of the point forecast, recent run times, run times of
 /// look-alikes, recent ratios of run time to request.
 pub(crate) const N_SOURCES: usize = 4;
 
 /// What each source proposes, if it can.
-pub(crate) type Proposals = [Option<Table>; N_SOURCES];
+pub(crate) type QuantileProposals = [Option<QuantileTable>; N_SOURCES];
 
 /// A table of what `quantile` says at each level; none if it says nothing.
-pub(crate) fn table(mut quantile: impl FnMut(f64) -> Option<f64>) -> Option<Table> {
+pub(crate) fn table(mut quantile: impl FnMut(f64) -> Option<f64>) -> Option<QuantileTable> {
     let mut values = [0.0; N_LEVELS];
     for (value, level) in values.iter_mut().zip(LEVELS) {
         *value = quantile(level.as_f64())?;
@@ -33,12 +33,12 @@ const LEAST_LOSS: f64 = 1e-4;
 
 /// How well each source did at each level: the running mean of its pinball loss.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Trust([[Option<f64>; N_LEVELS]; N_SOURCES]);
+pub(crate) struct SourceWeights([[Option<f64>; N_LEVELS]; N_SOURCES]);
 
-impl Trust {
+impl SourceWeights {
     /// The mean of the proposals, weighted by trust; none without proposals. A source that has
     /// no record yet counts as the worst one that has.
-    pub(crate) fn blend(&self, proposals: &Proposals) -> Option<Table> {
+    pub(crate) fn blend(&self, proposals: &QuantileProposals) -> Option<QuantileTable> {
         let mut blended = [0.0; N_LEVELS];
         for (level, value) in blended.iter_mut().enumerate() {
             let losses = self.0.iter().filter_map(|losses| losses[level]);
@@ -61,7 +61,7 @@ impl Trust {
     }
 
     /// Takes in how far each proposal was off.
-    pub(crate) fn learn(&mut self, proposals: &Proposals, actual: f64) {
+    pub(crate) fn learn(&mut self, proposals: &QuantileProposals, actual: f64) {
         for (losses, proposal) in self.0.iter_mut().zip(proposals) {
             let Some(proposal) = proposal else { continue };
             for ((loss, bound), level) in losses.iter_mut().zip(proposal).zip(LEVELS) {
@@ -86,11 +86,11 @@ const FARTHEST: f64 = 2.0;
 /// How far bounds are moved so that each is exceeded as often as its level says (adaptive
 /// conformal inference: Gibbs & Candès 2021, eq. 2, on the bound instead of the level).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Offsets(Table);
+pub(crate) struct ConformalOffsets(QuantileTable);
 
-impl Offsets {
+impl ConformalOffsets {
     /// Adds the offsets to `bounds`.
-    pub(crate) fn shift(&self, bounds: &mut Table) {
+    pub(crate) fn shift(&self, bounds: &mut QuantileTable) {
         for (bound, offset) in bounds.iter_mut().zip(self.0) {
             *bound += offset;
         }
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn the_better_source_is_trusted() {
-        let mut trust = Trust::default();
+        let mut trust = SourceWeights::default();
         let proposals = [Some([1.0; N_LEVELS]), Some([9.0; N_LEVELS]), None, None];
         assert_eq!(trust.blend(&proposals), Some([5.0; N_LEVELS]));
         for _ in 0..10 {
@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(trust.blend(&[None; N_SOURCES]), None);
     }
 
-    fn judge_all(offsets: &mut Offsets, kept: bool) {
+    fn judge_all(offsets: &mut ConformalOffsets, kept: bool) {
         for level_idx in 0..N_LEVELS {
             offsets.judge(level_idx, kept, 0.1);
         }
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn an_offset_is_still_where_the_level_holds() {
-        let mut offsets = Offsets::default();
+        let mut offsets = ConformalOffsets::default();
         // At level 0.90 one miss in ten moves the offset up as far as nine hits move it down.
         for job in 0..10 {
             judge_all(&mut offsets, job < 9);
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn endless_misses_move_a_bound_only_so_far() {
-        let mut offsets = Offsets::default();
+        let mut offsets = ConformalOffsets::default();
         for _ in 0..10_000 {
             judge_all(&mut offsets, false);
         }

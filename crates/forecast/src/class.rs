@@ -5,17 +5,17 @@ use tollgate_model::Instant;
 use tollgate_model::distribution::N_LEVELS;
 
 use crate::expert::Expert;
-use crate::history::Asked;
-use crate::mode::{Contest, Standing, Triggers};
-use crate::model::{Model, Said};
-use crate::pool::Pool;
-use crate::stage::Stage;
+use crate::history::JobFeatures;
+use crate::mode::{AlarmTriggers, ContestOutcome, ModelContest};
+use crate::model::{ForecastDetails, ModeModel};
+use crate::pool::SitePrior;
+use crate::stage::ClassStage;
 
 /// What is known of the jobs of one class. Its size is bounded, whatever it has learned.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Class {
-    champion: Model,
-    challenger: Option<Challenger>,
+pub(crate) struct ClassState {
+    champion: ModeModel,
+    challenger: Option<ChallengerModel>,
     /// How many modes came before the present one.
     mode: u32,
     /// When the first job of the present mode was handed in, in microseconds.
@@ -26,16 +26,16 @@ pub(crate) struct Class {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-struct Challenger {
-    model: Model,
-    contest: Contest,
+struct ChallengerModel {
+    model: ModeModel,
+    contest: ModelContest,
     /// When the job was handed in that raised the alarm, in microseconds.
     since: i64,
 }
 
 /// What one more job told about the mode of its class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Event {
+pub enum ClassEvent {
     /// Nothing new.
     Usual,
     /// It was odd: a challenger starts.
@@ -46,9 +46,9 @@ pub enum Event {
     Anomaly,
 }
 
-impl Class {
-    pub(crate) fn stage(&self) -> Stage {
-        Stage::of(
+impl ClassState {
+    pub(crate) fn stage(&self) -> ClassStage {
+        ClassStage::of(
             self.champion.history().runs().len(),
             self.challenger.is_some(),
         )
@@ -67,7 +67,7 @@ impl Class {
         }
     }
 
-    pub(crate) fn model(&self) -> &Model {
+    pub(crate) fn model(&self) -> &ModeModel {
         &self.champion
     }
 
@@ -87,7 +87,7 @@ impl Class {
         self.champion.leader()
     }
 
-    pub(crate) fn say(&self, asked: Asked, pool: &Pool) -> Said {
+    pub(crate) fn say(&self, asked: JobFeatures, pool: &SitePrior) -> ForecastDetails {
         self.champion.say(asked, self.stage(), pool)
     }
 
@@ -103,11 +103,11 @@ impl Class {
     /// present mode.
     pub(crate) fn learn(
         &mut self,
-        (asked, submit): (Asked, Instant),
-        said: &Said,
+        (asked, submit): (JobFeatures, Instant),
+        said: &ForecastDetails,
         ln_run: f64,
-        (triggers, pool): (&Triggers, &Pool),
-    ) -> Event {
+        (triggers, pool): (&AlarmTriggers, &SitePrior),
+    ) -> ClassEvent {
         if self.learned == 0 && self.mode == 0 {
             self.since = submit.as_micros();
         }
@@ -118,25 +118,25 @@ impl Class {
         };
         self.champion.learn(asked, said, ln_run);
         match event {
-            Event::Usual => {}
-            Event::Alarm => {
-                let mut challenger = Challenger::starting(submit);
+            ClassEvent::Usual => {}
+            ClassEvent::Alarm => {
+                let mut challenger = ChallengerModel::starting(submit);
                 challenger.learn(asked, ln_run, pool);
                 self.challenger = Some(challenger);
             }
-            Event::Anomaly => self.challenger = None,
-            Event::NewMode => self.hand_over(),
+            ClassEvent::Anomaly => self.challenger = None,
+            ClassEvent::NewMode => self.hand_over(),
         }
         event
     }
 
-    fn watch(&self, triggers: &Triggers, said: &Said, ln_run: f64) -> Event {
+    fn watch(&self, triggers: &AlarmTriggers, said: &ForecastDetails, ln_run: f64) -> ClassEvent {
         let past = self.champion.history().runs().arrived();
         let usual = || self.champion.usual_error();
         if triggers.alarm(past, said.point, ln_run, usual) {
-            Event::Alarm
+            ClassEvent::Alarm
         } else {
-            Event::Usual
+            ClassEvent::Usual
         }
     }
 
@@ -150,7 +150,7 @@ impl Class {
     }
 }
 
-impl Challenger {
+impl ChallengerModel {
     /// A challenger that has seen nothing yet; the odd job was handed in at `since`.
     fn starting(since: Instant) -> Self {
         Self {
@@ -160,19 +160,25 @@ impl Challenger {
     }
 
     /// One round: both forecast the job from what they know by now, and the challenger learns it.
-    fn compete(&mut self, champion: &Model, asked: Asked, ln_run: f64, pool: &Pool) -> Event {
-        let error = |model: &Model| model.opinions(asked).1.map(|point| (point - ln_run).abs());
+    fn compete(
+        &mut self,
+        champion: &ModeModel,
+        asked: JobFeatures,
+        ln_run: f64,
+        pool: &SitePrior,
+    ) -> ClassEvent {
+        let error = |model: &ModeModel| model.opinions(asked).1.map(|point| (point - ln_run).abs());
         let errors = error(champion).zip(error(&self.model));
         self.learn(asked, ln_run, pool);
         match self.contest.round(errors) {
-            Standing::Open => Event::Usual,
-            Standing::ChallengerWins => Event::NewMode,
-            Standing::ChampionStays => Event::Anomaly,
+            ContestOutcome::Open => ClassEvent::Usual,
+            ContestOutcome::ChallengerWins => ClassEvent::NewMode,
+            ContestOutcome::ChampionStays => ClassEvent::Anomaly,
         }
     }
 
-    fn learn(&mut self, asked: Asked, ln_run: f64, pool: &Pool) {
-        let stage = Stage::of(self.model.history().runs().len(), false);
+    fn learn(&mut self, asked: JobFeatures, ln_run: f64, pool: &SitePrior) {
+        let stage = ClassStage::of(self.model.history().runs().len(), false);
         let said = self.model.say(asked, stage, pool);
         self.model.learn(asked, &said, ln_run);
     }

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use tollgate_model::Instant;
 
-use crate::class::Event;
-use crate::forecaster::{Forecast, Forecaster, Promise, Unusable};
-use crate::record::{Record, ln_secs};
+use crate::class::ClassEvent;
+use crate::forecaster::{BoundPromise, Forecast, Forecaster, LearnError};
+use crate::record::{CompletedJob, ln_secs};
 
 /// When a forecaster hears of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Setting {
+pub enum FeedbackTiming {
     /// Before the next one is handed in, as if each ended at once. It flatters everybody.
     OneStep,
     /// When it has ended, and of each promise when it falls due: what a real forecaster knows.
@@ -20,30 +20,30 @@ pub enum Setting {
 
 /// A forecaster on its way through a record, job by job in order of submission.
 #[derive(Clone, Debug)]
-pub struct Course {
+pub struct OnlineForecaster {
     forecaster: Forecaster,
-    setting: Setting,
+    setting: FeedbackTiming,
     timed: bool,
     running: BinaryHeap<Reverse<(Instant, u64)>>,
-    said: BTreeMap<u64, (Record, Forecast)>,
-    due: BinaryHeap<Reverse<(Instant, u64, Promise, bool)>>,
+    said: BTreeMap<u64, (CompletedJob, Forecast)>,
+    due: BinaryHeap<Reverse<(Instant, u64, BoundPromise, bool)>>,
     submitted: u64,
 }
 
 /// What was learned from a job that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Learned {
+pub struct JobFeedback {
     /// Which one: how many were handed in before it.
     pub nth: u64,
     /// What it told about the mode of its class.
-    pub event: Event,
+    pub event: ClassEvent,
     /// The job.
-    pub record: Record,
+    pub record: CompletedJob,
 }
 
-impl Course {
+impl OnlineForecaster {
     /// Sets out with what `forecaster` knows.
-    pub fn new(forecaster: Forecaster, setting: Setting) -> Self {
+    pub fn new(forecaster: Forecaster, setting: FeedbackTiming) -> Self {
         Self {
             forecaster,
             setting,
@@ -68,14 +68,14 @@ impl Course {
     /// of submission).
     ///
     /// # Errors
-    /// [`Unusable`] if it never ran: it is not forecast then.
+    /// [`LearnError`] if it never ran: it is not forecast then.
     pub fn submit(
         &mut self,
-        record: &Record,
-        mut heard: impl FnMut(Learned),
-    ) -> Result<Forecast, Unusable> {
+        record: &CompletedJob,
+        mut heard: impl FnMut(JobFeedback),
+    ) -> Result<Forecast, LearnError> {
         if ln_secs(record.runtime).is_none() {
-            return Err(Unusable::NeverRan(record.runtime));
+            return Err(LearnError::NeverRan(record.runtime));
         }
         self.advance(record.submit, &mut heard);
         let said = self.forecaster.forecast(&record.job);
@@ -86,22 +86,22 @@ impl Course {
     /// Takes in a job that ran and was forecast just now.
     pub(crate) fn take(
         &mut self,
-        record: &Record,
+        record: &CompletedJob,
         said: &Forecast,
-        heard: &mut impl FnMut(Learned),
+        heard: &mut impl FnMut(JobFeedback),
     ) {
         let nth = self.submitted;
         self.submitted += 1;
         match self.setting {
-            Setting::OneStep => {
+            FeedbackTiming::OneStep => {
                 let event = self.forecaster.learn(record, said);
-                heard(Learned {
+                heard(JobFeedback {
                     nth,
                     event: event.expect("only jobs that ran are forecast"),
                     record: *record,
                 });
             }
-            Setting::Causal => {
+            FeedbackTiming::Causal => {
                 self.running.push(Reverse((record.finish, nth)));
                 self.promise(record, said, nth);
                 self.said.insert(nth, (*record, said.clone()));
@@ -110,7 +110,7 @@ impl Course {
     }
 
     /// Notes when each promise falls due, and whether it will turn out to have been kept.
-    fn promise(&mut self, record: &Record, said: &Forecast, nth: u64) {
+    fn promise(&mut self, record: &CompletedJob, said: &Forecast, nth: u64) {
         let start = record.finish - record.runtime;
         for (level_idx, bound) in said.distribution().quantiles().iter().enumerate() {
             let promise = said.promise(record.job.class, level_idx);
@@ -125,7 +125,7 @@ impl Course {
     }
 
     /// Learns what happened up to `now`: at an instant first who ended, then what fell due.
-    pub(crate) fn advance(&mut self, now: Instant, heard: &mut impl FnMut(Learned)) {
+    pub(crate) fn advance(&mut self, now: Instant, heard: &mut impl FnMut(JobFeedback)) {
         loop {
             let end = self.running.peek().map(|Reverse((at, _))| *at);
             let due = self.due.peek().map(|Reverse((at, ..))| *at);
@@ -141,7 +141,7 @@ impl Course {
         }
     }
 
-    fn end(&mut self, heard: &mut impl FnMut(Learned)) {
+    fn end(&mut self, heard: &mut impl FnMut(JobFeedback)) {
         let Some(Reverse((_, nth))) = self.running.pop() else {
             return;
         };
@@ -150,7 +150,7 @@ impl Course {
         };
         let learned = self.forecaster.learn_run(&record, &said);
         let event = learned.expect("only jobs that ran are forecast");
-        heard(Learned { nth, event, record });
+        heard(JobFeedback { nth, event, record });
     }
 
     /// The forecaster as it is now.
@@ -159,7 +159,7 @@ impl Course {
     }
 
     /// Learns the rest, and gives the forecaster.
-    pub fn finish(mut self, mut heard: impl FnMut(Learned)) -> Forecaster {
+    pub fn finish(mut self, mut heard: impl FnMut(JobFeedback)) -> Forecaster {
         self.advance(Instant::MAX, &mut heard);
         self.forecaster
     }

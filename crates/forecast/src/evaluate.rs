@@ -5,19 +5,19 @@ use std::collections::BTreeMap;
 use tollgate_model::distribution::LEVELS;
 use tollgate_model::{Instant, Span};
 
-use crate::baseline::{Baseline, Baselines};
-use crate::course::{Course, Learned, Setting};
+use crate::baseline::{BaselineForecasters, BaselineMethod};
+use crate::course::{FeedbackTiming, JobFeedback, OnlineForecaster};
 use crate::expert::Expert;
 use crate::forecaster::{Forecast, Forecaster};
-use crate::method::{Method, N_METHODS, NormalErrors};
-use crate::record::{ClassId, Record, ln_secs};
-use crate::score::{Errors, Held, Outcome, Sums};
+use crate::method::{ForecastMethod, N_METHODS, NormalErrors};
+use crate::record::{ClassId, CompletedJob, ln_secs};
+use crate::score::{LevelCoverage, LogErrorSums, MethodScore, PointErrors};
 
 /// What is evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Trial {
+pub struct EvaluationConfig {
     /// What is known when a job is forecast.
-    pub setting: Setting,
+    pub setting: FeedbackTiming,
     /// A class with at least so many jobs that ran is a series.
     pub fewest: usize,
     /// Whether the baselines that search for a model are run too: they take longer than all the
@@ -27,43 +27,43 @@ pub struct Trial {
 
 /// How forecasts did over a record.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Evaluation {
+pub struct ForecastEvaluation {
     /// The experts together. Its score counts the jobs of series, its levels those of all classes.
-    pub aggregate: Outcome,
-    /// Each method alone, in the order of [`Method::all`], counted the same way. What a method
+    pub aggregate: MethodScore,
+    /// Each method alone, in the order of [`ForecastMethod::all`], counted the same way. What a method
     /// promises at each level is its point forecast with a normal error as large as its errors in
     /// ln time have been in the class, and on the whole site before that; the user's estimate
     /// promises itself. Where a method has nothing to say, it says what all say together.
-    pub methods: Vec<Outcome>,
+    pub methods: Vec<MethodScore>,
     /// Over the jobs of each series.
-    pub classes: BTreeMap<ClassId, Figures>,
+    pub classes: BTreeMap<ClassId, ForecastMetrics>,
     /// Over the jobs of each period, of all classes.
-    pub periods: BTreeMap<i64, Figures>,
+    pub periods: BTreeMap<i64, ForecastMetrics>,
 }
 
 /// How forecasts did over some jobs.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Figures {
+pub struct ForecastMetrics {
     /// The experts together.
-    pub aggregate: Outcome,
-    /// The mean |ln error| of each method, in the order of [`Method::all`].
+    pub aggregate: MethodScore,
+    /// The mean |ln error| of each method, in the order of [`ForecastMethod::all`].
     pub mean_abs_ln: [f64; N_METHODS],
 }
 
 /// Looks on while a record is evaluated.
-pub trait Witness {
+pub trait EvaluationObserver {
     /// `said` is said of the job before which `nth` were handed in.
-    fn forecast(&mut self, _nth: u64, _record: &Record, _said: &Forecast) {}
+    fn forecast(&mut self, _nth: u64, _record: &CompletedJob, _said: &Forecast) {}
     /// A job has ended, and was learned.
-    fn learned(&mut self, _learned: &Learned) {}
+    fn learned(&mut self, _learned: &JobFeedback) {}
 }
 
 /// Nobody.
-impl Witness for () {}
+impl EvaluationObserver for () {}
 
-impl Evaluation {
+impl ForecastEvaluation {
     /// The outcome of one method.
-    pub fn of(&self, method: Method) -> &Outcome {
+    pub fn of(&self, method: ForecastMethod) -> &MethodScore {
         &self.methods[method.place()]
     }
 
@@ -79,7 +79,7 @@ impl Evaluation {
 
     /// The part of the series in which all experts together have a smaller mean |ln error| than
     /// `method` alone; none without series.
-    pub fn classes_better_than(&self, method: Method) -> Option<f64> {
+    pub fn classes_better_than(&self, method: ForecastMethod) -> Option<f64> {
         self.part_of_classes(|figures| {
             let alone = figures.mean_abs_ln[method.place()];
             let together = figures.aggregate.score.mean_abs_ln;
@@ -87,7 +87,7 @@ impl Evaluation {
         })
     }
 
-    fn part_of_classes(&self, holds: impl Fn(&Figures) -> bool) -> Option<f64> {
+    fn part_of_classes(&self, holds: impl Fn(&ForecastMetrics) -> bool) -> Option<f64> {
         let n_classes = self.classes.len();
         let holding = self.classes.values().filter(|figures| holds(figures));
         (n_classes > 0).then(|| holding.count() as f64 / n_classes as f64)
@@ -99,12 +99,12 @@ impl Evaluation {
 /// into a month or the like.
 pub fn evaluate(
     forecaster: Forecaster,
-    records: &[Record],
-    trial: Trial,
+    records: &[CompletedJob],
+    trial: EvaluationConfig,
     period: impl Fn(Instant) -> i64,
-    witness: &mut impl Witness,
-) -> Evaluation {
-    let mut ran: Vec<&Record> = records
+    witness: &mut impl EvaluationObserver,
+) -> ForecastEvaluation {
+    let mut ran: Vec<&CompletedJob> = records
         .iter()
         .filter(|r| ln_secs(r.runtime).is_some())
         .collect();
@@ -113,9 +113,9 @@ pub fn evaluate(
     for record in &ran {
         *jobs_of.entry(record.job.class).or_default() += 1;
     }
-    let mut course = Course::new(forecaster, trial.setting);
-    let mut rivals = Rivals::new(trial.models);
-    let mut tally = Tally::default();
+    let mut course = OnlineForecaster::new(forecaster, trial.setting);
+    let mut rivals = MethodComparison::new(trial.models);
+    let mut tally = EvaluationTotals::default();
     for (nth, record) in (0..).zip(ran) {
         let mut ended = Vec::new();
         course.advance(record.submit, &mut |learned| ended.push(learned));
@@ -146,36 +146,36 @@ pub fn evaluate(
 }
 
 /// The methods beside the aggregate.
-struct Rivals {
-    baselines: Baselines,
+struct MethodComparison {
+    baselines: BaselineForecasters,
     errors: NormalErrors,
     /// What each method said of the jobs that have not been learned yet.
     said: BTreeMap<u64, [f64; N_METHODS]>,
 }
 
-impl Rivals {
+impl MethodComparison {
     fn new(models: bool) -> Self {
         Self {
-            baselines: Baselines::new(models),
+            baselines: BaselineForecasters::new(models),
             errors: NormalErrors::default(),
             said: BTreeMap::new(),
         }
     }
 
     /// The logarithm of the seconds that each method says.
-    fn forecast(&self, record: &Record, said: &Forecast) -> [f64; N_METHODS] {
+    fn forecast(&self, record: &CompletedJob, said: &Forecast) -> [f64; N_METHODS] {
         let together = said.point();
         let baselines = self.baselines.forecast(&record.job);
-        Method::all().map(|method| {
+        ForecastMethod::all().map(|method| {
             let alone = match method {
-                Method::Expert(expert) => said.opinion(expert),
-                Method::Baseline(baseline) => baselines[baseline as usize],
+                ForecastMethod::Expert(expert) => said.opinion(expert),
+                ForecastMethod::Baseline(baseline) => baselines[baseline as usize],
             };
             ln_secs(alone.unwrap_or(together)).unwrap_or(0.0)
         })
     }
 
-    fn learn(&mut self, learned: &Learned) {
+    fn learn(&mut self, learned: &JobFeedback) {
         let record = &learned.record;
         if let (Some(points), Some(ln_run)) =
             (self.said.remove(&learned.nth), ln_secs(record.runtime))
@@ -187,24 +187,24 @@ impl Rivals {
 }
 
 #[derive(Default)]
-struct Tally {
-    together: (Errors, [Held; LEVELS.len()]),
-    alone: Vec<(Errors, [Held; LEVELS.len()])>,
-    classes: BTreeMap<ClassId, Part>,
-    periods: BTreeMap<i64, Part>,
+struct EvaluationTotals {
+    together: (PointErrors, [LevelCoverage; LEVELS.len()]),
+    alone: Vec<(PointErrors, [LevelCoverage; LEVELS.len()])>,
+    classes: BTreeMap<ClassId, GroupTotals>,
+    periods: BTreeMap<i64, GroupTotals>,
 }
 
 /// A class or a period.
 #[derive(Default)]
-struct Part {
-    together: (Errors, [Held; LEVELS.len()]),
-    alone: Sums<N_METHODS>,
+struct GroupTotals {
+    together: (PointErrors, [LevelCoverage; LEVELS.len()]),
+    alone: LogErrorSums<N_METHODS>,
 }
 
-impl Tally {
+impl EvaluationTotals {
     fn count(
         &mut self,
-        record: &Record,
+        record: &CompletedJob,
         said: &Forecast,
         points: &[f64; N_METHODS],
         errors: &NormalErrors,
@@ -216,7 +216,7 @@ impl Tally {
         let bounds = *said.distribution().quantiles();
         self.alone.resize_with(N_METHODS, Default::default);
         hold(&mut self.together.1, &bounds, actual);
-        for (method, (alone, point)) in Method::all()
+        for (method, (alone, point)) in ForecastMethod::all()
             .into_iter()
             .zip(self.alone.iter_mut().zip(points))
         {
@@ -240,12 +240,12 @@ impl Tally {
         }
     }
 
-    fn evaluation(self) -> Evaluation {
-        let parts = |parts: Part| Figures {
+    fn evaluation(self) -> ForecastEvaluation {
+        let parts = |parts: GroupTotals| ForecastMetrics {
             aggregate: outcome(parts.together),
             mean_abs_ln: parts.alone.means(),
         };
-        Evaluation {
+        ForecastEvaluation {
             aggregate: outcome(self.together),
             methods: self.alone.into_iter().map(outcome).collect(),
             classes: self
@@ -262,24 +262,24 @@ impl Tally {
     }
 }
 
-fn hold(levels: &mut [Held; LEVELS.len()], bounds: &[Span; LEVELS.len()], actual: Span) {
+fn hold(levels: &mut [LevelCoverage; LEVELS.len()], bounds: &[Span; LEVELS.len()], actual: Span) {
     for (held, bound) in levels.iter_mut().zip(bounds) {
         held.push(*bound, actual);
     }
 }
 
-fn outcome((errors, levels): (Errors, [Held; LEVELS.len()])) -> Outcome {
-    Outcome {
+fn outcome((errors, levels): (PointErrors, [LevelCoverage; LEVELS.len()])) -> MethodScore {
+    MethodScore {
         score: errors.score(),
         levels,
     }
 }
 
 /// The methods that an answer must compare with.
-pub const COMPARED: [Method; 5] = [
-    Method::Expert(Expert::Last),
-    Method::Baseline(Baseline::Tsafrir),
-    Method::Baseline(Baseline::Estimate),
-    Method::Baseline(Baseline::AutoEts),
-    Method::Baseline(Baseline::AutoArima),
+pub const COMPARED: [ForecastMethod; 5] = [
+    ForecastMethod::Expert(Expert::Last),
+    ForecastMethod::Baseline(BaselineMethod::Tsafrir),
+    ForecastMethod::Baseline(BaselineMethod::Estimate),
+    ForecastMethod::Baseline(BaselineMethod::AutoEts),
+    ForecastMethod::Baseline(BaselineMethod::AutoArima),
 ];

@@ -9,7 +9,7 @@ mod holt;
 mod smoothing;
 mod trend;
 
-pub use arma::{Arma, FEWEST_POINTS, Order};
+pub use arma::{ArmaModel, ArmaOrder, FEWEST_POINTS};
 pub(crate) use centre::median;
 pub use centre::{mean_of_last, median_of_last};
 pub use holt::holt;
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 pub use smoothing::simple_smoothing;
 pub use trend::{TREND_POINTS, trend};
 
-use crate::history::{Asked, History};
+use crate::history::{ClassHistory, JobFeatures};
 
 /// How many experts there are.
 pub const N_EXPERTS: usize = 20;
@@ -121,7 +121,12 @@ impl Expert {
     /// What it says of a job that asked for `asked`, as a logarithm of seconds; none if the class
     /// has too little history for it. A forecast below a second is a second, and none is more
     /// than [`OVERSHOOT`] above the longest that is remembered.
-    pub(crate) fn forecast(self, history: &History, fits: &Fits, asked: Asked) -> Option<f64> {
+    pub(crate) fn forecast(
+        self,
+        history: &ClassHistory,
+        fits: &FittedModels,
+        asked: JobFeatures,
+    ) -> Option<f64> {
         let runs = history.runs().arrived();
         let ahead = match self {
             Self::Last => runs.last().copied(),
@@ -169,30 +174,30 @@ const REFIT_EVERY: usize = 10;
 
 /// The fitted models of a class.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Fits {
-    autoregression: Option<Arma>,
-    moving_average: Option<Arma>,
-    arma: Option<Arma>,
+pub(crate) struct FittedModels {
+    autoregression: Option<ArmaModel>,
+    moving_average: Option<ArmaModel>,
+    arma: Option<ArmaModel>,
     /// Of differences.
-    arima: Option<Arma>,
+    arima: Option<ArmaModel>,
     /// Jobs since the last fit.
     age: usize,
 }
 
-impl Fits {
+impl FittedModels {
     /// Fits the models again if it is time to; to be called once a job.
-    pub(crate) fn refresh(&mut self, history: &History) {
+    pub(crate) fn refresh(&mut self, history: &ClassHistory) {
         self.age += 1;
         let runs = history.runs().arrived();
         if runs.len() < FEWEST_POINTS || self.age < REFIT_EVERY {
             return;
         }
-        let fit = |ar, ma| Arma::fit(runs, Order { ar, ma });
+        let fit = |ar, ma| ArmaModel::fit(runs, ArmaOrder { ar, ma });
         *self = Self {
             autoregression: fit(4, 0),
             moving_average: fit(0, 2),
             arma: fit(1, 1),
-            arima: Arma::fit_differences(runs, Order { ar: 1, ma: 1 }),
+            arima: ArmaModel::fit_differences(runs, ArmaOrder { ar: 1, ma: 1 }),
             age: 0,
         };
     }

@@ -4,52 +4,52 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::class::{Class, Event};
-use crate::history::Asked;
-use crate::mode::Triggers;
-use crate::model::Said;
-use crate::pool::Pool;
-use crate::record::{Context, Record};
-use crate::split::{Aspect, Splitter};
+use crate::class::{ClassEvent, ClassState};
+use crate::history::JobFeatures;
+use crate::mode::AlarmTriggers;
+use crate::model::ForecastDetails;
+use crate::pool::SitePrior;
+use crate::record::{CompletedJob, JobAttributes};
+use crate::split::{ClassSplitter, SplitAspect};
 
 /// A class with the parts that it has been split into, if any. Its size is bounded.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Family {
+pub(crate) struct ClassTree {
     /// All jobs, or those that belong to no part.
-    whole: Class,
-    parts: BTreeMap<u32, Class>,
-    splitter: Splitter,
+    whole: ClassState,
+    parts: BTreeMap<u32, ClassState>,
+    splitter: ClassSplitter,
 }
 
 /// A part of a class: the jobs with this value of the aspect that it is split by; none is the
 /// rest, or all.
-pub(crate) type Part = Option<u32>;
+pub(crate) type ClassPart = Option<u32>;
 
-impl Family {
+impl ClassTree {
     /// What it is split by.
-    pub(crate) fn split(&self) -> Option<Aspect> {
+    pub(crate) fn split(&self) -> Option<SplitAspect> {
         self.splitter.split()
     }
 
     /// The part that a job belongs to.
-    pub(crate) fn part_of(&self, context: &Context) -> Part {
+    pub(crate) fn part_of(&self, context: &JobAttributes) -> ClassPart {
         let value = self.split()?.of(context)?;
         self.parts.contains_key(&value).then_some(value)
     }
 
     /// A part; the rest if there is none such any more.
-    pub(crate) fn part(&self, part: Part) -> &Class {
+    pub(crate) fn part(&self, part: ClassPart) -> &ClassState {
         let known = part.and_then(|value| self.parts.get(&value));
         known.unwrap_or(&self.whole)
     }
 
-    pub(crate) fn part_mut(&mut self, part: Part) -> &mut Class {
+    pub(crate) fn part_mut(&mut self, part: ClassPart) -> &mut ClassState {
         let known = part.and_then(|value| self.parts.get_mut(&value));
         known.unwrap_or(&mut self.whole)
     }
 
     /// The rest, then the parts in order of their values.
-    pub(crate) fn parts(&self) -> impl Iterator<Item = (Part, &Class)> {
+    pub(crate) fn parts(&self) -> impl Iterator<Item = (ClassPart, &ClassState)> {
         let parts = self
             .parts
             .iter()
@@ -60,13 +60,13 @@ impl Family {
     /// Takes in a job of which `said` was said by what it belonged to then.
     pub(crate) fn learn(
         &mut self,
-        record: &Record,
-        said: (&Said, Part, u32),
+        record: &CompletedJob,
+        said: (&ForecastDetails, ClassPart, u32),
         ln_run: f64,
-        (triggers, pool): (&Triggers, &Pool),
+        (triggers, pool): (&AlarmTriggers, &SitePrior),
         splitting: bool,
-    ) -> Event {
-        let asked = Asked::of(&record.job);
+    ) -> ClassEvent {
+        let asked = JobFeatures::of(&record.job);
         let part = self.part_of(&record.job.context);
         let class = self.part_mut(part);
         let (said, said_by, mode) = said;
@@ -83,7 +83,7 @@ impl Family {
 
     /// Splits or merges if it is time to. A part begins as a copy of what it leaves, so that it is
     /// never a cold start.
-    fn divide(&mut self, context: &Context, ln_run: f64) {
+    fn divide(&mut self, context: &JobAttributes, ln_run: f64) {
         if self.splitter.learn(context, ln_run) {
             self.parts.clear();
         }

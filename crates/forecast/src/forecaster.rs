@@ -5,35 +5,35 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use tollgate_model::{Distribution, Span};
 
-use crate::class::{Class, Event};
+use crate::class::{ClassEvent, ClassState};
 use crate::expert::Expert;
-use crate::family::{Family, Part};
-use crate::history::Asked;
-use crate::mode::Triggers;
-use crate::model::Said;
-use crate::pool::Pool;
-use crate::record::{ClassId, Job, Record, ln_secs, span_of};
-use crate::stage::Stage;
-use crate::summary::Summary;
+use crate::family::{ClassPart, ClassTree};
+use crate::history::JobFeatures;
+use crate::mode::AlarmTriggers;
+use crate::model::ForecastDetails;
+use crate::pool::SitePrior;
+use crate::record::{ClassId, CompletedJob, ForecastJob, ln_secs, span_of};
+use crate::stage::ClassStage;
+use crate::summary::ClassSummary;
 
 /// Everything that was learned about the jobs of a site. Memory is constant a class.
 ///
 /// [`Self::forecast`] at submission, [`Self::learn`] with what was said once the job has ended;
-/// in between any number of other jobs may come. Serialises through [`crate::Saved`].
+/// in between any number of other jobs may come. Serialises through [`crate::ForecasterSnapshot`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Forecaster {
-    triggers: Triggers,
-    classes: BTreeMap<ClassId, Family>,
+    triggers: AlarmTriggers,
+    classes: BTreeMap<ClassId, ClassTree>,
     whole: bool,
-    pool: Pool,
+    pool: SitePrior,
 }
 
 /// What was said of a job when it was handed in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Forecast {
-    said: Said,
-    stage: Stage,
-    part: Part,
+    said: ForecastDetails,
+    stage: ClassStage,
+    part: ClassPart,
     mode: u32,
     leader: Option<Expert>,
 }
@@ -56,7 +56,7 @@ impl Forecast {
     }
 
     /// How well its class was known.
-    pub const fn stage(&self) -> Stage {
+    pub const fn stage(&self) -> ClassStage {
         self.stage
     }
 
@@ -66,8 +66,8 @@ impl Forecast {
     }
 
     /// The promise that its quantile at the level of this index is, made to a job of `class`.
-    pub(crate) fn promise(&self, class: ClassId, level_idx: usize) -> Promise {
-        Promise {
+    pub(crate) fn promise(&self, class: ClassId, level_idx: usize) -> BoundPromise {
+        BoundPromise {
             class,
             part: self.part,
             stage: self.stage,
@@ -83,17 +83,17 @@ impl Forecast {
 
 /// That a job takes at most as long as a quantile said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Promise {
+pub struct BoundPromise {
     class: ClassId,
-    part: Part,
+    part: ClassPart,
     /// How well the class was known.
-    stage: Stage,
+    stage: ClassStage,
     level_idx: usize,
 }
 
 /// Why nothing can be learned from a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unusable {
+pub enum LearnError {
     /// Its run time is zero or negative.
     #[error("the job never ran: its run time is {0} s")]
     NeverRan(Span),
@@ -101,7 +101,7 @@ pub enum Unusable {
 
 impl Forecaster {
     /// A forecaster that knows nothing yet and sounds alarms by `triggers`.
-    pub fn new(triggers: Triggers) -> Self {
+    pub fn new(triggers: AlarmTriggers) -> Self {
         Self {
             triggers,
             ..Self::default()
@@ -109,15 +109,15 @@ impl Forecaster {
     }
 
     /// How long `job` will take, by all that was learned so far.
-    pub fn forecast(&self, job: &Job) -> Forecast {
-        self.forecast_asking(job.class, Asked::of(job))
+    pub fn forecast(&self, job: &ForecastJob) -> Forecast {
+        self.forecast_asking(job.class, JobFeatures::of(job))
     }
 
-    fn forecast_asking(&self, job: ClassId, asked: Asked) -> Forecast {
+    fn forecast_asking(&self, job: ClassId, asked: JobFeatures) -> Forecast {
         let Some(family) = self.classes.get(&job) else {
             return Forecast {
-                said: Class::default().say(asked, &self.pool),
-                stage: Stage::Unseen,
+                said: ClassState::default().say(asked, &self.pool),
+                stage: ClassStage::Unseen,
                 part: None,
                 mode: 0,
                 leader: None,
@@ -138,8 +138,12 @@ impl Forecaster {
     /// judges all that was promised of it.
     ///
     /// # Errors
-    /// [`Unusable`] if it never ran; nothing is changed then.
-    pub fn learn(&mut self, record: &Record, said: &Forecast) -> Result<Event, Unusable> {
+    /// [`LearnError`] if it never ran; nothing is changed then.
+    pub fn learn(
+        &mut self,
+        record: &CompletedJob,
+        said: &Forecast,
+    ) -> Result<ClassEvent, LearnError> {
         let event = self.learn_run(record, said)?;
         for (level_idx, bound) in said.distribution().quantiles().iter().enumerate() {
             let kept = record.runtime <= *bound;
@@ -149,12 +153,16 @@ impl Forecaster {
     }
 
     /// Learns how long a job ran, and judges none of its promises: for callers that judge each
-    /// when it falls due ([`Self::judge`]), as [`crate::Course`] does.
+    /// when it falls due ([`Self::judge`]), as [`crate::OnlineForecaster`] does.
     ///
     /// # Errors
     /// As [`Self::learn`].
-    pub fn learn_run(&mut self, record: &Record, said: &Forecast) -> Result<Event, Unusable> {
-        let ln_run = ln_secs(record.runtime).ok_or(Unusable::NeverRan(record.runtime))?;
+    pub fn learn_run(
+        &mut self,
+        record: &CompletedJob,
+        said: &Forecast,
+    ) -> Result<ClassEvent, LearnError> {
+        let ln_run = ln_secs(record.runtime).ok_or(LearnError::NeverRan(record.runtime))?;
         let family = self.classes.entry(record.job.class).or_default();
         let event = family.learn(
             record,
@@ -163,7 +171,7 @@ impl Forecaster {
             (&self.triggers, &self.pool),
             !self.whole,
         );
-        let asked = Asked::of(&record.job);
+        let asked = JobFeatures::of(&record.job);
         self.pool.learn(asked, said.stage, &said.said, ln_run);
         Ok(event)
     }
@@ -171,7 +179,7 @@ impl Forecaster {
     /// Takes in whether a promise was kept. A promise is best judged when it falls due, `bound`
     /// after the start of the job: who judges at the end hears of kept promises long before the
     /// broken ones of the same day, and quotes too little in between.
-    pub fn judge(&mut self, promise: &Promise, kept: bool) {
+    pub fn judge(&mut self, promise: &BoundPromise, kept: bool) {
         if let Some(family) = self.classes.get_mut(&promise.class) {
             let class = family.part_mut(promise.part);
             class.judge(promise.level_idx, kept);
@@ -183,7 +191,7 @@ impl Forecaster {
     ///
     /// # Errors
     /// As [`Self::learn`].
-    pub fn learn_unforecast(&mut self, record: &Record) -> Result<Event, Unusable> {
+    pub fn learn_unforecast(&mut self, record: &CompletedJob) -> Result<ClassEvent, LearnError> {
         let said = self.forecast(&record.job);
         self.learn(record, &said)
     }
@@ -198,7 +206,7 @@ impl Forecaster {
     /// How a class, or each of its parts, behaves at present, and what is to be said of a job
     /// that asks for what the last one of it asked for; nothing if no job of it was learned. The
     /// jobs that belong to no part come first.
-    pub fn summaries(&self, class: ClassId) -> Vec<(Summary, Forecast)> {
+    pub fn summaries(&self, class: ClassId) -> Vec<(ClassSummary, Forecast)> {
         let Some(family) = self.classes.get(&class) else {
             return Vec::new();
         };
@@ -211,7 +219,7 @@ impl Forecaster {
                 mode: model.mode(),
                 leader: Some(model.leader()),
             };
-            Some((Summary::of(model, family.split(), part), forecast))
+            Some((ClassSummary::of(model, family.split(), part), forecast))
         });
         known.collect()
     }

@@ -2,27 +2,27 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::record::{Context, Job, ln_secs};
-use crate::window::{Window, conformal};
+use crate::record::{ForecastJob, JobAttributes, ln_secs};
+use crate::window::{RollingWindow, conformal};
 
 /// How many jobs are remembered.
 pub(crate) const REMEMBERED: usize = 100;
 
 /// What a job asked for: jobs that ask for the same are look-alikes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Asked {
+pub(crate) struct JobFeatures {
     procs: u32,
     /// The logarithm of the requested seconds.
     pub(crate) ln_request: Option<f64>,
-    context: Context,
+    context: JobAttributes,
 }
 
-impl Asked {
-    pub(crate) const fn context(&self) -> &Context {
+impl JobFeatures {
+    pub(crate) const fn context(&self) -> &JobAttributes {
         &self.context
     }
 
-    pub(crate) fn of(job: &Job) -> Self {
+    pub(crate) fn of(job: &ForecastJob) -> Self {
         Self {
             procs: job.procs,
             ln_request: job.request.and_then(ln_secs),
@@ -31,7 +31,7 @@ impl Asked {
     }
 }
 
-impl Asked {
+impl JobFeatures {
     fn asks_as(self, other: Self) -> bool {
         self.procs == other.procs
             && self.ln_request == other.ln_request
@@ -46,16 +46,16 @@ impl Asked {
 /// The last jobs of a class, in the order in which they were learned; times are logarithms of
 /// seconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct History {
-    runs: Window<REMEMBERED>,
+pub(crate) struct ClassHistory {
+    runs: RollingWindow<REMEMBERED>,
     /// What each of `runs` asked for.
-    asked: Vec<Asked>,
+    asked: Vec<JobFeatures>,
     /// Run time less request, of those that had a request.
-    ratios: Window<REMEMBERED>,
+    ratios: RollingWindow<REMEMBERED>,
 }
 
-impl History {
-    pub(crate) fn push(&mut self, asked: Asked, ln_run: f64) {
+impl ClassHistory {
+    pub(crate) fn push(&mut self, asked: JobFeatures, ln_run: f64) {
         if self.asked.len() == REMEMBERED {
             self.asked.remove(0);
         }
@@ -66,31 +66,31 @@ impl History {
         }
     }
 
-    pub(crate) fn runs(&self) -> &Window<REMEMBERED> {
+    pub(crate) fn runs(&self) -> &RollingWindow<REMEMBERED> {
         &self.runs
     }
 
-    pub(crate) fn ratios(&self) -> &Window<REMEMBERED> {
+    pub(crate) fn ratios(&self) -> &RollingWindow<REMEMBERED> {
         &self.ratios
     }
 
     /// What the last job asked for.
-    pub(crate) fn last_asked(&self) -> Option<Asked> {
+    pub(crate) fn last_asked(&self) -> Option<JobFeatures> {
         self.asked.last().copied()
     }
 
     /// The run times of the jobs that asked for the same, the latest first.
-    pub(crate) fn alike(&self, asked: Asked) -> impl Iterator<Item = f64> {
+    pub(crate) fn alike(&self, asked: JobFeatures) -> impl Iterator<Item = f64> {
         self.runs_of(move |known| known.asks_as(asked))
     }
 
     /// The run times of the jobs that ran the same executable, the latest first; none where it is
     /// not known.
-    pub(crate) fn same_executable(&self, asked: Asked) -> impl Iterator<Item = f64> {
+    pub(crate) fn same_executable(&self, asked: JobFeatures) -> impl Iterator<Item = f64> {
         self.runs_of(move |known| known.runs_as(asked))
     }
 
-    fn runs_of(&self, wanted: impl Fn(Asked) -> bool) -> impl Iterator<Item = f64> {
+    fn runs_of(&self, wanted: impl Fn(JobFeatures) -> bool) -> impl Iterator<Item = f64> {
         let both = self.asked.iter().zip(self.runs.arrived()).rev();
         both.filter(move |(known, _)| wanted(**known))
             .map(|(_, run)| *run)
@@ -98,10 +98,10 @@ impl History {
 }
 
 /// The run times of look-alikes in ascending order, for quantiles.
-pub(crate) struct Alike(Vec<f64>);
+pub(crate) struct SimilarJobs(Vec<f64>);
 
-impl Alike {
-    pub(crate) fn of(history: &History, asked: Asked) -> Self {
+impl SimilarJobs {
+    pub(crate) fn of(history: &ClassHistory, asked: JobFeatures) -> Self {
         let mut sorted: Vec<f64> = history.alike(asked).collect();
         sorted.sort_unstable_by(f64::total_cmp);
         Self(sorted)

@@ -47,17 +47,19 @@ pub mod stage;
 pub mod summary;
 mod window;
 
-pub use class::Event;
-pub use course::{Course, Learned, Setting};
-pub use evaluate::{Evaluation, Figures, Trial, Witness, evaluate};
+pub use class::ClassEvent;
+pub use course::{FeedbackTiming, JobFeedback, OnlineForecaster};
+pub use evaluate::{
+    EvaluationConfig, EvaluationObserver, ForecastEvaluation, ForecastMetrics, evaluate,
+};
 pub use expert::Expert;
-pub use forecaster::{Forecast, Forecaster, Promise, Unusable};
+pub use forecaster::{BoundPromise, Forecast, Forecaster, LearnError};
 pub use lowess::lowess;
-pub use method::Method;
-pub use mode::{Threshold, Triggers};
-pub use record::{ClassId, Context, Job, Record};
-pub use saved::{OtherVersion, Saved, VERSION};
-pub use score::{Held, Outcome, Score};
-pub use split::Aspect;
-pub use stage::Stage;
-pub use summary::{Behaviour, Summary};
+pub use method::ForecastMethod;
+pub use mode::{AlarmThreshold, AlarmTriggers};
+pub use record::{ClassId, CompletedJob, ForecastJob, JobAttributes};
+pub use saved::{ForecasterSnapshot, SnapshotVersionError, VERSION};
+pub use score::{LevelCoverage, MethodScore, PointScore};
+pub use split::SplitAspect;
+pub use stage::ClassStage;
+pub use summary::{ClassBehaviour, ClassSummary};

@@ -27,10 +27,10 @@ pub(crate) fn least_squares(
     Some(solve(&lower, right, columns))
 }
 
-type Matrix = [[f64; MAX_COLUMNS]; MAX_COLUMNS];
+type SquareMatrix = [[f64; MAX_COLUMNS]; MAX_COLUMNS];
 
 /// The lower triangle L of A = L Lᵀ, of which only the lower triangle is read.
-fn cholesky(mut a: Matrix, n: usize) -> Option<Matrix> {
+fn cholesky(mut a: SquareMatrix, n: usize) -> Option<SquareMatrix> {
     let largest = (0..n).map(|i| a[i][i]).fold(0.0, f64::max);
     for j in 0..n {
         for i in j..n {
@@ -49,7 +49,7 @@ fn cholesky(mut a: Matrix, n: usize) -> Option<Matrix> {
 }
 
 /// Solves L Lᵀ x = b.
-fn solve(lower: &Matrix, mut b: [f64; MAX_COLUMNS], n: usize) -> [f64; MAX_COLUMNS] {
+fn solve(lower: &SquareMatrix, mut b: [f64; MAX_COLUMNS], n: usize) -> [f64; MAX_COLUMNS] {
     for i in 0..n {
         let known: f64 = (0..i).map(|k| lower[i][k] * b[k]).sum();
         b[i] = (b[i] - known) / lower[i][i];

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tollgate_model::Span;
 use tollgate_model::distribution::N_LEVELS;
 
-use crate::baseline::{Baseline, N_BASELINES};
+use crate::baseline::{BaselineMethod, N_BASELINES};
 use crate::expert::{Expert, N_EXPERTS};
 use crate::record::{ClassId, span_of};
 
@@ -14,19 +14,19 @@ pub const N_METHODS: usize = N_EXPERTS + N_BASELINES;
 
 /// A method that forecasts alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Method {
+pub enum ForecastMethod {
     /// One of ours.
     Expert(Expert),
     /// One of the field.
-    Baseline(Baseline),
+    Baseline(BaselineMethod),
 }
 
-impl Method {
+impl ForecastMethod {
     /// Every method, in the order in which outputs list them.
     pub fn all() -> [Self; N_METHODS] {
         std::array::from_fn(|place| match place.checked_sub(N_EXPERTS) {
             None => Self::Expert(Expert::ALL[place]),
-            Some(baseline) => Self::Baseline(Baseline::ALL[baseline]),
+            Some(baseline) => Self::Baseline(BaselineMethod::ALL[baseline]),
         })
     }
 
@@ -70,19 +70,19 @@ const FEWEST: u32 = 10;
 /// How large the errors in ln time of each method have been.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NormalErrors {
-    site: Spread,
-    classes: BTreeMap<ClassId, Spread>,
+    site: ErrorSpread,
+    classes: BTreeMap<ClassId, ErrorSpread>,
 }
 
 /// Means and mean squares, the recent ones counting more.
 #[derive(Clone, Debug)]
-struct Spread {
+struct ErrorSpread {
     jobs: u32,
     means: [f64; N_METHODS],
     squares: [f64; N_METHODS],
 }
 
-impl Default for Spread {
+impl Default for ErrorSpread {
     fn default() -> Self {
         Self {
             jobs: 0,
@@ -95,8 +95,13 @@ impl Default for Spread {
 impl NormalErrors {
     /// What `method` promises at each level of a job of `class` of which it says `point`, a
     /// logarithm of seconds.
-    pub(crate) fn bounds(&self, class: ClassId, method: Method, point: f64) -> [Span; N_LEVELS] {
-        if method == Method::Baseline(Baseline::Estimate) {
+    pub(crate) fn bounds(
+        &self,
+        class: ClassId,
+        method: ForecastMethod,
+        point: f64,
+    ) -> [Span; N_LEVELS] {
+        if method == ForecastMethod::Baseline(BaselineMethod::Estimate) {
             return [span_of(point); N_LEVELS];
         }
         let own = self.classes.get(&class);
@@ -113,7 +118,7 @@ impl NormalErrors {
     }
 }
 
-impl Spread {
+impl ErrorSpread {
     fn of(&self, place: usize) -> (f64, f64) {
         let variance = self.squares[place] - self.means[place] * self.means[place];
         (self.means[place], variance.max(0.0).sqrt())
@@ -136,10 +141,10 @@ mod tests {
 
     #[test]
     fn a_method_stands_at_its_place() {
-        for (place, method) in Method::all().into_iter().enumerate() {
+        for (place, method) in ForecastMethod::all().into_iter().enumerate() {
             assert_eq!(method.place(), place);
         }
-        let mut keys = Method::all().map(Method::key).to_vec();
+        let mut keys = ForecastMethod::all().map(ForecastMethod::key).to_vec();
         keys.sort_unstable();
         keys.dedup();
         assert_eq!(keys.len(), N_METHODS);
@@ -148,7 +153,7 @@ mod tests {
     #[test]
     fn errors_of_a_class_give_its_bounds_once_there_are_ten() {
         let mut errors = NormalErrors::default();
-        let last = Method::Expert(Expert::Last);
+        let last = ForecastMethod::Expert(Expert::Last);
         for job in 0..10 {
             let ln_run = if job % 2 == 0 { 5.0 } else { 7.0 };
             errors.learn(ClassId(1), &[6.0; N_METHODS], ln_run);
@@ -158,7 +163,7 @@ mod tests {
         let ln_bound = bounds[10].as_secs_f64().ln();
         assert!((ln_bound - 7.644_853_627).abs() < 1e-6, "{ln_bound}");
         assert_eq!(errors.bounds(ClassId(2), last, 6.0), bounds);
-        let estimate = Method::Baseline(Baseline::Estimate);
+        let estimate = ForecastMethod::Baseline(BaselineMethod::Estimate);
         let promised = errors.bounds(ClassId(1), estimate, 6.0);
         assert_eq!(promised, [span_of(6.0); N_LEVELS]);
     }

@@ -7,18 +7,18 @@ use crate::lowess::lowess;
 /// When a run time counts as odd (Lazarevic et al. 2005, §4). Both triggers must fire: together
 /// they raise a thirtieth of the false alarms of either alone.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Triggers {
+pub struct AlarmTriggers {
     /// |actual - forecast| / actual above this is an error to notice. Positive.
     pub error: f64,
     /// |actual - smooth| / smooth above this is a deviation to notice. Positive.
     pub deviation: f64,
     /// Whether the error must also stand out from what the class has shown to be usual.
-    pub threshold: Threshold,
+    pub threshold: AlarmThreshold,
 }
 
 /// Where a threshold lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Threshold {
+pub enum AlarmThreshold {
     /// Where it was set, as in the paper.
     Fixed,
     /// The error at least twice the 0.9-quantile of the recent errors of the class: the paper's
@@ -27,13 +27,13 @@ pub enum Threshold {
     Floating,
 }
 
-impl Default for Triggers {
+impl Default for AlarmTriggers {
     /// The paper's 50 % and 25 %, floating.
     fn default() -> Self {
         Self {
             error: 0.5,
             deviation: 0.25,
-            threshold: Threshold::Floating,
+            threshold: AlarmThreshold::Floating,
         }
     }
 }
@@ -50,7 +50,7 @@ const FRACTION: f64 = 0.5;
 /// How often odd values are given less weight.
 const ROUNDS: usize = 3;
 
-impl Triggers {
+impl AlarmTriggers {
     /// Whether a job that ran for `ln_run` is an alarm, when `forecast` was said and `past` came
     /// before, in order; `usual` is the size of error that is usual. All are logarithms of seconds.
     pub(crate) fn alarm(
@@ -67,8 +67,8 @@ impl Triggers {
         }
         // What is usual takes a sort, which most jobs need not wait for.
         let floating = match self.threshold {
-            Threshold::Fixed => 0.0,
-            Threshold::Floating => FLOAT * usual(),
+            AlarmThreshold::Fixed => 0.0,
+            AlarmThreshold::Floating => FLOAT * usual(),
         };
         if error <= floating {
             return false;
@@ -83,7 +83,7 @@ impl Triggers {
 /// A contest between the present model of a class and one that knows only what came since an
 /// alarm, on the same jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Contest {
+pub(crate) struct ModelContest {
     /// Jobs since the alarm.
     jobs: u32,
     champion: f64,
@@ -92,7 +92,7 @@ pub(crate) struct Contest {
 
 /// How a contest stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum ContestOutcome {
     /// Not decided.
     Open,
     /// It is a new mode.
@@ -108,21 +108,21 @@ const LATEST: u32 = 15;
 /// A challenger is better if its error is below this part of the champion's.
 const BETTER: f64 = 0.8;
 
-impl Contest {
+impl ModelContest {
     /// Takes in one job and the absolute errors of both; none if the challenger knows too little
     /// to say anything.
-    pub(crate) fn round(&mut self, errors: Option<(f64, f64)>) -> Standing {
+    pub(crate) fn round(&mut self, errors: Option<(f64, f64)>) -> ContestOutcome {
         self.jobs += 1;
         if let Some((champion, challenger)) = errors {
             self.champion += champion;
             self.challenger += challenger;
         }
         if self.jobs >= SOONEST && self.challenger < BETTER * self.champion {
-            Standing::ChallengerWins
+            ContestOutcome::ChallengerWins
         } else if self.jobs >= LATEST {
-            Standing::ChampionStays
+            ContestOutcome::ChampionStays
         } else {
-            Standing::Open
+            ContestOutcome::Open
         }
     }
 }
@@ -131,10 +131,10 @@ impl Contest {
 mod tests {
     use super::*;
 
-    fn fixed() -> Triggers {
-        Triggers {
-            threshold: Threshold::Fixed,
-            ..Triggers::default()
+    fn fixed() -> AlarmTriggers {
+        AlarmTriggers {
+            threshold: AlarmThreshold::Fixed,
+            ..AlarmTriggers::default()
         }
     }
 
@@ -154,21 +154,21 @@ mod tests {
     fn a_floating_threshold_gets_used_to_noise() {
         let past = [100f64.ln(); 20];
         let odd = 300f64.ln();
-        assert!(Triggers::default().alarm(&past, past[0], odd, || 0.5));
-        assert!(!Triggers::default().alarm(&past, past[0], odd, || 0.6));
+        assert!(AlarmTriggers::default().alarm(&past, past[0], odd, || 0.5));
+        assert!(!AlarmTriggers::default().alarm(&past, past[0], odd, || 0.6));
     }
 
     #[test]
     fn a_contest_is_decided_between_5_and_15_jobs() {
-        let mut won = Contest::default();
+        let mut won = ModelContest::default();
         for _ in 0..4 {
-            assert_eq!(won.round(Some((1.0, 0.1))), Standing::Open);
+            assert_eq!(won.round(Some((1.0, 0.1))), ContestOutcome::Open);
         }
-        assert_eq!(won.round(Some((1.0, 0.1))), Standing::ChallengerWins);
-        let mut lost = Contest::default();
+        assert_eq!(won.round(Some((1.0, 0.1))), ContestOutcome::ChallengerWins);
+        let mut lost = ModelContest::default();
         for _ in 0..14 {
-            assert_eq!(lost.round(Some((1.0, 0.9))), Standing::Open);
+            assert_eq!(lost.round(Some((1.0, 0.9))), ContestOutcome::Open);
         }
-        assert_eq!(lost.round(None), Standing::ChampionStays);
+        assert_eq!(lost.round(None), ContestOutcome::ChampionStays);
     }
 }

@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::aggregate::{Opinions, Votes};
-use crate::bounds::{Offsets, Proposals, Table, Trust, table};
-use crate::expert::{Expert, Fits};
-use crate::history::{Alike, Asked, History};
-use crate::pool::Pool;
-use crate::stage::Stage;
-use crate::window::{Window, conformal};
+use crate::aggregate::{ExpertForecasts, ExpertWeights};
+use crate::bounds::{ConformalOffsets, QuantileProposals, QuantileTable, SourceWeights, table};
+use crate::expert::{Expert, FittedModels};
+use crate::history::{ClassHistory, JobFeatures, SimilarJobs};
+use crate::pool::SitePrior;
+use crate::stage::ClassStage;
+use crate::window::{RollingWindow, conformal};
 
 /// How many residuals are remembered.
 const RESIDUALS: usize = 100;
@@ -24,31 +24,31 @@ const STEP: f64 = 0.03;
 
 /// The beliefs about a class; times are logarithms of seconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Model {
-    history: History,
-    fits: Fits,
-    votes: Votes,
-    residuals: Window<RESIDUALS>,
-    trust: Trust,
-    offsets: Offsets,
+pub(crate) struct ModeModel {
+    history: ClassHistory,
+    fits: FittedModels,
+    votes: ExpertWeights,
+    residuals: RollingWindow<RESIDUALS>,
+    trust: SourceWeights,
+    offsets: ConformalOffsets,
 }
 
 /// Everything that was said of one job, to be compared with what came.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Said {
-    pub(crate) opinions: Opinions,
+pub(crate) struct ForecastDetails {
+    pub(crate) opinions: ExpertForecasts,
     pub(crate) point: f64,
-    pub(crate) proposals: Proposals,
-    pub(crate) bounds: Table,
+    pub(crate) proposals: QuantileProposals,
+    pub(crate) bounds: QuantileTable,
 }
 
-impl Model {
-    pub(crate) fn history(&self) -> &History {
+impl ModeModel {
+    pub(crate) fn history(&self) -> &ClassHistory {
         &self.history
     }
 
     /// The experts' opinions on a job that asked for `asked`, and their weighted median.
-    pub(crate) fn opinions(&self, asked: Asked) -> (Opinions, Option<f64>) {
+    pub(crate) fn opinions(&self, asked: JobFeatures) -> (ExpertForecasts, Option<f64>) {
         let opinions = Expert::ALL.map(|expert| expert.forecast(&self.history, &self.fits, asked));
         let point = self.votes.median(&opinions);
         (opinions, point)
@@ -81,7 +81,12 @@ impl Model {
     }
 
     /// What is to be said of a job that asked for `asked`, at this `stage` of its class.
-    pub(crate) fn say(&self, asked: Asked, stage: Stage, pool: &Pool) -> Said {
+    pub(crate) fn say(
+        &self,
+        asked: JobFeatures,
+        stage: ClassStage,
+        pool: &SitePrior,
+    ) -> ForecastDetails {
         let (opinions, point) = self.opinions(asked);
         let point = point.unwrap_or_else(|| pool.prior(asked));
         let proposals = self.proposals(asked, point, stage, pool);
@@ -93,7 +98,7 @@ impl Model {
         let mut bounds = trust.blend(&proposals).unwrap_or([point; _]);
         self.offsets.shift(&mut bounds);
         pool.finish(&mut bounds, stage, asked);
-        Said {
+        ForecastDetails {
             opinions,
             point,
             proposals,
@@ -101,9 +106,15 @@ impl Model {
         }
     }
 
-    fn proposals(&self, asked: Asked, point: f64, stage: Stage, pool: &Pool) -> Proposals {
+    fn proposals(
+        &self,
+        asked: JobFeatures,
+        point: f64,
+        stage: ClassStage,
+        pool: &SitePrior,
+    ) -> QuantileProposals {
         let cold = stage.is_cold();
-        let alike = Alike::of(&self.history, asked);
+        let alike = SimilarJobs::of(&self.history, asked);
         let around = |offset: f64| point + offset;
         let residual = |level| {
             let own = if cold {
@@ -133,7 +144,7 @@ impl Model {
             };
             Some(asked.ln_request? + ratio?)
         };
-        let mut proposals: Proposals = [
+        let mut proposals: QuantileProposals = [
             table(residual),
             table(run),
             table(similar),
@@ -166,7 +177,7 @@ impl Model {
     /// Takes in that a job of which `said` was said ran for `ln_run`.
     ///
     /// Promises are judged apart: see [`Self::judge`].
-    pub(crate) fn learn(&mut self, asked: Asked, said: &Said, ln_run: f64) {
+    pub(crate) fn learn(&mut self, asked: JobFeatures, said: &ForecastDetails, ln_run: f64) {
         self.votes.learn(&said.opinions, ln_run);
         self.residuals.push(ln_run - said.point);
         self.trust.learn(&said.proposals, ln_run);

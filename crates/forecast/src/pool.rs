@@ -3,12 +3,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::bounds::{Offsets, Table, Trust};
-use crate::history::Asked;
-use crate::model::Said;
+use crate::bounds::{ConformalOffsets, QuantileTable, SourceWeights};
+use crate::history::JobFeatures;
+use crate::model::ForecastDetails;
 use crate::record::ln_secs;
-use crate::stage::{N_STAGES, Stage};
-use crate::window::Window;
+use crate::stage::{ClassStage, N_STAGES};
+use crate::window::RollingWindow;
 
 /// How many jobs of the whole site are remembered.
 const SITE: usize = 1000;
@@ -30,24 +30,24 @@ const IGNORANCE: tollgate_model::Span = tollgate_model::Span::from_secs(3600);
 
 /// The whole site; times are logarithms of seconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Pool {
-    runs: Window<SITE>,
+pub(crate) struct SitePrior {
+    runs: RollingWindow<SITE>,
     /// Run time less request.
-    ratios: Window<SITE>,
-    stages: [Shared; N_STAGES],
+    ratios: RollingWindow<SITE>,
+    stages: [StageCalibration; N_STAGES],
 }
 
 /// What was learned about forecasts at one stage.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-struct Shared {
-    residuals: Window<RESIDUALS>,
-    trust: Trust,
-    offsets: Offsets,
+struct StageCalibration {
+    residuals: RollingWindow<RESIDUALS>,
+    trust: SourceWeights,
+    offsets: ConformalOffsets,
 }
 
-impl Pool {
+impl SitePrior {
     /// The point forecast for a class without history.
-    pub(crate) fn prior(&self, asked: Asked) -> f64 {
+    pub(crate) fn prior(&self, asked: JobFeatures) -> f64 {
         let by_request = asked
             .ln_request
             .map(|request| request + self.ratio(0.5).unwrap_or(0.0));
@@ -65,11 +65,11 @@ impl Pool {
         self.ratios.quantile(level)
     }
 
-    pub(crate) fn residual(&self, stage: Stage, level: f64) -> Option<f64> {
+    pub(crate) fn residual(&self, stage: ClassStage, level: f64) -> Option<f64> {
         self.stages[stage as usize].residuals.quantile(level)
     }
 
-    pub(crate) fn trust(&self, stage: Stage) -> &Trust {
+    pub(crate) fn trust(&self, stage: ClassStage) -> &SourceWeights {
         &self.stages[stage as usize].trust
     }
 
@@ -79,7 +79,7 @@ impl Pool {
     }
 
     /// Moves `bounds` by what was missed at this stage, and below what the site lets a job run.
-    pub(crate) fn finish(&self, bounds: &mut Table, stage: Stage, asked: Asked) {
+    pub(crate) fn finish(&self, bounds: &mut QuantileTable, stage: ClassStage, asked: JobFeatures) {
         self.stages[stage as usize].offsets.shift(bounds);
         if let Some(limit) = self.limit(asked) {
             for bound in bounds.iter_mut() {
@@ -94,7 +94,7 @@ impl Pool {
     }
 
     /// How long the site lets a job run, if it has been seen to enforce requests.
-    fn limit(&self, asked: Asked) -> Option<f64> {
+    fn limit(&self, asked: JobFeatures) -> Option<f64> {
         if self.ratios.len() < FEWEST_RATIOS {
             return None;
         }
@@ -102,7 +102,13 @@ impl Pool {
         (excess <= ENFORCED_EXCESS).then_some(asked.ln_request? + excess.max(0.0))
     }
 
-    pub(crate) fn learn(&mut self, asked: Asked, stage: Stage, said: &Said, ln_run: f64) {
+    pub(crate) fn learn(
+        &mut self,
+        asked: JobFeatures,
+        stage: ClassStage,
+        said: &ForecastDetails,
+        ln_run: f64,
+    ) {
         self.runs.push(ln_run);
         if let Some(ln_request) = asked.ln_request {
             self.ratios.push(ln_run - ln_request);
@@ -113,7 +119,7 @@ impl Pool {
     }
 
     /// Takes in whether a promise at this stage and the level of this index was kept.
-    pub(crate) fn judge(&mut self, stage: Stage, level_idx: usize, kept: bool) {
+    pub(crate) fn judge(&mut self, stage: ClassStage, level_idx: usize, kept: bool) {
         let shared = &mut self.stages[stage as usize];
         shared.offsets.judge(level_idx, kept, STEP);
     }

@@ -9,7 +9,7 @@ pub struct ClassId(pub u32);
 
 /// A job as it is known at submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Job {
+pub struct ForecastJob {
     /// Whose it is.
     pub class: ClassId,
     /// Processors it asks for. At least 1.
@@ -18,7 +18,7 @@ pub struct Job {
     /// as none.
     pub request: Option<Span>,
     /// What else is known of it.
-    pub context: Context,
+    pub context: JobAttributes,
 }
 
 /// What a record says of a job beside whose it is and how much it asks for. Inside a class, jobs
@@ -26,7 +26,7 @@ pub struct Job {
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
-pub struct Context {
+pub struct JobAttributes {
     /// What it runs.
     pub executable: Option<u32>,
     /// Where it was handed in.
@@ -37,9 +37,9 @@ pub struct Context {
 
 /// A job that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Record {
+pub struct CompletedJob {
     /// What was known at submission.
-    pub job: Job,
+    pub job: ForecastJob,
     /// When it was handed in.
     pub submit: Instant,
     /// When it ended.

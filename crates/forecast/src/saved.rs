@@ -11,7 +11,7 @@ pub const VERSION: u32 = 2;
 /// was given (with `serde_json` the feature `float_roundtrip`), or a restored forecaster will differ
 /// in the last place.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Saved {
+pub struct ForecasterSnapshot {
     version: u32,
     forecaster: Forecaster,
 }
@@ -19,7 +19,7 @@ pub struct Saved {
 /// Why a stored forecaster cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the forecasts were stored in format {found}, and this program reads format {VERSION}")]
-pub struct OtherVersion {
+pub struct SnapshotVersionError {
     /// The version that was found.
     pub found: u32,
 }
@@ -27,15 +27,15 @@ pub struct OtherVersion {
 /// Whether this program reads that version.
 ///
 /// # Errors
-/// [`OtherVersion`] if it does not.
-pub const fn readable(version: u32) -> Result<(), OtherVersion> {
+/// [`SnapshotVersionError`] if it does not.
+pub const fn readable(version: u32) -> Result<(), SnapshotVersionError> {
     match version {
         VERSION => Ok(()),
-        found => Err(OtherVersion { found }),
+        found => Err(SnapshotVersionError { found }),
     }
 }
 
-impl From<Forecaster> for Saved {
+impl From<Forecaster> for ForecasterSnapshot {
     fn from(forecaster: Forecaster) -> Self {
         Self {
             version: VERSION,
@@ -44,10 +44,10 @@ impl From<Forecaster> for Saved {
     }
 }
 
-impl TryFrom<Saved> for Forecaster {
-    type Error = OtherVersion;
+impl TryFrom<ForecasterSnapshot> for Forecaster {
+    type Error = SnapshotVersionError;
 
-    fn try_from(saved: Saved) -> Result<Self, OtherVersion> {
+    fn try_from(saved: ForecasterSnapshot) -> Result<Self, SnapshotVersionError> {
         readable(saved.version)?;
         Ok(saved.forecaster)
     }

@@ -7,7 +7,7 @@ use crate::expert::median;
 
 /// How far point forecasts were off.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Score {
+pub struct PointScore {
     /// How many jobs are counted.
     pub jobs: usize,
     /// The median of |actual - forecast| / actual, in percent; none without jobs.
@@ -18,22 +18,22 @@ pub struct Score {
 
 /// How a method did.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Outcome {
+pub struct MethodScore {
     /// Its point forecasts.
-    pub score: Score,
+    pub score: PointScore,
     /// Its promises at each of the levels of a distribution.
-    pub levels: [Held; N_LEVELS],
+    pub levels: [LevelCoverage; N_LEVELS],
 }
 
-/// Errors on their way to a [`Score`].
+/// Errors on their way to a [`PointScore`].
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Errors {
+pub(crate) struct PointErrors {
     /// Seven digits are enough for a median, and there is one a job and method.
     relative: Vec<f32>,
     abs_ln: f64,
 }
 
-impl Errors {
+impl PointErrors {
     /// Takes in one job that ran for `actual`, positive, and was forecast to run for so many
     /// seconds.
     pub(crate) fn push(&mut self, forecast_secs: f64, actual: Span) {
@@ -43,10 +43,10 @@ impl Errors {
         self.abs_ln += (forecast_secs / actual).ln().abs();
     }
 
-    pub(crate) fn score(self) -> Score {
+    pub(crate) fn score(self) -> PointScore {
         let jobs = self.relative.len();
         let mut relative: Vec<f64> = self.relative.into_iter().map(f64::from).collect();
-        Score {
+        PointScore {
             jobs,
             mdape_pct: median(&mut relative).map(|relative| 100.0 * relative),
             mean_abs_ln: (jobs > 0).then(|| self.abs_ln / jobs as f64),
@@ -56,12 +56,12 @@ impl Errors {
 
 /// The |ln errors| of several methods on their way to means.
 #[derive(Clone, Debug)]
-pub(crate) struct Sums<const N: usize> {
+pub(crate) struct LogErrorSums<const N: usize> {
     jobs: usize,
     abs_ln: [f64; N],
 }
 
-impl<const N: usize> Default for Sums<N> {
+impl<const N: usize> Default for LogErrorSums<N> {
     fn default() -> Self {
         Self {
             jobs: 0,
@@ -70,7 +70,7 @@ impl<const N: usize> Default for Sums<N> {
     }
 }
 
-impl<const N: usize> Sums<N> {
+impl<const N: usize> LogErrorSums<N> {
     /// Takes in what each method said of a job; all are logarithms of seconds.
     pub(crate) fn push(&mut self, points: &[f64; N], ln_run: f64) {
         self.jobs += 1;
@@ -87,14 +87,14 @@ impl<const N: usize> Sums<N> {
 
 /// How one level was kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Held {
+pub struct LevelCoverage {
     jobs: usize,
     kept: usize,
     bound_secs: f64,
     actual_secs: f64,
 }
 
-impl Held {
+impl LevelCoverage {
     pub(crate) fn push(&mut self, bound: Span, actual: Span) {
         self.jobs += 1;
         self.kept += usize::from(actual <= bound);
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn errors_are_relative_to_what_came() {
-        let mut errors = Errors::default();
+        let mut errors = PointErrors::default();
         for forecast in [100.0, 150.0, 200.0] {
             errors.push(forecast, Span::from_secs(100));
         }
@@ -132,16 +132,16 @@ mod tests {
         assert_eq!((score.jobs, score.mdape_pct), (3, Some(50.0)));
         let expected = 3f64.ln() / 3.0;
         assert!((score.mean_abs_ln.unwrap() - expected).abs() < 1e-12);
-        assert_eq!(Errors::default().score().mdape_pct, None);
+        assert_eq!(PointErrors::default().score().mdape_pct, None);
     }
 
     #[test]
     fn a_bound_that_is_met_exactly_is_kept() {
-        let mut held = Held::default();
+        let mut held = LevelCoverage::default();
         held.push(Span::from_secs(10), Span::from_secs(10));
         held.push(Span::from_secs(10), Span::from_secs(30));
         assert_eq!(held.coverage(), Some(0.5));
         assert_eq!(held.bound_ratio(), Some(0.5));
-        assert_eq!(Held::default().coverage(), None);
+        assert_eq!(LevelCoverage::default().coverage(), None);
     }
 }

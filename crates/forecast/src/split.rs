@@ -6,11 +6,11 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::expert::median_of_last;
-use crate::record::Context;
+use crate::record::JobAttributes;
 
 /// What a class may be split by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Aspect {
+pub enum SplitAspect {
     /// What its jobs run.
     Executable,
     /// Where they are handed in.
@@ -22,12 +22,12 @@ pub enum Aspect {
 /// How many aspects there are.
 const N_ASPECTS: usize = 3;
 
-impl Aspect {
+impl SplitAspect {
     /// Every aspect; of two that pay as much the first is taken.
     pub const ALL: [Self; N_ASPECTS] = [Self::Executable, Self::Queue, Self::Account];
 
     /// What a job has of it, as the caller numbers it.
-    pub const fn of(self, context: &Context) -> Option<u32> {
+    pub const fn of(self, context: &JobAttributes) -> Option<u32> {
         match self {
             Self::Executable => context.executable,
             Self::Queue => context.queue,
@@ -37,7 +37,7 @@ impl Aspect {
 }
 
 /// In a word.
-impl fmt::Display for Aspect {
+impl fmt::Display for SplitAspect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Executable => "executable",
@@ -67,31 +67,31 @@ const IN_VAIN: f64 = 0.95;
 /// Compares, on every job of a class, the median of the last five of the class with that of the last
 /// five of each value of each aspect.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Splitter {
+pub(crate) struct ClassSplitter {
     whole: Vec<f64>,
-    watches: [Watch; N_ASPECTS],
-    split: Option<Aspect>,
+    watches: [AspectErrors; N_ASPECTS],
+    split: Option<SplitAspect>,
     learned: u64,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-struct Watch {
-    values: BTreeMap<u32, Seen>,
+struct AspectErrors {
+    values: BTreeMap<u32, ValueHistory>,
     compared: u32,
     fine: f64,
     coarse: f64,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-struct Seen {
+struct ValueHistory {
     runs: Vec<f64>,
     jobs: u32,
     last: u64,
 }
 
-impl Splitter {
+impl ClassSplitter {
     /// What the class is split by at present.
-    pub(crate) fn split(&self) -> Option<Aspect> {
+    pub(crate) fn split(&self) -> Option<SplitAspect> {
         self.split
     }
 
@@ -103,10 +103,10 @@ impl Splitter {
     }
 
     /// Takes in a job; whether the split has changed.
-    pub(crate) fn learn(&mut self, context: &Context, ln_run: f64) -> bool {
+    pub(crate) fn learn(&mut self, context: &JobAttributes, ln_run: f64) -> bool {
         self.learned += 1;
         let coarse = median_of_last(&self.whole, REMEMBERED);
-        for (watch, aspect) in self.watches.iter_mut().zip(Aspect::ALL) {
+        for (watch, aspect) in self.watches.iter_mut().zip(SplitAspect::ALL) {
             if let Some(value) = aspect.of(context) {
                 watch.learn(value, self.learned, coarse, ln_run);
             }
@@ -121,19 +121,19 @@ impl Splitter {
         self.split != before
     }
 
-    fn best(&self) -> Option<Aspect> {
-        let paying = Aspect::ALL.into_iter().filter(|aspect| {
+    fn best(&self) -> Option<SplitAspect> {
+        let paying = SplitAspect::ALL.into_iter().filter(|aspect| {
             let watch = &self.watches[*aspect as usize];
             watch.compared >= FEWEST_COMPARED && watch.ratio() < PAYS
         });
         paying.min_by(|a, b| {
-            let ratio = |aspect: &Aspect| self.watches[*aspect as usize].ratio();
+            let ratio = |aspect: &SplitAspect| self.watches[*aspect as usize].ratio();
             ratio(a).total_cmp(&ratio(b))
         })
     }
 }
 
-impl Watch {
+impl AspectErrors {
     /// The part of the error that a split leaves.
     fn ratio(&self) -> f64 {
         if self.coarse > 0.0 {
@@ -177,20 +177,20 @@ fn remember(runs: &mut Vec<f64>, ln_run: f64) {
 mod tests {
     use super::*;
 
-    fn context(executable: u32) -> Context {
-        Context {
+    fn context(executable: u32) -> JobAttributes {
+        JobAttributes {
             executable: Some(executable),
-            ..Context::default()
+            ..JobAttributes::default()
         }
     }
 
     #[test]
     fn executables_that_differ_split_and_those_that_grow_alike_merge() {
-        let mut splitter = Splitter::default();
+        let mut splitter = ClassSplitter::default();
         for job in 0..200_u32 {
             splitter.learn(&context(job % 2), 3.0 + 3.0 * f64::from(job % 2));
         }
-        assert_eq!(splitter.split(), Some(Aspect::Executable));
+        assert_eq!(splitter.split(), Some(SplitAspect::Executable));
         assert!(splitter.is_part(0) && !splitter.is_part(7));
         for job in 0..300_u32 {
             // Both take longer for ten jobs, then shorter for ten: what came last tells, whosever.
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn what_is_new_each_time_splits_nothing() {
-        let mut splitter = Splitter::default();
+        let mut splitter = ClassSplitter::default();
         for job in 0..500_u32 {
             assert!(!splitter.learn(&context(job), f64::from(job % 5)));
         }

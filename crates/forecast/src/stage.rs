@@ -10,7 +10,7 @@ pub(crate) const N_STAGES: usize = 5;
 /// How well a class is known when a job of it is forecast. Each stage is calibrated on its own,
 /// so a stage at which forecasts are worse has wider bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Stage {
+pub enum ClassStage {
     /// No job of it has ended yet: the answer comes from the whole site.
     Unseen,
     /// 1 to 5 jobs have ended: bounds come from other classes at this stage.
@@ -23,7 +23,7 @@ pub enum Stage {
     Settled,
 }
 
-impl Stage {
+impl ClassStage {
     /// Every stage.
     pub const ALL: [Self; N_STAGES] = [
         Self::Unseen,
@@ -54,7 +54,7 @@ impl Stage {
 }
 
 /// In words, to stand after "forecast from".
-impl fmt::Display for Stage {
+impl fmt::Display for ClassStage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Unseen => "the whole site: no job of this class has ended yet",

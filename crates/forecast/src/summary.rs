@@ -3,23 +3,23 @@
 use tollgate_model::distribution::N_LEVELS;
 use tollgate_model::{Instant, Span};
 
-use crate::class::Class;
+use crate::class::ClassState;
 use crate::expert::Expert;
 use crate::record::span_of;
-use crate::split::Aspect;
-use crate::stage::Stage;
+use crate::split::SplitAspect;
+use crate::stage::ClassStage;
 
 /// How a class behaves at present.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Summary {
+pub struct ClassSummary {
     /// What its class is split by, if it is.
-    pub split: Option<Aspect>,
+    pub split: Option<SplitAspect>,
     /// The value of that which its jobs have; none for the rest of the class, or all of it.
     pub part: Option<u32>,
     /// How many jobs were learned.
     pub jobs: u64,
     /// How well it is known.
-    pub stage: Stage,
+    pub stage: ClassStage,
     /// How many modes came before the present one.
     pub mode: u32,
     /// When the first job of the present mode was handed in.
@@ -31,7 +31,7 @@ pub struct Summary {
     /// The median of the run times that are remembered.
     pub median: Span,
     /// How well its jobs could be told of late.
-    pub behaviour: Behaviour,
+    pub behaviour: ClassBehaviour,
     /// The factor by which half of the recent point forecasts were off, at least 1.
     pub usual_factor: f64,
     /// How many promises at each level fell due, and how many of them were kept.
@@ -41,7 +41,7 @@ pub struct Summary {
 /// How well the jobs of a class can be told, by the factor by which half of its recent point
 /// forecasts were off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Behaviour {
+pub enum ClassBehaviour {
     /// Too few jobs to tell.
     Unknown,
     /// By less than 1 %.
@@ -59,7 +59,7 @@ pub enum Behaviour {
 /// The fewest jobs that tell how a class behaves.
 const FEWEST: usize = 10;
 
-impl Behaviour {
+impl ClassBehaviour {
     fn of(n_known: usize, factor: f64) -> Self {
         match factor {
             _ if n_known < FEWEST => Self::Unknown,
@@ -84,8 +84,8 @@ impl Behaviour {
     }
 }
 
-impl Summary {
-    pub(crate) fn of(class: &Class, split: Option<Aspect>, part: Option<u32>) -> Self {
+impl ClassSummary {
+    pub(crate) fn of(class: &ClassState, split: Option<SplitAspect>, part: Option<u32>) -> Self {
         let model = class.model();
         let runs = model.history().runs();
         let usual_factor = model.typical_error().exp();
@@ -99,7 +99,7 @@ impl Summary {
             leader: class.leader(),
             votes: model.most_votes(),
             median: span_of(runs.quantile(0.5).unwrap_or(0.0)),
-            behaviour: Behaviour::of(runs.len(), usual_factor),
+            behaviour: ClassBehaviour::of(runs.len(), usual_factor),
             usual_factor,
             judged: *class.judged(),
         }

@@ -5,12 +5,12 @@ use serde::{Deserialize, Serialize};
 /// The last `N` values, all finite.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Vec<f64>", into = "Vec<f64>")]
-pub(crate) struct Window<const N: usize> {
+pub(crate) struct RollingWindow<const N: usize> {
     arrived: Vec<f64>,
     sorted: Vec<f64>,
 }
 
-impl<const N: usize> Window<N> {
+impl<const N: usize> RollingWindow<N> {
     /// Takes in `value`, unless it is not finite; the oldest leaves if there are too many.
     pub(crate) fn push(&mut self, value: f64) {
         if !value.is_finite() {
@@ -61,7 +61,7 @@ pub(crate) fn conformal(sorted: &[f64], level: f64) -> Option<f64> {
     Some(sorted[below] + (sorted[above] - sorted[below]) * (rank - below as f64))
 }
 
-impl<const N: usize> From<Vec<f64>> for Window<N> {
+impl<const N: usize> From<Vec<f64>> for RollingWindow<N> {
     fn from(values: Vec<f64>) -> Self {
         let mut window = Self::default();
         for value in values {
@@ -71,8 +71,8 @@ impl<const N: usize> From<Vec<f64>> for Window<N> {
     }
 }
 
-impl<const N: usize> From<Window<N>> for Vec<f64> {
-    fn from(window: Window<N>) -> Self {
+impl<const N: usize> From<RollingWindow<N>> for Vec<f64> {
+    fn from(window: RollingWindow<N>) -> Self {
         window.arrived
     }
 }
@@ -95,7 +95,7 @@ mod tests {
     proptest! {
         #[test]
         fn both_orders_hold_the_same_values(values in prop::collection::vec(any::<f64>(), 0..40)) {
-            let window = Window::<7>::from(values.clone());
+            let window = RollingWindow::<7>::from(values.clone());
             let finite: Vec<f64> = values.into_iter().filter(|v| v.is_finite()).collect();
             let mut kept = finite[finite.len().saturating_sub(7)..].to_vec();
             prop_assert_eq!(window.arrived(), &kept[..]);

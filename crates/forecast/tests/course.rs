@@ -1,18 +1,19 @@
 //! When a forecaster hears of a job, and of its promises.
 
 use tollgate_forecast::{
-    ClassId, Context, Course, Forecaster, Job, Record, Setting, Stage, Summary,
+    ClassId, ClassStage, ClassSummary, CompletedJob, FeedbackTiming, ForecastJob, Forecaster,
+    JobAttributes, OnlineForecaster,
 };
 use tollgate_model::{Instant, Span};
 
-fn record(submit: i64, wait: i64, runtime: i64) -> Record {
+fn record(submit: i64, wait: i64, runtime: i64) -> CompletedJob {
     let submit = Instant::from_secs(submit);
-    Record {
-        job: Job {
+    CompletedJob {
+        job: ForecastJob {
             class: ClassId(0),
             procs: 1,
             request: None,
-            context: Context::default(),
+            context: JobAttributes::default(),
         },
         submit,
         finish: submit + Span::from_secs(wait + runtime),
@@ -20,20 +21,20 @@ fn record(submit: i64, wait: i64, runtime: i64) -> Record {
     }
 }
 
-fn summary(course: &Course) -> Summary {
+fn summary(course: &OnlineForecaster) -> ClassSummary {
     course.forecaster().summaries(ClassId(0))[0].0
 }
 
 #[test]
 fn what_has_not_ended_is_not_known() {
-    let mut course = Course::new(Forecaster::default(), Setting::Causal);
+    let mut course = OnlineForecaster::new(Forecaster::default(), FeedbackTiming::Causal);
     let mut heard = Vec::new();
     let first = course.submit(&record(0, 50, 100), |learned| heard.push(learned.nth));
-    assert_eq!(first.unwrap().stage(), Stage::Unseen);
+    assert_eq!(first.unwrap().stage(), ClassStage::Unseen);
     let second = course.submit(&record(149, 0, 10), |learned| heard.push(learned.nth));
-    assert_eq!(second.unwrap().stage(), Stage::Unseen);
+    assert_eq!(second.unwrap().stage(), ClassStage::Unseen);
     let third = course.submit(&record(150, 0, 10), |learned| heard.push(learned.nth));
-    assert_eq!(third.unwrap().stage(), Stage::Cold);
+    assert_eq!(third.unwrap().stage(), ClassStage::Cold);
     assert_eq!(heard, [0]);
     course.finish(|learned| heard.push(learned.nth));
     // The two that were handed in last ended in this order.
@@ -42,15 +43,15 @@ fn what_has_not_ended_is_not_known() {
 
 #[test]
 fn one_step_knows_of_all_that_came_before() {
-    let mut course = Course::new(Forecaster::default(), Setting::OneStep);
+    let mut course = OnlineForecaster::new(Forecaster::default(), FeedbackTiming::OneStep);
     course.submit(&record(0, 50, 100), |_| ()).unwrap();
     let second = course.submit(&record(0, 0, 10), |_| ()).unwrap();
-    assert_eq!(second.stage(), Stage::Cold);
+    assert_eq!(second.stage(), ClassStage::Cold);
 }
 
 #[test]
 fn a_promise_is_judged_when_it_falls_due_and_not_before() {
-    let mut course = Course::new(Forecaster::default(), Setting::Causal);
+    let mut course = OnlineForecaster::new(Forecaster::default(), FeedbackTiming::Causal);
     for job in 0..40 {
         course.submit(&record(1000 * job, 0, 100), |_| ()).unwrap();
     }
@@ -66,7 +67,7 @@ fn a_promise_is_judged_when_it_falls_due_and_not_before() {
 
 #[test]
 fn a_job_that_never_ran_is_no_part_of_it() {
-    let mut course = Course::new(Forecaster::default(), Setting::Causal);
+    let mut course = OnlineForecaster::new(Forecaster::default(), FeedbackTiming::Causal);
     assert!(course.submit(&record(0, 0, 0), |_| ()).is_err());
     assert_eq!(course.finish(|_| ()), Forecaster::default());
 }

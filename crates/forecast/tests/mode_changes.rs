@@ -3,7 +3,9 @@
 use rand::SeedableRng;
 use rand_distr::{Distribution, Normal};
 use rand_pcg::Pcg64;
-use tollgate_forecast::{ClassId, Event, Forecaster, Job, Record, Threshold, Triggers};
+use tollgate_forecast::{
+    AlarmThreshold, AlarmTriggers, ClassEvent, ClassId, CompletedJob, ForecastJob, Forecaster,
+};
 use tollgate_model::{Instant, Span};
 
 /// How many series, how long they are, and when they change.
@@ -19,7 +21,7 @@ const MUCH_NOISE: f64 = 0.3;
 const SHIFT: f64 = 1.5;
 
 /// What happened at each job of a series, and the size of the forecast's error.
-fn course(seed: u64, spread: f64, triggers: Triggers) -> Vec<(Event, f64)> {
+fn course(seed: u64, spread: f64, triggers: AlarmTriggers) -> Vec<(ClassEvent, f64)> {
     let mut rng = Pcg64::seed_from_u64(seed);
     let noise = Normal::new(0.0, spread).expect("a spread");
     let shift = if seed.is_multiple_of(2) {
@@ -28,18 +30,18 @@ fn course(seed: u64, spread: f64, triggers: Triggers) -> Vec<(Event, f64)> {
         -SHIFT
     };
     let mut forecaster = Forecaster::new(triggers);
-    let job = Job {
+    let job = ForecastJob {
         class: ClassId(0),
         procs: 1,
         request: None,
-        context: tollgate_forecast::Context::default(),
+        context: tollgate_forecast::JobAttributes::default(),
     };
     let jobs = (0..JOBS).map(|idx| {
         let mode = if idx < CHANGE { 7.0 } else { 7.0 + shift };
         let ln_run: f64 = mode + noise.sample(&mut rng);
         let submit = Instant::from_secs(idx as i64 * 10_000);
         let runtime = Span::from_secs_f64(ln_run.exp());
-        let record = Record {
+        let record = CompletedJob {
             job,
             submit,
             finish: submit + runtime,
@@ -53,19 +55,20 @@ fn course(seed: u64, spread: f64, triggers: Triggers) -> Vec<(Event, f64)> {
     jobs.collect()
 }
 
-fn courses(spread: f64, triggers: Triggers) -> impl Iterator<Item = Vec<(Event, f64)>> {
+fn courses(spread: f64, triggers: AlarmTriggers) -> impl Iterator<Item = Vec<(ClassEvent, f64)>> {
     (0..SERIES).map(move |seed| course(seed, spread, triggers))
 }
 
-fn check(spread: f64, threshold: Threshold) {
-    let triggers = Triggers {
+fn check(spread: f64, threshold: AlarmThreshold) {
+    let triggers = AlarmTriggers {
         threshold,
-        ..Triggers::default()
+        ..AlarmTriggers::default()
     };
     let (mut found, mut false_alarms, mut quiet_jobs) = (0, 0, 0);
     let (mut own, mut after) = (0.0, 0.0);
     for course in courses(spread, triggers) {
-        let alarm = |jobs: &[(Event, f64)]| jobs.iter().filter(|j| j.0 == Event::Alarm).count();
+        let alarm =
+            |jobs: &[(ClassEvent, f64)]| jobs.iter().filter(|j| j.0 == ClassEvent::Alarm).count();
         found += alarm(&course[CHANGE..CHANGE + 3]).min(1);
         false_alarms += alarm(&course[WARM_UP..CHANGE]);
         quiet_jobs += CHANGE - WARM_UP;
@@ -90,24 +93,24 @@ fn check(spread: f64, threshold: Threshold) {
 
 #[test]
 fn fixed_thresholds_find_planted_changes() {
-    check(NOISE, Threshold::Fixed);
+    check(NOISE, AlarmThreshold::Fixed);
 }
 
 #[test]
 fn floating_thresholds_find_planted_changes() {
-    check(NOISE, Threshold::Floating);
+    check(NOISE, AlarmThreshold::Floating);
 }
 
 #[test]
 fn floating_thresholds_get_used_to_noise() {
-    check(MUCH_NOISE, Threshold::Floating);
+    check(MUCH_NOISE, AlarmThreshold::Floating);
 }
 
 #[test]
 fn a_sustained_change_becomes_a_new_mode() {
-    let started = courses(NOISE, Triggers::default()).filter(|course| {
+    let started = courses(NOISE, AlarmTriggers::default()).filter(|course| {
         let after = &course[CHANGE..CHANGE + 20];
-        after.iter().any(|job| job.0 == Event::NewMode)
+        after.iter().any(|job| job.0 == ClassEvent::NewMode)
     });
     let started = started.count() as f64 / SERIES as f64;
     println!("a new mode in {started}");

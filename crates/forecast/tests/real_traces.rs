@@ -3,8 +3,11 @@
 
 mod archive;
 
-use tollgate_forecast::baseline::Baseline;
-use tollgate_forecast::{Evaluation, Expert, Forecaster, Method, Setting, Trial, evaluate};
+use tollgate_forecast::baseline::BaselineMethod;
+use tollgate_forecast::{
+    EvaluationConfig, Expert, FeedbackTiming, ForecastEvaluation, ForecastMethod, Forecaster,
+    evaluate,
+};
 use tollgate_model::distribution::LEVELS;
 
 /// The indices of the levels 0.90 and 0.95.
@@ -13,8 +16,8 @@ const PROMISED: [usize; 2] = [9, 10];
 const FEWEST: usize = 160;
 const TRACE: &str = "SDSC-SP2-1998-4.2-cln.swf.gz";
 
-fn evaluation(setting: Setting, models: bool) -> Option<Evaluation> {
-    let trial = Trial {
+fn evaluation(setting: FeedbackTiming, models: bool) -> Option<ForecastEvaluation> {
+    let trial = EvaluationConfig {
         setting,
         fewest: FEWEST,
         models,
@@ -26,7 +29,7 @@ fn evaluation(setting: Setting, models: bool) -> Option<Evaluation> {
 
 #[test]
 fn promises_over_sdsc_sp2_are_kept() {
-    let Some(evaluation) = evaluation(Setting::Causal, false) else {
+    let Some(evaluation) = evaluation(FeedbackTiming::Causal, false) else {
         return;
     };
     let held = evaluation.aggregate.levels;
@@ -46,7 +49,10 @@ fn promises_over_sdsc_sp2_are_kept() {
 
 #[test]
 fn forecasts_over_sdsc_sp2_beat_the_baselines() {
-    for (setting, most_mdape) in [(Setting::OneStep, 27.0), (Setting::Causal, 42.0)] {
+    for (setting, most_mdape) in [
+        (FeedbackTiming::OneStep, 27.0),
+        (FeedbackTiming::Causal, 42.0),
+    ] {
         let Some(evaluation) = evaluation(setting, true) else {
             return;
         };
@@ -54,10 +60,10 @@ fn forecasts_over_sdsc_sp2_beat_the_baselines() {
         println!("{setting:?}: {together:?}");
         assert!(together.mdape_pct.unwrap() <= most_mdape);
         for method in [
-            Method::Expert(Expert::Last),
-            Method::Baseline(Baseline::Tsafrir),
-            Method::Baseline(Baseline::AutoEts),
-            Method::Baseline(Baseline::AutoArima),
+            ForecastMethod::Expert(Expert::Last),
+            ForecastMethod::Baseline(BaselineMethod::Tsafrir),
+            ForecastMethod::Baseline(BaselineMethod::AutoEts),
+            ForecastMethod::Baseline(BaselineMethod::AutoArima),
         ] {
             let better = evaluation.classes_better_than(method).unwrap();
             println!("better than {} in {better:.2} of the classes", method.key());

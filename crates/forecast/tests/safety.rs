@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use tollgate_forecast::{
-    ClassId, Context, Forecaster, Job, OtherVersion, Record, Saved, Setting, Stage, Trial,
-    Unusable, evaluate,
+    ClassId, ClassStage, CompletedJob, EvaluationConfig, FeedbackTiming, ForecastJob, Forecaster,
+    ForecasterSnapshot, JobAttributes, LearnError, SnapshotVersionError, evaluate,
 };
 use tollgate_model::{Instant, Span};
 
@@ -29,9 +29,9 @@ prop_compose! {
         submit in any::<i64>(),
         finish in any::<i64>(),
         runtime in span(),
-    ) -> Record {
-        Record {
-            job: Job { class: ClassId(class), procs, request, context: Context { executable, ..Context::default() } },
+    ) -> CompletedJob {
+        CompletedJob {
+            job: ForecastJob { class: ClassId(class), procs, request, context: JobAttributes { executable, ..JobAttributes::default() } },
             submit: Instant::from_micros(submit),
             finish: Instant::from_micros(finish),
             runtime,
@@ -40,7 +40,7 @@ prop_compose! {
 }
 
 /// Learns all records, and checks everything that is said on the way.
-fn learn_all(records: &[Record]) -> Result<Forecaster, TestCaseError> {
+fn learn_all(records: &[CompletedJob]) -> Result<Forecaster, TestCaseError> {
     let mut forecaster = Forecaster::default();
     for record in records {
         let said = forecaster.forecast(&record.job);
@@ -68,19 +68,19 @@ proptest! {
         records in prop::collection::vec(record(), 1..120),
     ) {
         let forecaster = learn_all(&records)?;
-        let text = serde_json::to_string(&Saved::from(forecaster.clone())).unwrap();
-        let saved: Saved = serde_json::from_str(&text).unwrap();
+        let text = serde_json::to_string(&ForecasterSnapshot::from(forecaster.clone())).unwrap();
+        let saved: ForecasterSnapshot = serde_json::from_str(&text).unwrap();
         let restored = Forecaster::try_from(saved).unwrap();
         prop_assert_eq!(&restored, &forecaster);
-        let again = serde_json::to_string(&Saved::from(restored)).unwrap();
+        let again = serde_json::to_string(&ForecasterSnapshot::from(restored)).unwrap();
         prop_assert_eq!(again, text);
     }
 
     #[test]
     fn time_may_run_backwards(records in prop::collection::vec(record(), 0..60)) {
-        for setting in [Setting::OneStep, Setting::Causal] {
+        for setting in [FeedbackTiming::OneStep, FeedbackTiming::Causal] {
             let ran = records.iter().filter(|r| r.runtime > Span::ZERO).count();
-            let trial = Trial { setting, fewest: 1, models: true };
+            let trial = EvaluationConfig { setting, fewest: 1, models: true };
             let forecaster = Forecaster::default();
             let evaluation = evaluate(forecaster, &records, trial, |_| 0, &mut ());
             prop_assert_eq!(evaluation.aggregate.score.jobs, ran);
@@ -88,13 +88,13 @@ proptest! {
     }
 }
 
-fn ended(class: u32, runtime: Span) -> Record {
-    Record {
-        job: Job {
+fn ended(class: u32, runtime: Span) -> CompletedJob {
+    CompletedJob {
+        job: ForecastJob {
             class: ClassId(class),
             procs: 1,
             request: None,
-            context: Context::default(),
+            context: JobAttributes::default(),
         },
         submit: Instant::ZERO,
         finish: Instant::ZERO,
@@ -107,7 +107,7 @@ fn a_job_that_never_ran_is_refused_and_changes_nothing() {
     let mut forecaster = Forecaster::default();
     let record = ended(0, Span::ZERO);
     let refused = forecaster.learn_unforecast(&record);
-    assert_eq!(refused, Err(Unusable::NeverRan(Span::ZERO)));
+    assert_eq!(refused, Err(LearnError::NeverRan(Span::ZERO)));
     assert_eq!(forecaster, Forecaster::default());
     assert!(forecaster.summaries(ClassId(0)).is_empty());
 }
@@ -120,7 +120,7 @@ fn an_unknown_user_is_answered_from_the_site() {
         forecaster.learn_unforecast(&record).unwrap();
     }
     let said = forecaster.forecast(&ended(77, Span::TICK).job);
-    assert_eq!((said.stage(), said.leader()), (Stage::Unseen, None));
+    assert_eq!((said.stage(), said.leader()), (ClassStage::Unseen, None));
     let point = said.point().as_secs_f64();
     assert!((190.0..210.0).contains(&point), "{point}");
 }
@@ -133,7 +133,7 @@ fn a_constant_class_is_forecast_as_it_is() {
         forecaster.learn_unforecast(&record).unwrap();
     }
     let said = forecaster.forecast(&record.job);
-    assert_eq!(said.stage(), Stage::Settled);
+    assert_eq!(said.stage(), ClassStage::Settled);
     let secs = said.point().as_secs_f64();
     assert!((secs - 500.0).abs() < 0.01, "{secs}");
 }
@@ -157,12 +157,12 @@ fn memory_is_constant_a_class() {
 
 #[test]
 fn a_state_of_another_version_or_cut_short_is_an_error() {
-    let text = serde_json::to_string(&Saved::from(Forecaster::default())).unwrap();
-    assert!(serde_json::from_str::<Saved>(&text[..text.len() / 2]).is_err());
+    let text = serde_json::to_string(&ForecasterSnapshot::from(Forecaster::default())).unwrap();
+    assert!(serde_json::from_str::<ForecasterSnapshot>(&text[..text.len() / 2]).is_err());
     let other = text.replacen("\"version\":2", "\"version\":7", 1);
-    let saved: Saved = serde_json::from_str(&other).unwrap();
+    let saved: ForecasterSnapshot = serde_json::from_str(&other).unwrap();
     let refused = Forecaster::try_from(saved).unwrap_err();
-    assert_eq!(refused, OtherVersion { found: 7 });
+    assert_eq!(refused, SnapshotVersionError { found: 7 });
     assert_eq!(
         refused.to_string(),
         "the forecasts were stored in format 7, and this program reads format 2"

@@ -1,7 +1,7 @@
 //! Models and smoothers against statsmodels; `fixtures/make.py` says how the figures were made.
 
-use tollgate_forecast::baseline::{AutoArima, AutoEts, Ets, Form, kpss};
-use tollgate_forecast::expert::{Arma, Order};
+use tollgate_forecast::baseline::{AutoArima, AutoEts, EtsForm, EtsModel, kpss};
+use tollgate_forecast::expert::{ArmaModel, ArmaOrder};
 use tollgate_forecast::lowess;
 
 /// The two settings, the series and the expected values of each line.
@@ -34,7 +34,7 @@ fn assert_near(found: &[f64], expected: &[f64], tolerance: f64) {
 fn hannan_rissanen_agrees() {
     for ([p, q], series, expected) in cases(include_str!("fixtures/arma.csv")) {
         let (ar, ma) = (p as usize, q as usize);
-        let model = Arma::fit(&series, Order { ar, ma }).expect("a model");
+        let model = ArmaModel::fit(&series, ArmaOrder { ar, ma }).expect("a model");
         let ahead = model.forecast(&series).expect("a forecast");
         let found = [model.ar(), model.ma(), &[ahead]].concat();
         assert_near(&found, &expected, 1e-8);
@@ -51,9 +51,9 @@ fn lowess_agrees() {
 
 #[test]
 fn a_constant_series_has_no_model() {
-    let order = Order { ar: 1, ma: 1 };
-    assert_eq!(Arma::fit(&[5.0; 100], order), None);
-    assert_eq!(Arma::fit(&[5.0, 6.0], order), None);
+    let order = ArmaOrder { ar: 1, ma: 1 };
+    assert_eq!(ArmaModel::fit(&[5.0; 100], order), None);
+    assert_eq!(ArmaModel::fit(&[5.0, 6.0], order), None);
     assert_eq!(lowess(&[], 0.5, 3), Vec::<f64>::new());
     assert_eq!(lowess(&[5.0], 0.5, 3), [5.0]);
 }
@@ -64,7 +64,7 @@ fn exponential_smoothing_agrees_and_its_constants_fit_as_well() {
         let [alpha, beta, phi, level, slope, squares, ahead] = expected[..] else {
             panic!("seven values");
         };
-        let model = Ets {
+        let model = EtsModel {
             alpha,
             beta,
             phi,
@@ -74,11 +74,11 @@ fn exponential_smoothing_agrees_and_its_constants_fit_as_well() {
         let (found, states) = model.smooth(&series);
         assert_near(&[found, model.ahead(states)], &[squares, ahead], 1e-8);
         let form = match (trend as u8, damped as u8) {
-            (0, _) => Form::Level,
-            (_, 0) => Form::Trend,
-            (_, _) => Form::Damped,
+            (0, _) => EtsForm::Level,
+            (_, 0) => EtsForm::Trend,
+            (_, _) => EtsForm::Damped,
         };
-        let ours = Ets::fit(&series, form).expect("a model");
+        let ours = EtsModel::fit(&series, form).expect("a model");
         let (found, _) = ours.smooth(&series);
         assert!(
             found <= 1.005 * squares,
@@ -98,7 +98,7 @@ fn the_unit_root_test_agrees() {
 fn integrated_models_agree() {
     for ([p, q], series, expected) in cases(include_str!("fixtures/arima.csv")) {
         let (ar, ma) = (p as usize, q as usize);
-        let model = Arma::fit_differences(&series, Order { ar, ma }).expect("a model");
+        let model = ArmaModel::fit_differences(&series, ArmaOrder { ar, ma }).expect("a model");
         let ahead = model.forecast_integrated(&series).expect("a forecast");
         assert_near(&[ahead], &expected, 1e-8);
     }

@@ -2,26 +2,26 @@
 
 use tollgate_model::{Distribution, Instant, JobId, JobSpec, Market, NodeId, NodeRange, Sla, Span};
 use tollgate_policy::{
-    Clock, Cx, Discipline, Effect, Ending, Job, Phase, Policy, Said, Scratch, Sharing, State,
-    Verdict, View, Violation,
+    AdmissionDecision, ClusterState, Effect, InvariantViolation, JobEnding, JobPhase, JobSlot,
+    NodeSharing, Notice, PassTrigger, Policy, PolicyAlarms, PolicyContext, ProbeScratch, View,
 };
 
-use crate::input::{Answer, Ignored, Input, Retry, WorkerId};
+use crate::input::{GateInput, InputAck, InputError, OnEviction, WorkerId};
 use crate::ledger;
-use crate::saved::Saved;
-use crate::workers::{Life, Workers};
+use crate::saved::GateSnapshot;
+use crate::workers::{IncarnationTable, WorkerIncarnation};
 
 /// Who gets in, when, where, at what price; what was promised, and what it earned.
 #[derive(Debug)]
 pub struct Gate {
-    state: State,
+    state: ClusterState,
     policy: Box<dyn Policy>,
     market: Market,
-    clock: Clock,
-    workers: Workers,
+    clock: PolicyAlarms,
+    workers: IncarnationTable,
     /// By slot: whether the job may be tried again.
-    retries: Vec<Retry>,
-    scratch: Scratch,
+    retries: Vec<OnEviction>,
+    scratch: ProbeScratch,
     /// Slots of jobs that are over are recycled once their pass is done.
     settled: bool,
 }
@@ -32,13 +32,13 @@ impl Gate {
     /// A gate without nodes and jobs. The policy must have been built for the same market.
     pub fn new(policy: Box<dyn Policy>, market: Market) -> Self {
         Self {
-            state: State::default(),
+            state: ClusterState::default(),
             policy,
             market,
-            clock: Clock::default(),
-            workers: Workers::default(),
+            clock: PolicyAlarms::default(),
+            workers: IncarnationTable::default(),
             retries: Vec::new(),
-            scratch: Scratch::default(),
+            scratch: ProbeScratch::default(),
             settled: false,
         }
     }
@@ -65,9 +65,9 @@ impl Gate {
     pub fn handle(
         &mut self,
         now: Instant,
-        input: Input,
+        input: GateInput,
         effects: &mut Effects,
-    ) -> Result<Answer, Ignored> {
+    ) -> Result<InputAck, InputError> {
         if self.settled {
             self.state.recycle();
             self.settled = false;
@@ -81,13 +81,13 @@ impl Gate {
     /// One scheduling pass: starts what can be started.
     pub fn settle(&mut self, now: Instant, effects: &mut Effects) {
         self.clock.pass = None;
-        let mut cx = Cx::new(&mut self.state, &mut self.clock, effects, now);
+        let mut cx = PolicyContext::new(&mut self.state, &mut self.clock, effects, now);
         self.policy.pass(&mut cx);
         self.settled = true;
         self.verify(now);
     }
 
-    /// When to send [`Input::Tick`] and settle at the latest although nothing happens outside: an
+    /// When to send [`GateInput::Tick`] and settle at the latest although nothing happens outside: an
     /// estimate is used up, a deadline passes, a planned start is due.
     pub fn next_wake(&self) -> Option<Instant> {
         let node = self.clock.nodes.next();
@@ -95,15 +95,15 @@ impl Gate {
     }
 
     /// What a job handed in at `now`, of which this is forecast, would be told. Binds nothing and
-    /// changes nothing. If [`Gate::next_wake`] is due, send [`Input::Tick`] first: shares are
+    /// changes nothing. If [`Gate::next_wake`] is due, send [`GateInput::Tick`] first: shares are
     /// read as they were set.
     pub fn quote(
         &self,
         now: Instant,
         spec: &JobSpec,
         forecast: Option<&Distribution>,
-        scratch: &mut Scratch,
-    ) -> Verdict {
+        scratch: &mut ProbeScratch,
+    ) -> AdmissionDecision {
         self.policy.probe(self.view(now), spec, forecast, scratch)
     }
 
@@ -113,17 +113,17 @@ impl Gate {
     }
 
     /// The latest life of a worker and its nodes, and whether it is there at present.
-    pub fn worker(&self, worker: WorkerId) -> Option<Life> {
+    pub fn worker(&self, worker: WorkerId) -> Option<WorkerIncarnation> {
         self.workers.get(worker)
     }
 
     /// Every worker there ever was, and its latest life, by number.
-    pub fn workers(&self) -> impl Iterator<Item = (WorkerId, Life)> + '_ {
+    pub fn workers(&self) -> impl Iterator<Item = (WorkerId, WorkerIncarnation)> + '_ {
         self.workers.iter()
     }
 
     /// When passes happen under this policy.
-    pub fn discipline(&self) -> Discipline {
+    pub fn discipline(&self) -> PassTrigger {
         self.policy.discipline()
     }
 
@@ -131,7 +131,7 @@ impl Gate {
     ///
     /// # Errors
     /// The first thing that is wrong.
-    pub fn check(&self, now: Instant) -> Result<(), Violation> {
+    pub fn check(&self, now: Instant) -> Result<(), InvariantViolation> {
         if let Some(violation) = &self.clock.violation {
             return Err(violation.clone());
         }
@@ -147,7 +147,7 @@ impl Gate {
     /// All that this gate knows, to be stored. Slots of jobs that are over are recycled, and the
     /// policy's index is derived anew, so that this gate and one that is [`Gate::restore`]d from
     /// what is returned decide alike from here on, to the last bit.
-    pub fn save(&mut self, now: Instant) -> Saved {
+    pub fn save(&mut self, now: Instant) -> GateSnapshot {
         self.state.recycle();
         self.settled = false;
         self.rebuild(now);
@@ -155,7 +155,12 @@ impl Gate {
     }
 
     /// The gate that was saved at `now`. The policy must have been built as that gate's was.
-    pub fn restore(saved: Saved, policy: Box<dyn Policy>, market: Market, now: Instant) -> Self {
+    pub fn restore(
+        saved: GateSnapshot,
+        policy: Box<dyn Policy>,
+        market: Market,
+        now: Instant,
+    ) -> Self {
         let mut gate = Self {
             state: saved.state,
             workers: saved.workers,
@@ -174,21 +179,21 @@ impl Gate {
             state: self.state.clone(),
             policy: self.policy.duplicate(),
             market: self.market,
-            clock: Clock {
+            clock: PolicyAlarms {
                 nodes: self.clock.nodes.clone(),
                 pass: self.clock.pass,
-                ..Clock::default()
+                ..PolicyAlarms::default()
             },
             // Nothing comes or goes in a future.
-            workers: Workers::default(),
+            workers: IncarnationTable::default(),
             retries: self.retries.clone(),
-            scratch: Scratch::default(),
+            scratch: ProbeScratch::default(),
             settled: self.settled,
         }
     }
 
     /// How each node is shared, if that is all that matters to a job with this wish.
-    pub(crate) fn sharing(&self, sla: &Sla) -> Option<&dyn Sharing> {
+    pub(crate) fn sharing(&self, sla: &Sla) -> Option<&dyn NodeSharing> {
         self.policy.sharing(sla)
     }
 
@@ -207,8 +212,8 @@ impl Gate {
         self.retries.len() + self.state.n_nodes() as usize
     }
 
-    fn saved(&self) -> Saved {
-        Saved {
+    fn saved(&self) -> GateSnapshot {
+        GateSnapshot {
             state: self.state.clone(),
             alarms: self.clock.nodes.clone(),
             pass: self.clock.pass,
@@ -223,8 +228,8 @@ impl Gate {
         }
     }
 
-    fn cx<'a>(&'a mut self, now: Instant, effects: &'a mut Effects) -> Cx<'a> {
-        Cx::new(&mut self.state, &mut self.clock, effects, now)
+    fn cx<'a>(&'a mut self, now: Instant, effects: &'a mut Effects) -> PolicyContext<'a> {
+        PolicyContext::new(&mut self.state, &mut self.clock, effects, now)
     }
 
     /// Sets shares anew wherever an estimate was used up or a deadline passed. Instants of such
@@ -237,47 +242,49 @@ impl Gate {
     }
 
     fn refresh(&mut self, now: Instant, node: NodeId, effects: &mut Effects) {
-        let mut cx = Cx::new(&mut self.state, &mut self.clock, effects, now);
+        let mut cx = PolicyContext::new(&mut self.state, &mut self.clock, effects, now);
         self.policy.refresh(&mut cx, node);
     }
 
     fn dispatch(
         &mut self,
         now: Instant,
-        input: &Input,
+        input: &GateInput,
         effects: &mut Effects,
-    ) -> Result<Answer, Ignored> {
+    ) -> Result<InputAck, InputError> {
         match *input {
-            Input::Submitted {
+            GateInput::Submitted {
                 spec,
                 retry,
                 ref forecast,
             } => self.submit(now, spec, retry, forecast.as_ref(), effects),
-            Input::Ended { job, attempt } => {
+            GateInput::Ended { job, attempt } => {
                 self.running(job, attempt)?;
                 self.finish(now, job, effects);
-                Ok(Answer::Done)
+                Ok(InputAck::Done)
             }
-            Input::TaskEnded { job, attempt, node } => {
+            GateInput::TaskEnded { job, attempt, node } => {
                 self.running(job, attempt)?;
                 self.end_task(now, job, node, effects)
             }
-            Input::Evicted { job, attempt } => {
+            GateInput::Evicted { job, attempt } => {
                 self.running(job, attempt)?;
                 self.evict(now, job, effects);
-                Ok(Answer::Done)
+                Ok(InputAck::Done)
             }
-            Input::WorkerUp {
+            GateInput::WorkerUp {
                 worker,
                 epoch,
                 nodes,
                 memory,
             } => self.worker_up(now, worker, epoch, (nodes, memory)),
-            Input::WorkerGone { worker, epoch } => self.worker_gone(now, worker, epoch, effects),
-            Input::Cancel { job } => self.cancel(now, job, effects),
-            Input::Hold { job } => self.hold(now, job),
-            Input::Release { job } => self.release(now, job),
-            Input::Tick => Ok(Answer::Done),
+            GateInput::WorkerGone { worker, epoch } => {
+                self.worker_gone(now, worker, epoch, effects)
+            }
+            GateInput::Cancel { job } => self.cancel(now, job, effects),
+            GateInput::Hold { job } => self.hold(now, job),
+            GateInput::Release { job } => self.release(now, job),
+            GateInput::Tick => Ok(InputAck::Done),
         }
     }
 
@@ -286,12 +293,12 @@ impl Gate {
         &mut self,
         now: Instant,
         spec: JobSpec,
-        retry: Retry,
+        retry: OnEviction,
         forecast: Option<&Distribution>,
         effects: &mut Effects,
-    ) -> Result<Answer, Ignored> {
+    ) -> Result<InputAck, InputError> {
         if spec.procs == 0 || spec.estimate <= Span::ZERO {
-            return Err(Ignored::Malformed);
+            return Err(InputError::Malformed);
         }
         let mut scratch = std::mem::take(&mut self.scratch);
         let verdict = self.quote(now, &spec, forecast, &mut scratch);
@@ -302,16 +309,16 @@ impl Gate {
         self.set_retry(job, retry);
         let mut cx = self.cx(now, effects);
         match verdict {
-            Verdict::Reject(reason) => cx.reject(job, reason),
-            Verdict::Queue => {
-                cx.say(job, Said::Queued);
+            AdmissionDecision::Reject(reason) => cx.reject(job, reason),
+            AdmissionDecision::Queue => {
+                cx.say(job, Notice::Queued);
                 self.policy.queued(View::new(&self.state, now), job);
             }
-            Verdict::Promise { price } => {
+            AdmissionDecision::Promise { price } => {
                 cx.accept(job, price);
                 self.policy.queued(View::new(&self.state, now), job);
             }
-            Verdict::Run { price } => {
+            AdmissionDecision::Run { price } => {
                 cx.start_shared(job, &scratch.nodes, price);
                 for &node in &scratch.nodes {
                     self.refresh(now, node, effects);
@@ -319,21 +326,21 @@ impl Gate {
             }
         }
         self.scratch = scratch;
-        Ok(Answer::Job(job))
+        Ok(InputAck::Job(job))
     }
 
-    fn set_retry(&mut self, job: JobId, retry: Retry) {
+    fn set_retry(&mut self, job: JobId, retry: OnEviction) {
         if job.index() >= self.retries.len() {
-            self.retries.resize(job.index() + 1, Retry::Never);
+            self.retries.resize(job.index() + 1, OnEviction::Never);
         }
         self.retries[job.index()] = retry;
     }
 
     /// The job of a report, if the report is about the try that is under way.
-    fn running(&self, id: JobId, attempt: u32) -> Result<&Job, Ignored> {
-        let job = self.state.find_job(id).ok_or(Ignored::UnknownJob)?;
-        if job.phase != Phase::Running || job.attempt != attempt {
-            return Err(Ignored::StaleAttempt);
+    fn running(&self, id: JobId, attempt: u32) -> Result<&JobSlot, InputError> {
+        let job = self.state.find_job(id).ok_or(InputError::UnknownJob)?;
+        if job.phase != JobPhase::Running || job.attempt != attempt {
+            return Err(InputError::StaleAttempt);
         }
         Ok(job)
     }
@@ -344,24 +351,24 @@ impl Gate {
         job: JobId,
         node: NodeId,
         effects: &mut Effects,
-    ) -> Result<Answer, Ignored> {
+    ) -> Result<InputAck, InputError> {
         if !self.state.shares(job, node) {
-            return Err(Ignored::NoSuchTask);
+            return Err(InputError::NoSuchTask);
         }
         let last = self.state.end_task(job, node, now);
         self.refresh(now, node, effects);
         if last {
             self.finish(now, job, effects);
         }
-        Ok(Answer::Done)
+        Ok(InputAck::Done)
     }
 
     /// Ends a running job that has nothing left to run.
     fn finish(&mut self, now: Instant, id: JobId, effects: &mut Effects) {
         let ending = if self.state.job(id).cancelling {
-            Ending::Cancelled
+            JobEnding::Cancelled
         } else {
-            Ending::Finished
+            JobEnding::Finished
         };
         self.leave_nodes(now, id, effects);
         let job = self.state.job(id);
@@ -380,21 +387,21 @@ impl Gate {
         self.leave_nodes(now, id, effects);
         let cancelling = self.state.job(id).cancelling;
         match self.retries[id.index()] {
-            _ if cancelling => self.close(id, Ending::Cancelled, effects),
-            Retry::Never => {
+            _ if cancelling => self.close(id, JobEnding::Cancelled, effects),
+            OnEviction::Never => {
                 let booked = ledger::loss(self.market, self.state.job(id), now);
                 effects.extend(booked.map(|(entry, amount)| Effect::Book {
                     job: id,
                     entry,
                     amount,
                 }));
-                self.close(id, Ending::Lost, effects);
+                self.close(id, JobEnding::Lost, effects);
             }
-            Retry::Requeue => {
+            OnEviction::Requeue => {
                 self.state.restart(id);
                 effects.push(Effect::Verdict {
                     job: id,
-                    said: Said::Queued,
+                    said: Notice::Queued,
                 });
                 self.policy.queued(View::new(&self.state, now), id);
             }
@@ -409,7 +416,7 @@ impl Gate {
         }
     }
 
-    fn close(&mut self, job: JobId, ending: Ending, effects: &mut Effects) {
+    fn close(&mut self, job: JobId, ending: JobEnding, effects: &mut Effects) {
         self.state.close(job);
         effects.push(Effect::Over { job, ending });
     }
@@ -420,13 +427,13 @@ impl Gate {
         id: WorkerId,
         epoch: u32,
         (nodes, memory): (u32, Option<u64>),
-    ) -> Result<Answer, Ignored> {
+    ) -> Result<InputAck, InputError> {
         let known = self.workers.get(id);
         if known.is_some_and(|worker| worker.up || epoch <= worker.epoch) {
-            return Err(Ignored::StaleWorker);
+            return Err(InputError::StaleWorker);
         }
         if nodes == 0 {
-            return Err(Ignored::Malformed);
+            return Err(InputError::Malformed);
         }
         let own = known.map(|worker| worker.nodes);
         let nodes = match own.filter(|own| own.len == nodes) {
@@ -440,14 +447,14 @@ impl Gate {
         self.clock.nodes.grow(self.state.n_nodes() as usize);
         self.workers.set(
             id,
-            Life {
+            WorkerIncarnation {
                 epoch,
                 nodes,
                 up: true,
             },
         );
         self.policy.resized(View::new(&self.state, now));
-        Ok(Answer::Nodes(nodes))
+        Ok(InputAck::Nodes(nodes))
     }
 
     fn worker_gone(
@@ -456,10 +463,10 @@ impl Gate {
         id: WorkerId,
         epoch: u32,
         effects: &mut Effects,
-    ) -> Result<Answer, Ignored> {
-        let worker = self.workers.get(id).ok_or(Ignored::StaleWorker)?;
+    ) -> Result<InputAck, InputError> {
+        let worker = self.workers.get(id).ok_or(InputError::StaleWorker)?;
         if !worker.up || worker.epoch != epoch {
-            return Err(Ignored::StaleWorker);
+            return Err(InputError::StaleWorker);
         }
         for job in self.jobs_on(worker.nodes) {
             self.evict(now, job, effects);
@@ -470,13 +477,13 @@ impl Gate {
             .for_each(|node| self.state.set_down(node));
         self.workers.set(
             id,
-            Life {
+            WorkerIncarnation {
                 up: false,
                 ..worker
             },
         );
         self.policy.resized(View::new(&self.state, now));
-        Ok(Answer::Done)
+        Ok(InputAck::Done)
     }
 
     /// Jobs with something running on these nodes, in order of submission.
@@ -484,7 +491,7 @@ impl Gate {
         let running = self
             .state
             .jobs()
-            .filter(|(_, job)| job.phase == Phase::Running);
+            .filter(|(_, job)| job.phase == JobPhase::Running);
         let mut jobs: Vec<(u64, JobId)> = running
             .filter(|(id, _)| nodes.nodes().any(|node| self.state.runs_on(*id, node)))
             .map(|(id, job)| (job.sequence, id))
@@ -498,42 +505,42 @@ impl Gate {
         now: Instant,
         id: JobId,
         effects: &mut Effects,
-    ) -> Result<Answer, Ignored> {
-        let job = self.state.find_job(id).ok_or(Ignored::UnknownJob)?;
+    ) -> Result<InputAck, InputError> {
+        let job = self.state.find_job(id).ok_or(InputError::UnknownJob)?;
         let attempt = job.attempt;
         match job.phase {
-            Phase::Vacant | Phase::Over => return Err(Ignored::UnknownJob),
-            Phase::Queued => {
+            JobPhase::Vacant | JobPhase::Over => return Err(InputError::UnknownJob),
+            JobPhase::Queued => {
                 self.policy.withdrawn(View::new(&self.state, now), id);
-                self.close(id, Ending::Cancelled, effects);
+                self.close(id, JobEnding::Cancelled, effects);
             }
-            Phase::Held => self.close(id, Ending::Cancelled, effects),
-            Phase::Running if job.cancelling => return Err(Ignored::StaleAttempt),
-            Phase::Running => {
+            JobPhase::Held => self.close(id, JobEnding::Cancelled, effects),
+            JobPhase::Running if job.cancelling => return Err(InputError::StaleAttempt),
+            JobPhase::Running => {
                 self.state.set_cancelling(id);
                 effects.push(Effect::Kill { job: id, attempt });
             }
         }
-        Ok(Answer::Done)
+        Ok(InputAck::Done)
     }
 
-    fn hold(&mut self, now: Instant, id: JobId) -> Result<Answer, Ignored> {
-        let job = self.state.find_job(id).ok_or(Ignored::UnknownJob)?;
-        if job.phase != Phase::Queued {
-            return Err(Ignored::NotQueued);
+    fn hold(&mut self, now: Instant, id: JobId) -> Result<InputAck, InputError> {
+        let job = self.state.find_job(id).ok_or(InputError::UnknownJob)?;
+        if job.phase != JobPhase::Queued {
+            return Err(InputError::NotQueued);
         }
         self.policy.withdrawn(View::new(&self.state, now), id);
         self.state.set_held(id, true);
-        Ok(Answer::Done)
+        Ok(InputAck::Done)
     }
 
-    fn release(&mut self, now: Instant, id: JobId) -> Result<Answer, Ignored> {
-        let job = self.state.find_job(id).ok_or(Ignored::UnknownJob)?;
-        if job.phase != Phase::Held {
-            return Err(Ignored::NotHeld);
+    fn release(&mut self, now: Instant, id: JobId) -> Result<InputAck, InputError> {
+        let job = self.state.find_job(id).ok_or(InputError::UnknownJob)?;
+        if job.phase != JobPhase::Held {
+            return Err(InputError::NotHeld);
         }
         self.state.set_held(id, false);
         self.policy.queued(View::new(&self.state, now), id);
-        Ok(Answer::Done)
+        Ok(InputAck::Done)
     }
 }

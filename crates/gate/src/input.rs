@@ -9,7 +9,7 @@ pub struct WorkerId(pub u32);
 
 /// Whether a job may be run again from its start after it was taken off its nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Retry {
+pub enum OnEviction {
     /// It queues again.
     Requeue,
     /// It is lost.
@@ -18,13 +18,13 @@ pub enum Retry {
 
 /// Something that happened outside.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Input {
+pub enum GateInput {
     /// A job was handed in.
     Submitted {
         /// What the user wants.
         spec: JobSpec,
         /// Whether it may be tried again.
-        retry: Retry,
+        retry: OnEviction,
         /// How long it may run, where somebody forecasts.
         forecast: Option<Distribution>,
     },
@@ -90,7 +90,7 @@ pub enum Input {
 
 /// What the gate made of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum InputAck {
     /// It is done.
     Done,
     /// The job is in this slot; what it was told is among the effects.
@@ -101,7 +101,7 @@ pub enum Answer {
 
 /// Why an input changed nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Ignored {
+pub enum InputError {
     /// No such job is known, or it is over.
     #[error("no such job")]
     UnknownJob,

@@ -16,7 +16,7 @@
 //! time, which is all that could be reported, is not work: a job that waits for a disk does not
 //! become longer by it. What an estimate was worth is noticed when it is used up.
 //!
-//! The order of an instant is: ends, then [`Input::Tick`] (which every other input implies), then
+//! The order of an instant is: ends, then [`GateInput::Tick`] (which every other input implies), then
 //! submissions, then one [`Gate::settle`]; under [`Discipline::Event`] submissions come first and
 //! a pass follows each input. Effects are values: a simulated world and a live service carry out
 //! the very same ones.
@@ -30,9 +30,12 @@ mod saved;
 mod workers;
 
 pub use gate::Gate;
-pub use input::{Answer, Ignored, Input, Retry, WorkerId};
-pub use look_ahead::{Course, Horizon, LookAhead, Whom};
+pub use input::{GateInput, InputAck, InputError, OnEviction, WorkerId};
+pub use look_ahead::{JobTrajectory, LookAhead, LookAheadHorizon, LookAheadSubject};
 pub use next_end::next_end;
-pub use saved::Saved;
-pub use tollgate_policy::{Discipline, Effect, Ending, Entry, Said, Scratch, Verdict, Violation};
-pub use workers::Life;
+pub use saved::GateSnapshot;
+pub use tollgate_policy::{
+    AdmissionDecision, BookingKind, Effect, InvariantViolation, JobEnding, Notice, PassTrigger,
+    ProbeScratch,
+};
+pub use workers::WorkerIncarnation;

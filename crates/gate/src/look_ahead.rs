@@ -3,7 +3,7 @@
 //!
 //! How a job gets on never depends on how long it takes itself, which nobody knows before its end.
 //! So one run through the future, in which the job never ends, says when it finishes for
-//! every run time there is: its [`Course`]. Tasks of a job that end before the others keep their nodes
+//! every run time there is: its [`JobTrajectory`]. Tasks of a job that end before the others keep their nodes
 //! until then, as one process does.
 //!
 //! | module | what it holds |
@@ -17,13 +17,13 @@ mod nodes;
 mod whole;
 
 use tollgate_model::{Distribution, Instant, JobId, JobSpec, NodeId, Span};
-use tollgate_policy::{Node, Phase, Scratch, Verdict};
+use tollgate_policy::{AdmissionDecision, JobPhase, Node, ProbeScratch};
 
 use crate::gate::Gate;
-use course::Progress;
-pub use course::{Course, Horizon};
-use nodes::NodeAhead;
-use whole::Whole;
+use course::TaskProgress;
+pub use course::{JobTrajectory, LookAheadHorizon};
+use nodes::NodeTrajectory;
+use whole::FullSimulation;
 
 /// What is looked at, event by event, is counted in looks at a job or a node; besides, each event
 /// counts as so many of them, which is about what it takes.
@@ -31,7 +31,7 @@ const LOOKS_AN_EVENT: u64 = 64;
 
 /// Which job is looked at.
 #[derive(Clone, Copy, Debug)]
-pub enum Whom<'a> {
+pub enum LookAheadSubject<'a> {
     /// One that is handed in now, and what is forecast of it.
     New(&'a JobSpec, Option<&'a Distribution>),
     /// One that is there.
@@ -46,7 +46,7 @@ pub struct LookAhead<'a> {
     /// How long each job takes in all, alone on its nodes; one that has done more than that
     /// already ends next.
     expected: &'a dyn Fn(JobId) -> Span,
-    scratch: Scratch,
+    scratch: ProbeScratch,
     looks_left: u64,
 }
 
@@ -66,7 +66,7 @@ impl<'a> LookAhead<'a> {
             gate,
             now,
             expected,
-            scratch: Scratch::default(),
+            scratch: ProbeScratch::default(),
             looks_left: looks,
         }
     }
@@ -78,26 +78,30 @@ impl<'a> LookAhead<'a> {
 
     /// When the job starts and how it gets on, as far as the horizon. None if it is not let in, or
     /// does not start within the looks that are left.
-    pub fn course(&mut self, whom: Whom<'_>, horizon: &Horizon) -> Option<Course> {
+    pub fn course(
+        &mut self,
+        whom: LookAheadSubject<'_>,
+        horizon: &LookAheadHorizon,
+    ) -> Option<JobTrajectory> {
         match whom {
-            Whom::Known(job) => self.of_known(job, horizon),
-            Whom::New(spec, forecast) => self.of_new(spec, forecast, horizon),
+            LookAheadSubject::Known(job) => self.of_known(job, horizon),
+            LookAheadSubject::New(spec, forecast) => self.of_new(spec, forecast, horizon),
         }
     }
 
-    fn of_known(&mut self, id: JobId, horizon: &Horizon) -> Option<Course> {
+    fn of_known(&mut self, id: JobId, horizon: &LookAheadHorizon) -> Option<JobTrajectory> {
         let view = self.gate.view(self.now);
         let job = view.find_job(id)?;
-        let Some(start) = job.start.filter(|_| job.phase == Phase::Running) else {
-            return self.on_copy(Whom::Known(id), horizon);
+        let Some(start) = job.start.filter(|_| job.phase == JobPhase::Running) else {
+            return self.on_copy(LookAheadSubject::Known(id), horizon);
         };
         let all = job.placement().iter().flat_map(|range| range.nodes());
         let nodes: Vec<NodeId> = all.filter(|&node| view.shares(id, node)).collect();
         if nodes.is_empty() {
-            return Some(Course::alone(start, self.now));
+            return Some(JobTrajectory::alone(start, self.now));
         }
         let Some(sharing) = self.gate.sharing(&job.spec.sla) else {
-            return self.on_copy(Whom::Known(id), horizon);
+            return self.on_copy(LookAheadSubject::Known(id), horizon);
         };
         let known = |job| (&view.job(job).spec, view.forecast(job));
         let mut tasks = Vec::with_capacity(nodes.len());
@@ -106,24 +110,24 @@ impl<'a> LookAhead<'a> {
             let ahead = self.node_ahead(view.node(node).clone(), id, alarm);
             tasks.push(ahead.follow(sharing, &known, horizon, &mut self.looks_left));
         }
-        Some(Course::shared(start, self.now, tasks))
+        Some(JobTrajectory::shared(start, self.now, tasks))
     }
 
     fn of_new(
         &mut self,
         spec: &JobSpec,
         forecast: Option<&Distribution>,
-        horizon: &Horizon,
-    ) -> Option<Course> {
+        horizon: &LookAheadHorizon,
+    ) -> Option<JobTrajectory> {
         let verdict = self.gate.quote(self.now, spec, forecast, &mut self.scratch);
         let starts = match verdict {
-            Verdict::Reject(_) => return None,
-            Verdict::Queue | Verdict::Promise { .. } => false,
-            Verdict::Run { .. } => true,
+            AdmissionDecision::Reject(_) => return None,
+            AdmissionDecision::Queue | AdmissionDecision::Promise { .. } => false,
+            AdmissionDecision::Run { .. } => true,
         };
         let sharing = self.gate.sharing(&spec.sla).filter(|_| starts);
         let Some(sharing) = sharing else {
-            return self.on_copy(Whom::New(spec, forecast), horizon);
+            return self.on_copy(LookAheadSubject::New(spec, forecast), horizon);
         };
         let view = self.gate.view(self.now);
         let known = |job| match job {
@@ -140,16 +144,20 @@ impl<'a> LookAhead<'a> {
             tasks.push(ahead.follow(sharing, &known, horizon, &mut self.looks_left));
         }
         self.scratch.nodes = nodes;
-        Some(Course::shared(self.now, self.now, tasks))
+        Some(JobTrajectory::shared(self.now, self.now, tasks))
     }
 
     /// A node on which the job in slot `me` has a task.
-    fn node_ahead(&self, node: Node, me: JobId, alarm: Option<Instant>) -> NodeAhead {
-        NodeAhead::new(node, me, self.now, alarm, self.expected)
+    fn node_ahead(&self, node: Node, me: JobId, alarm: Option<Instant>) -> NodeTrajectory {
+        NodeTrajectory::new(node, me, self.now, alarm, self.expected)
     }
 
-    fn on_copy(&mut self, whom: Whom<'_>, horizon: &Horizon) -> Option<Course> {
-        let whole = Whole::new(
+    fn on_copy(
+        &mut self,
+        whom: LookAheadSubject<'_>,
+        horizon: &LookAheadHorizon,
+    ) -> Option<JobTrajectory> {
+        let whole = FullSimulation::new(
             self.gate,
             self.now,
             whom,
@@ -162,7 +170,7 @@ impl<'a> LookAhead<'a> {
 
 /// When a task ends on a node that it shares, if it takes `work_s` seconds of work in all and its
 /// rate stays what it is; not before `now`.
-fn end_of(node: &Node, task: &tollgate_policy::Task, work_s: f64, now: Instant) -> Instant {
+fn end_of(node: &Node, task: &tollgate_policy::NodeTask, work_s: f64, now: Instant) -> Instant {
     let left_s = f64::max(work_s - task.work, 0.0);
     (node.since() + Span::ceil_secs_f64(left_s / task.rate)).max(now)
 }
@@ -175,7 +183,7 @@ fn spend(looks_left: &mut u64, looks: u64) -> bool {
 }
 
 /// How the task of a job gets on, on a node that was just shared out.
-fn note(progress: &mut Progress, node: &Node, me: JobId) {
+fn note(progress: &mut TaskProgress, node: &Node, me: JobId) {
     if let Some(task) = node.tasks().iter().find(|task| task.job == me) {
         progress.push(node.since(), task.work, task.rate);
     }

@@ -1,10 +1,10 @@
 //! What ends next, by how long each job takes.
 
 use tollgate_model::{Instant, JobId, NodeId, Span};
-use tollgate_policy::{Phase, View};
+use tollgate_policy::{JobPhase, View};
 
 use crate::gate::Gate;
-use crate::input::Input;
+use crate::input::GateInput;
 
 /// The earliest end of a job on its own nodes, or of a task on a shared one, and the report of it;
 /// ties by node and by slot. `work` says how long each job takes in all, alone on its nodes; one
@@ -13,15 +13,15 @@ pub fn next_end(
     gate: &Gate,
     now: Instant,
     work: impl Fn(JobId) -> Span,
-) -> Option<(Instant, Input)> {
+) -> Option<(Instant, GateInput)> {
     let view = gate.view(now);
     let whole = view
         .jobs()
-        .filter(|(id, job)| job.phase == Phase::Running && !is_shared(view, *id));
+        .filter(|(id, job)| job.phase == JobPhase::Running && !is_shared(view, *id));
     let whole = whole.filter_map(|(id, job)| {
         let end = (job.start? + work(id)).max(now);
         let attempt = job.attempt;
-        Some((end, Input::Ended { job: id, attempt }))
+        Some((end, GateInput::Ended { job: id, attempt }))
     });
     let work = &work;
     let tasks = (0..view.n_nodes()).map(NodeId).flat_map(|id| {
@@ -30,7 +30,7 @@ pub fn next_end(
             let left = work(task.job).as_secs_f64() - node.work_at(task, now);
             let end = now + Span::ceil_secs_f64(left.max(0.0) / task.rate);
             let attempt = view.job(task.job).attempt;
-            let ended = Input::TaskEnded {
+            let ended = GateInput::TaskEnded {
                 job: task.job,
                 attempt,
                 node: id,

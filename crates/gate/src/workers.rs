@@ -9,7 +9,7 @@ use crate::input::WorkerId;
 
 /// A worker's latest life.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Life {
+pub struct WorkerIncarnation {
     /// Which of its lives.
     pub epoch: u32,
     /// What it offers, or offered.
@@ -20,18 +20,18 @@ pub struct Life {
 
 /// Every worker there ever was.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Workers(BTreeMap<WorkerId, Life>);
+pub(crate) struct IncarnationTable(BTreeMap<WorkerId, WorkerIncarnation>);
 
-impl Workers {
-    pub(crate) fn get(&self, id: WorkerId) -> Option<Life> {
+impl IncarnationTable {
+    pub(crate) fn get(&self, id: WorkerId) -> Option<WorkerIncarnation> {
         self.0.get(&id).copied()
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (WorkerId, Life)> + '_ {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (WorkerId, WorkerIncarnation)> + '_ {
         self.0.iter().map(|(&id, &life)| (id, life))
     }
 
-    pub(crate) fn set(&mut self, id: WorkerId, worker: Life) {
+    pub(crate) fn set(&mut self, id: WorkerId, worker: WorkerIncarnation) {
         self.0.insert(id, worker);
     }
 }

@@ -1,21 +1,21 @@
 //! However many jobs come, no node holds more tasks and memory than it may: what has no deadline
 //! waits its turn, what has one is kept out, and gets the last place of a node where others wait.
 
-use tollgate_gate::{Answer, Effect, Gate, Input, Retry, Said, WorkerId};
+use tollgate_gate::{Effect, Gate, GateInput, InputAck, Notice, OnEviction, WorkerId};
 use tollgate_model::{Credits, Instant, JobId, JobSpec, Market, NodeId, Reason, Sla, Span};
-use tollgate_policy::{Choice, Phase};
+use tollgate_policy::{JobPhase, PolicySpec};
 
 const TIME_SHARED: [&str; 3] = ["libra", "libra-risk", "tail-risk"];
 
-struct Site {
+struct GateFixture {
     gate: Gate,
     now: Instant,
     effects: Vec<Effect>,
 }
 
-impl Site {
+impl GateFixture {
     fn new(policy: &str, nodes: u32, memory: Option<u64>) -> Self {
-        let choice = Choice::named(policy).expect("a policy");
+        let choice = PolicySpec::named(policy).expect("a policy");
         let mut gate = Gate::new(choice.build(Market::None), Market::None);
         gate.limit_tasks(Some(4));
         let mut site = Self {
@@ -23,7 +23,7 @@ impl Site {
             now: Instant::ZERO,
             effects: Vec::new(),
         };
-        site.input(Input::WorkerUp {
+        site.input(GateInput::WorkerUp {
             worker: WorkerId(0),
             epoch: 1,
             nodes,
@@ -32,14 +32,14 @@ impl Site {
         site
     }
 
-    fn input(&mut self, input: Input) -> Answer {
+    fn input(&mut self, input: GateInput) -> InputAck {
         let answer = self.gate.handle(self.now, input, &mut self.effects);
         self.gate.settle(self.now, &mut self.effects);
         answer.expect("no stale input")
     }
 
     /// Hands a job in; what it is told.
-    fn submit(&mut self, procs: u32, memory: u64, deadline_s: Option<i64>) -> (JobId, Said) {
+    fn submit(&mut self, procs: u32, memory: u64, deadline_s: Option<i64>) -> (JobId, Notice) {
         let sla = Sla {
             deadline: deadline_s.map(Span::from_secs),
             ..Sla::default()
@@ -47,7 +47,7 @@ impl Site {
         self.hand_in(procs, memory, sla)
     }
 
-    fn submit_for(&mut self, budget: Option<Credits>) -> (JobId, Said) {
+    fn submit_for(&mut self, budget: Option<Credits>) -> (JobId, Notice) {
         let sla = Sla {
             budget,
             ..Sla::default()
@@ -55,9 +55,9 @@ impl Site {
         self.hand_in(1, 0, sla)
     }
 
-    fn hand_in(&mut self, procs: u32, memory: u64, sla: Sla) -> (JobId, Said) {
+    fn hand_in(&mut self, procs: u32, memory: u64, sla: Sla) -> (JobId, Notice) {
         self.effects.clear();
-        let answer = self.input(Input::Submitted {
+        let answer = self.input(GateInput::Submitted {
             spec: JobSpec {
                 submit: self.now,
                 estimate: Span::from_secs(10),
@@ -65,10 +65,10 @@ impl Site {
                 memory,
                 sla,
             },
-            retry: Retry::Never,
+            retry: OnEviction::Never,
             forecast: None,
         });
-        let Answer::Job(job) = answer else {
+        let InputAck::Job(job) = answer else {
             panic!("a job gets a slot: {answer:?}");
         };
         let said = self.told(job).expect("a job is told something");
@@ -76,7 +76,7 @@ impl Site {
     }
 
     /// The first thing that a job was told by what happened last.
-    fn told(&self, job: JobId) -> Option<Said> {
+    fn told(&self, job: JobId) -> Option<Notice> {
         self.effects.iter().find_map(|&effect| {
             if let Effect::Verdict { job: whom, said } = effect
                 && whom == job
@@ -89,12 +89,14 @@ impl Site {
 
     fn end(&mut self, job: JobId) {
         let attempt = self.gate.view(self.now).job(job).attempt;
-        self.input(Input::Ended { job, attempt });
+        self.input(GateInput::Ended { job, attempt });
     }
 
     fn running(&self) -> Vec<JobId> {
         let view = self.gate.view(self.now);
-        let running = view.jobs().filter(|(_, job)| job.phase == Phase::Running);
+        let running = view
+            .jobs()
+            .filter(|(_, job)| job.phase == JobPhase::Running);
         let mut running: Vec<_> = running.map(|(id, job)| (job.sequence, id)).collect();
         running.sort_unstable();
         running.into_iter().map(|(_, id)| id).collect()
@@ -110,12 +112,12 @@ impl Site {
 #[test]
 fn many_without_a_deadline_wait_their_turn() {
     for policy in TIME_SHARED {
-        let mut site = Site::new(policy, 2, None);
+        let mut site = GateFixture::new(policy, 2, None);
         let mut jobs = Vec::new();
         for n in 0..1_000 {
             let (job, said) = site.submit(1, 0, None);
             assert_eq!(
-                said == Said::Queued,
+                said == Notice::Queued,
                 n >= 6,
                 "{policy}: {said:?} to job {n}"
             );
@@ -137,29 +139,35 @@ fn many_without_a_deadline_wait_their_turn() {
 #[test]
 fn a_promise_gets_the_last_place_or_is_refused() {
     for policy in TIME_SHARED {
-        let mut site = Site::new(policy, 1, None);
+        let mut site = GateFixture::new(policy, 1, None);
         for _ in 0..5 {
             site.submit(1, 0, None);
         }
         assert_eq!(site.tasks(), [3], "{policy}");
         let (promised, said) = site.submit(1, 0, Some(1_000));
-        assert!(matches!(said, Said::Accepted { .. }), "{policy}: {said:?}");
+        assert!(
+            matches!(said, Notice::Accepted { .. }),
+            "{policy}: {said:?}"
+        );
         let (_, said) = site.submit(1, 0, Some(1_000));
-        assert_eq!(said, Said::Rejected(Reason::NodeFull), "{policy}");
+        assert_eq!(said, Notice::Rejected(Reason::NodeFull), "{policy}");
         site.end(promised);
         let (_, said) = site.submit(1, 0, Some(1_000));
-        assert!(matches!(said, Said::Accepted { .. }), "{policy}: {said:?}");
+        assert!(
+            matches!(said, Notice::Accepted { .. }),
+            "{policy}: {said:?}"
+        );
     }
 }
 
 #[test]
 fn nobody_overtakes_a_wide_job_that_waits_for_room() {
-    let mut site = Site::new("libra-risk", 2, None);
+    let mut site = GateFixture::new("libra-risk", 2, None);
     let narrow: Vec<JobId> = (0..6).map(|_| site.submit(1, 0, None).0).collect();
     let (wide, said) = site.submit(2, 0, None);
-    assert_eq!(said, Said::Queued);
+    assert_eq!(said, Notice::Queued);
     let (last, said) = site.submit(1, 0, None);
-    assert_eq!(said, Said::Queued);
+    assert_eq!(said, Notice::Queued);
     site.end(narrow[0]);
     assert!(
         !site.running().contains(&last),
@@ -174,15 +182,21 @@ fn nobody_overtakes_a_wide_job_that_waits_for_room() {
 #[test]
 fn the_memory_of_a_node_is_shared_out_once() {
     for policy in TIME_SHARED {
-        let mut site = Site::new(policy, 1, Some(100));
+        let mut site = GateFixture::new(policy, 1, Some(100));
         let (first, said) = site.submit(1, 60, Some(1_000));
-        assert!(matches!(said, Said::Accepted { .. }), "{policy}: {said:?}");
+        assert!(
+            matches!(said, Notice::Accepted { .. }),
+            "{policy}: {said:?}"
+        );
         let (_, said) = site.submit(1, 41, Some(1_000));
-        assert_eq!(said, Said::Rejected(Reason::NodeFull), "{policy}");
+        assert_eq!(said, Notice::Rejected(Reason::NodeFull), "{policy}");
         let (whenever, said) = site.submit(1, 41, None);
-        assert_eq!(said, Said::Queued, "{policy}");
+        assert_eq!(said, Notice::Queued, "{policy}");
         let (_, said) = site.submit(1, 40, Some(1_000));
-        assert!(matches!(said, Said::Accepted { .. }), "{policy}: {said:?}");
+        assert!(
+            matches!(said, Notice::Accepted { .. }),
+            "{policy}: {said:?}"
+        );
         site.end(first);
         assert!(site.running().contains(&whenever), "{policy}");
     }
@@ -198,21 +212,21 @@ fn what_fits_on_no_node_is_refused_under_every_policy() {
         "conservative",
         "edf-bf",
     ] {
-        let mut site = Site::new(policy, 2, Some(100));
+        let mut site = GateFixture::new(policy, 2, Some(100));
         let (_, said) = site.submit(1, 101, None);
-        assert_eq!(said, Said::Rejected(Reason::NoMemory), "{policy}");
+        assert_eq!(said, Notice::Rejected(Reason::NoMemory), "{policy}");
         let (_, said) = site.submit(1, 100, None);
-        assert_ne!(said, Said::Rejected(Reason::NoMemory), "{policy}");
+        assert_ne!(said, Notice::Rejected(Reason::NoMemory), "{policy}");
     }
 }
 
 #[test]
 fn who_waits_and_could_never_pay_is_told_so() {
-    let choice = Choice::named("libra-dollar").expect("a policy");
-    let mut site = Site::new("libra", 1, None);
+    let choice = PolicySpec::named("libra-dollar").expect("a policy");
+    let mut site = GateFixture::new("libra", 1, None);
     site.gate = Gate::new(choice.build(Market::Commodity), Market::Commodity);
     site.gate.limit_tasks(Some(4));
-    site.input(Input::WorkerUp {
+    site.input(GateInput::WorkerUp {
         worker: WorkerId(0),
         epoch: 1,
         nodes: 1,
@@ -225,9 +239,9 @@ fn who_waits_and_could_never_pay_is_told_so() {
     // Ten seconds of an idle node cost 13 credits.
     let budget = Some(Credits::from_f64(12.0));
     let (poor, said) = site.submit_for(budget);
-    assert_eq!(said, Said::Queued);
+    assert_eq!(said, Notice::Queued);
     site.effects.clear();
     site.end(first);
     let told = site.told(poor);
-    assert_eq!(told, Some(Said::Rejected(Reason::PriceOverBudget)));
+    assert_eq!(told, Some(Notice::Rejected(Reason::PriceOverBudget)));
 }

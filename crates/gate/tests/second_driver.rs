@@ -7,12 +7,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed};
-use tollgate_gate::{Answer, Effect, Ending, Gate, Input, Retry, Said, Scratch, WorkerId};
+use tollgate_gate::{
+    Effect, Gate, GateInput, InputAck, JobEnding, Notice, OnEviction, ProbeScratch, WorkerId,
+};
 use tollgate_model::{
     Credits, CreditsPerSecond, Distribution, Instant, JobId, JobSpec, Market, NodeId, Sla, Span,
 };
 use tollgate_policy::registry::REGISTRY;
-use tollgate_policy::{Choice, Phase};
+use tollgate_policy::{JobPhase, PolicySpec};
 
 const WORKERS: u32 = 3;
 const NODES_A_WORKER: u32 = 2;
@@ -22,9 +24,9 @@ const MEMORY: u64 = 10;
 
 /// One thing that the driver does. Numbers choose among what there is at that moment.
 #[derive(Clone, Debug)]
-enum Step {
+enum DriverStep {
     Wait(i64),
-    Submit(Draft),
+    Submit(DriverJobDraft),
     EndJob(usize),
     EndTask(usize, u32),
     Evict(usize),
@@ -35,12 +37,12 @@ enum Step {
     Cancel(usize),
     Hold(usize),
     Release(usize),
-    Quote(Draft),
+    Quote(DriverJobDraft),
     Settle,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Draft {
+struct DriverJobDraft {
     estimate_s: i64,
     procs: u32,
     deadline_s: Option<i64>,
@@ -52,12 +54,12 @@ struct Draft {
     forecast_s: Option<i64>,
 }
 
-fn draft() -> impl Strategy<Value = Draft> {
+fn draft() -> impl Strategy<Value = DriverJobDraft> {
     let what = (1i64..40, 1u32..6, prop::option::weighted(0.9, 1i64..120));
     let forecast_s = prop::option::of(1i64..20);
     let rest = (0i64..200, 0i64..4, any::<bool>(), 0u64..8, forecast_s);
     (what, rest).prop_map(
-        |(what, (budget, penalty, requeue, memory, forecast_s))| Draft {
+        |(what, (budget, penalty, requeue, memory, forecast_s))| DriverJobDraft {
             estimate_s: what.0,
             procs: what.1,
             deadline_s: what.2,
@@ -70,32 +72,32 @@ fn draft() -> impl Strategy<Value = Draft> {
     )
 }
 
-fn forecast(draft: Draft) -> Option<Distribution> {
+fn forecast(draft: DriverJobDraft) -> Option<Distribution> {
     let least = draft.forecast_s? as f64;
     let quantile = |level| Span::from_secs_f64(least * 1.2f64.powi(level as i32));
     Some(Distribution::new(std::array::from_fn(quantile)))
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = DriverStep> {
     prop_oneof![
-        6 => (0i64..20_000_000).prop_map(Step::Wait),
-        6 => draft().prop_map(Step::Submit),
-        4 => any::<usize>().prop_map(Step::EndJob),
-        3 => (any::<usize>(), 0u32..6).prop_map(|(job, node)| Step::EndTask(job, node)),
-        1 => any::<usize>().prop_map(Step::Evict),
-        2 => any::<usize>().prop_map(Step::RepeatReport),
-        1 => (0..WORKERS).prop_map(Step::WorkerUp),
-        1 => (0..WORKERS).prop_map(Step::WorkerGone),
-        1 => (0..WORKERS).prop_map(Step::RepeatGone),
-        1 => any::<usize>().prop_map(Step::Cancel),
-        1 => any::<usize>().prop_map(Step::Hold),
-        1 => any::<usize>().prop_map(Step::Release),
-        2 => draft().prop_map(Step::Quote),
-        5 => Just(Step::Settle),
+        6 => (0i64..20_000_000).prop_map(DriverStep::Wait),
+        6 => draft().prop_map(DriverStep::Submit),
+        4 => any::<usize>().prop_map(DriverStep::EndJob),
+        3 => (any::<usize>(), 0u32..6).prop_map(|(job, node)| DriverStep::EndTask(job, node)),
+        1 => any::<usize>().prop_map(DriverStep::Evict),
+        2 => any::<usize>().prop_map(DriverStep::RepeatReport),
+        1 => (0..WORKERS).prop_map(DriverStep::WorkerUp),
+        1 => (0..WORKERS).prop_map(DriverStep::WorkerGone),
+        1 => (0..WORKERS).prop_map(DriverStep::RepeatGone),
+        1 => any::<usize>().prop_map(DriverStep::Cancel),
+        1 => any::<usize>().prop_map(DriverStep::Hold),
+        1 => any::<usize>().prop_map(DriverStep::Release),
+        2 => draft().prop_map(DriverStep::Quote),
+        5 => Just(DriverStep::Settle),
     ]
 }
 
-struct Driver {
+struct AdversarialDriver {
     gate: Gate,
     now: Instant,
     effects: Vec<Effect>,
@@ -106,15 +108,15 @@ struct Driver {
     /// Every attempt that was ever started.
     started: BTreeSet<(JobId, u32)>,
     /// Reports that were delivered.
-    delivered: Vec<Input>,
+    delivered: Vec<GateInput>,
     epochs: [u32; WORKERS as usize],
     up: [bool; WORKERS as usize],
     rebuilds: bool,
     limited: bool,
 }
 
-impl Driver {
-    fn new(choice: &Choice, market: Market, rebuilds: bool, limited: bool) -> Self {
+impl AdversarialDriver {
+    fn new(choice: &PolicySpec, market: Market, rebuilds: bool, limited: bool) -> Self {
         let mut gate = Gate::new(choice.build(market), market);
         gate.start_checking();
         gate.limit_tasks(limited.then_some(MOST_TASKS));
@@ -136,7 +138,7 @@ impl Driver {
         driver
     }
 
-    fn spec(&self, draft: Draft) -> JobSpec {
+    fn spec(&self, draft: DriverJobDraft) -> JobSpec {
         JobSpec {
             submit: self.now,
             estimate: Span::from_secs(draft.estimate_s),
@@ -164,45 +166,49 @@ impl Driver {
         Some((job, attempt))
     }
 
-    fn take(&mut self, step: &Step) {
+    fn take(&mut self, step: &DriverStep) {
         match *step {
-            Step::Wait(micros) => {
+            DriverStep::Wait(micros) => {
                 self.now += Span::from_micros(micros);
-                self.send(Input::Tick).expect("time may always pass");
+                self.send(GateInput::Tick).expect("time may always pass");
             }
-            Step::Submit(draft) => self.submit(draft),
-            Step::EndJob(n) => self.report(n, |job, attempt| Input::Ended { job, attempt }),
-            Step::EndTask(n, node) => self.end_task(n, NodeId(node)),
-            Step::Evict(n) => self.report(n, |job, attempt| Input::Evicted { job, attempt }),
-            Step::RepeatReport(n) => self.repeat(n),
-            Step::WorkerUp(worker) => self.worker_up(worker),
-            Step::WorkerGone(worker) => self.worker_gone(worker),
-            Step::RepeatGone(worker) => {
+            DriverStep::Submit(draft) => self.submit(draft),
+            DriverStep::EndJob(n) => {
+                self.report(n, |job, attempt| GateInput::Ended { job, attempt })
+            }
+            DriverStep::EndTask(n, node) => self.end_task(n, NodeId(node)),
+            DriverStep::Evict(n) => {
+                self.report(n, |job, attempt| GateInput::Evicted { job, attempt })
+            }
+            DriverStep::RepeatReport(n) => self.repeat(n),
+            DriverStep::WorkerUp(worker) => self.worker_up(worker),
+            DriverStep::WorkerGone(worker) => self.worker_gone(worker),
+            DriverStep::RepeatGone(worker) => {
                 let epoch = self.epochs[worker as usize].wrapping_sub(1);
                 let worker = WorkerId(worker);
-                self.must_be_ignored(Input::WorkerGone { worker, epoch });
+                self.must_be_ignored(GateInput::WorkerGone { worker, epoch });
             }
-            Step::Cancel(n) => {
+            DriverStep::Cancel(n) => {
                 if let Some((job, _)) = self.pick(n, |_| true) {
                     let again = self.gate.view(self.now).job(job).cancelling;
-                    let answer = self.send(Input::Cancel { job });
+                    let answer = self.send(GateInput::Cancel { job });
                     assert_eq!(answer.is_err(), again, "a second cancel is no news");
                 }
             }
-            Step::Hold(n) => {
+            DriverStep::Hold(n) => {
                 if let Some((job, _)) = self.pick(n, Option::is_none) {
-                    let queued = self.phase(job) == Phase::Queued;
-                    assert_eq!(self.send(Input::Hold { job }).is_ok(), queued);
+                    let queued = self.phase(job) == JobPhase::Queued;
+                    assert_eq!(self.send(GateInput::Hold { job }).is_ok(), queued);
                 }
             }
-            Step::Release(n) => {
+            DriverStep::Release(n) => {
                 if let Some((job, _)) = self.pick(n, Option::is_none) {
-                    let held = self.phase(job) == Phase::Held;
-                    assert_eq!(self.send(Input::Release { job }).is_ok(), held);
+                    let held = self.phase(job) == JobPhase::Held;
+                    assert_eq!(self.send(GateInput::Release { job }).is_ok(), held);
                 }
             }
-            Step::Quote(draft) => self.quote(draft),
-            Step::Settle => self.settle(),
+            DriverStep::Quote(draft) => self.quote(draft),
+            DriverStep::Settle => self.settle(),
         }
         if self.rebuilds {
             self.gate.rebuild(self.now);
@@ -225,30 +231,30 @@ impl Driver {
         }
     }
 
-    fn phase(&self, job: JobId) -> Phase {
+    fn phase(&self, job: JobId) -> JobPhase {
         self.gate.view(self.now).job(job).phase
     }
 
-    fn submit(&mut self, draft: Draft) {
+    fn submit(&mut self, draft: DriverJobDraft) {
         let retry = if draft.requeue {
-            Retry::Requeue
+            OnEviction::Requeue
         } else {
-            Retry::Never
+            OnEviction::Never
         };
-        let submitted = Input::Submitted {
+        let submitted = GateInput::Submitted {
             spec: self.spec(draft),
             retry,
             forecast: forecast(draft),
         };
         let answer = self.gate.handle(self.now, submitted, &mut self.effects);
-        let Ok(Answer::Job(job)) = answer else {
+        let Ok(InputAck::Job(job)) = answer else {
             panic!("a well-formed job gets a slot: {answer:?}");
         };
         assert!(self.live.insert(job, None).is_none(), "{job:?} is in use");
         self.digest();
     }
 
-    fn report(&mut self, n: usize, input: impl Fn(JobId, u32) -> Input) {
+    fn report(&mut self, n: usize, input: impl Fn(JobId, u32) -> GateInput) {
         if let Some((job, Some(attempt))) = self.pick(n, Option::is_some) {
             let input = input(job, attempt);
             self.send(input).expect("the attempt is under way");
@@ -259,7 +265,7 @@ impl Driver {
     fn end_task(&mut self, n: usize, node: NodeId) {
         if let Some((job, Some(attempt))) = self.pick(n, Option::is_some) {
             let there = self.gate.view(self.now).shares(job, node);
-            let input = Input::TaskEnded { job, attempt, node };
+            let input = GateInput::TaskEnded { job, attempt, node };
             if there {
                 self.send(input).expect("the task runs there");
                 self.delivered.push(input);
@@ -278,8 +284,8 @@ impl Driver {
 
     /// Sends a stale input, which must change nothing; a tick goes first, since the first input
     /// after a pass recycles slots.
-    fn must_be_ignored(&mut self, input: Input) {
-        self.send(Input::Tick).expect("time may always pass");
+    fn must_be_ignored(&mut self, input: GateInput) {
+        self.send(GateInput::Tick).expect("time may always pass");
         let before = format!("{:?}", self.gate);
         let answer = self.gate.handle(self.now, input, &mut self.effects);
         assert!(
@@ -294,10 +300,10 @@ impl Driver {
         assert_eq!(format!("{:?}", self.gate), before, "{input:?}");
     }
 
-    fn quote(&mut self, draft: Draft) {
+    fn quote(&mut self, draft: DriverJobDraft) {
         let before = format!("{:?}", self.gate);
         let (spec, forecast) = (self.spec(draft), forecast(draft));
-        let mut scratch = Scratch::default();
+        let mut scratch = ProbeScratch::default();
         let first = self
             .gate
             .quote(self.now, &spec, forecast.as_ref(), &mut scratch);
@@ -314,7 +320,7 @@ impl Driver {
 
     fn worker_up(&mut self, worker: u32) {
         let at = worker as usize;
-        let input = |epoch| Input::WorkerUp {
+        let input = |epoch| GateInput::WorkerUp {
             worker: WorkerId(worker),
             epoch,
             nodes: NODES_A_WORKER,
@@ -331,7 +337,7 @@ impl Driver {
 
     fn worker_gone(&mut self, worker: u32) {
         let at = worker as usize;
-        let input = Input::WorkerGone {
+        let input = GateInput::WorkerGone {
             worker: WorkerId(worker),
             epoch: self.epochs[at],
         };
@@ -347,7 +353,7 @@ impl Driver {
         self.digest();
     }
 
-    fn send(&mut self, input: Input) -> Result<Answer, tollgate_gate::Ignored> {
+    fn send(&mut self, input: GateInput) -> Result<InputAck, tollgate_gate::InputError> {
         let answer = self.gate.handle(self.now, input, &mut self.effects);
         self.digest();
         answer
@@ -365,7 +371,7 @@ impl Driver {
                 }
                 Effect::Verdict {
                     job,
-                    said: Said::Rejected(_),
+                    said: Notice::Rejected(_),
                 } => {
                     let running = self.live.remove(&job);
                     assert!(
@@ -375,7 +381,7 @@ impl Driver {
                 }
                 Effect::Verdict {
                     job,
-                    said: Said::Queued,
+                    said: Notice::Queued,
                 } => {
                     if let Some(running) = self.live.get_mut(&job) {
                         *running = None;
@@ -385,7 +391,7 @@ impl Driver {
                     let running = self.live.remove(&job).expect("over once");
                     let ran = running.is_some();
                     assert!(
-                        ran || ending == Ending::Cancelled,
+                        ran || ending == JobEnding::Cancelled,
                         "{effect:?} without a run"
                     );
                 }
@@ -393,7 +399,7 @@ impl Driver {
                     assert_eq!(self.live[&job], Some(attempt), "only what runs is killed");
                 }
                 Effect::Verdict {
-                    said: Said::Accepted { .. },
+                    said: Notice::Accepted { .. },
                     ..
                 }
                 | Effect::SharesChanged { .. }
@@ -411,9 +417,10 @@ impl Driver {
         }
         for _ in 0..2_000 {
             for held in self.held() {
-                self.send(Input::Release { job: held }).expect("it is held");
+                self.send(GateInput::Release { job: held })
+                    .expect("it is held");
             }
-            self.report(0, |job, attempt| Input::Ended { job, attempt });
+            self.report(0, |job, attempt| GateInput::Ended { job, attempt });
             self.settle();
             self.now += Span::from_secs(1);
             if self.live.is_empty() {
@@ -425,17 +432,18 @@ impl Driver {
 
     fn held(&self) -> Vec<JobId> {
         let jobs = self.live.keys().copied();
-        jobs.filter(|&job| self.phase(job) == Phase::Held).collect()
+        jobs.filter(|&job| self.phase(job) == JobPhase::Held)
+            .collect()
     }
 }
 
 fn tell(
-    choice: &Choice,
+    choice: &PolicySpec,
     market: Market,
-    steps: &[Step],
+    steps: &[DriverStep],
     (rebuilds, limited): (bool, bool),
 ) -> Vec<Effect> {
-    let mut driver = Driver::new(choice, market, rebuilds, limited);
+    let mut driver = AdversarialDriver::new(choice, market, rebuilds, limited);
     for step in steps {
         driver.take(step);
     }
@@ -455,7 +463,7 @@ proptest! {
     fn the_gate_survives_a_bad_driver(steps in prop::collection::vec(step(), 1..80)) {
         for named in REGISTRY {
             for market in Market::ALL {
-                let choice = Choice::named(named.name).unwrap();
+                let choice = PolicySpec::named(named.name).unwrap();
                 let story = tell(&choice, market, &steps, (false, false));
                 let again = tell(&choice, market, &steps, (false, false));
                 prop_assert_eq!(&story, &again, "{}: same input, same effects", named.name);
@@ -466,7 +474,7 @@ proptest! {
     #[test]
     fn a_rebuilt_index_decides_as_the_grown_one(steps in prop::collection::vec(step(), 1..60)) {
         for named in REGISTRY {
-            let choice = Choice::named(named.name).unwrap();
+            let choice = PolicySpec::named(named.name).unwrap();
             for limited in [false, true] {
                 let grown = tell(&choice, Market::Bid, &steps, (false, limited));
                 let rebuilt = tell(&choice, Market::Bid, &steps, (true, limited));
@@ -478,7 +486,7 @@ proptest! {
     #[test]
     fn no_node_ever_holds_more_than_it_may(steps in prop::collection::vec(step(), 1..80)) {
         for named in REGISTRY {
-            let choice = Choice::named(named.name).unwrap();
+            let choice = PolicySpec::named(named.name).unwrap();
             tell(&choice, Market::Bid, &steps, (false, true));
         }
     }

@@ -20,7 +20,7 @@ pub struct Outcome {
     /// When that was decided.
     pub decided: Instant,
     /// When it started and finished; none for a job that never ran to its end.
-    pub ran: Option<Ran>,
+    pub ran: Option<RunInterval>,
     /// The instant by which it should have finished, if it had a deadline.
     pub due: Option<Instant>,
     /// The most its user would have paid; zero without a budget.
@@ -33,7 +33,7 @@ pub struct Outcome {
 
 /// From when to when a job ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ran {
+pub struct RunInterval {
     /// When its first task started.
     pub start: Instant,
     /// When its last task finished.
@@ -98,7 +98,7 @@ mod tests {
             procs: 1,
             decision: Decision::Accepted,
             decided: Instant::from_secs(10),
-            ran: Some(Ran {
+            ran: Some(RunInterval {
                 start: Instant::from_secs(12),
                 finish,
             }),

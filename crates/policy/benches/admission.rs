@@ -7,7 +7,9 @@
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
 use tollgate_model::{Credits, CreditsPerSecond, Instant, JobSpec, Market, NodeId, Sla, Span};
-use tollgate_policy::{Choice, Clock, Cx, Policy, Scratch, State, View};
+use tollgate_policy::{
+    ClusterState, Policy, PolicyAlarms, PolicyContext, PolicySpec, ProbeScratch, View,
+};
 
 const NODES: u32 = 10_000;
 const TASKS: u32 = 10;
@@ -27,8 +29,9 @@ fn spec(estimate_s: i64, deadline_s: i64, procs: u32) -> JobSpec {
 }
 
 /// A cluster filled with ten tasks a node, whose shares sum to about 0.9.
-fn busy(policy: &mut dyn Policy) -> State {
-    let (mut state, mut clock, mut effects) = (State::default(), Clock::default(), Vec::new());
+fn busy(policy: &mut dyn Policy) -> ClusterState {
+    let (mut state, mut clock, mut effects) =
+        (ClusterState::default(), PolicyAlarms::default(), Vec::new());
     state.add_nodes(NODES);
     clock.nodes.grow(NODES as usize);
     policy.resized(View::new(&state, Instant::ZERO));
@@ -36,7 +39,7 @@ fn busy(policy: &mut dyn Policy) -> State {
         let node = NodeId(n % NODES);
         let estimate = 500 + i64::from(n * 7919 % 1000);
         let job = state.submit(spec(estimate, estimate * 11 + i64::from(n % 13), 1));
-        let mut cx = Cx::new(&mut state, &mut clock, &mut effects, Instant::ZERO);
+        let mut cx = PolicyContext::new(&mut state, &mut clock, &mut effects, Instant::ZERO);
         cx.start_shared(job, &[node], Credits::ZERO);
         policy.refresh(&mut cx, node);
         effects.clear();
@@ -51,10 +54,10 @@ fn admission(criterion: &mut Criterion) {
         ("libra-dollar", Market::Commodity),
         ("tail-risk", Market::None),
     ] {
-        let mut policy = Choice::named(name).unwrap().build(market);
+        let mut policy = PolicySpec::named(name).unwrap().build(market);
         let state = busy(policy.as_mut());
         let view = View::new(&state, Instant::from_secs(100));
-        let mut scratch = Scratch::default();
+        let mut scratch = ProbeScratch::default();
         for (kind, job) in [
             ("accepted", spec(100, 10_000, 1)),
             ("rejected", spec(5_000, 10_000, 1)),

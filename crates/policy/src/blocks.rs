@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 /// passing over the summaries of a queue of 15,000 (measured with 32, 64 and 128).
 const CAPACITY: usize = 64;
 
-/// What is kept in [`Blocks`].
-pub(crate) trait Entry: Copy + Debug {
+/// What is kept in [`BlockedList`].
+pub(crate) trait BlockEntry: Copy + Debug {
     /// What the sequence is ordered by; unique.
     type Key: Ord + Copy + Debug;
     /// What a block says of its entries.
@@ -40,7 +40,7 @@ pub(crate) trait Entry: Copy + Debug {
     serialize = "E: Serialize, E::Summary: Serialize",
     deserialize = "E: Deserialize<'de>, E::Summary: Deserialize<'de>"
 ))]
-pub(crate) struct Blocks<E: Entry> {
+pub(crate) struct BlockedList<E: BlockEntry> {
     blocks: Vec<Vec<E>>,
     /// One a block, side by side so that a scan runs over them without a detour.
     summaries: Vec<E::Summary>,
@@ -49,12 +49,12 @@ pub(crate) struct Blocks<E: Entry> {
 
 /// A place in a scan: everything before it has been dealt with.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Cursor {
+pub(crate) struct BlockCursor {
     block: usize,
     entry: usize,
 }
 
-impl<E: Entry> Default for Blocks<E> {
+impl<E: BlockEntry> Default for BlockedList<E> {
     fn default() -> Self {
         Self {
             blocks: Vec::new(),
@@ -64,7 +64,7 @@ impl<E: Entry> Default for Blocks<E> {
     }
 }
 
-impl<E: Entry> Blocks<E> {
+impl<E: BlockEntry> BlockedList<E> {
     pub(crate) fn len(&self) -> usize {
         self.len
     }
@@ -130,16 +130,16 @@ impl<E: Entry> Blocks<E> {
         self.place_of(key).map(|place| self.remove_at(place))
     }
 
-    fn place_of(&self, key: E::Key) -> Option<Cursor> {
+    fn place_of(&self, key: E::Key) -> Option<BlockCursor> {
         let block = self.block_of(key);
         let entries = self.blocks.get(block)?;
-        let entry = entries.binary_search_by_key(&key, Entry::key).ok()?;
-        Some(Cursor { block, entry })
+        let entry = entries.binary_search_by_key(&key, BlockEntry::key).ok()?;
+        Some(BlockCursor { block, entry })
     }
 
-    /// Takes out the entry at a place that [`Blocks::find`] gave; the cursor then stands at the
+    /// Takes out the entry at a place that [`BlockedList::find`] gave; the cursor then stands at the
     /// entry behind it.
-    pub(crate) fn remove_at(&mut self, at: Cursor) -> E {
+    pub(crate) fn remove_at(&mut self, at: BlockCursor) -> E {
         self.len -= 1;
         let block = &mut self.blocks[at.block];
         let entry = block.remove(at.entry);
@@ -156,10 +156,10 @@ impl<E: Entry> Blocks<E> {
     /// `may_hold` refuses are passed over unseen.
     pub(crate) fn find(
         &self,
-        from: Cursor,
+        from: BlockCursor,
         may_hold: impl Fn(&E::Summary) -> bool,
         wanted: impl Fn(&E) -> bool,
-    ) -> Option<(Cursor, E)> {
+    ) -> Option<(BlockCursor, E)> {
         let mut skip = from.entry;
         for (offset, summary) in self.summaries.get(from.block..)?.iter().enumerate() {
             if may_hold(summary) {
@@ -167,7 +167,7 @@ impl<E: Entry> Blocks<E> {
                 let rest = self.blocks[block].get(skip..).unwrap_or_default();
                 if let Some(found) = rest.iter().position(&wanted) {
                     let entry = skip + found;
-                    return Some((Cursor { block, entry }, rest[found]));
+                    return Some((BlockCursor { block, entry }, rest[found]));
                 }
             }
             skip = 0;
@@ -185,7 +185,7 @@ impl<E: Entry> Blocks<E> {
     }
 }
 
-impl Cursor {
+impl BlockCursor {
     /// The place behind an entry that stays where it is.
     pub(crate) fn next(self) -> Self {
         Self {
@@ -201,7 +201,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    impl Entry for u32 {
+    impl BlockEntry for u32 {
         type Key = u32;
         type Summary = u32;
 
@@ -218,14 +218,14 @@ mod tests {
         }
 
         fn exclude(&self, summary: &mut u32, rest: &[u32]) {
-            *summary = Entry::summary(rest);
+            *summary = BlockEntry::summary(rest);
         }
     }
 
     proptest! {
         #[test]
         fn behaves_like_an_ordered_set(steps in prop::collection::vec((any::<bool>(), 0u32..500), 0..800)) {
-            let mut blocks = Blocks::default();
+            let mut blocks = BlockedList::default();
             let mut set = BTreeSet::new();
             for (add, n) in steps {
                 if add {
@@ -239,18 +239,18 @@ mod tests {
             }
             prop_assert!(blocks.iter().eq(set.iter()));
             for (summary, entries) in blocks.blocks() {
-                prop_assert_eq!(summary, Entry::summary(entries));
+                prop_assert_eq!(summary, BlockEntry::summary(entries));
             }
         }
 
         #[test]
         fn a_scan_finds_what_a_walk_finds(set in prop::collection::btree_set(0u32..5000, 0..400), limit in 0u32..97) {
-            let mut blocks = Blocks::default();
+            let mut blocks = BlockedList::default();
             for &n in &set {
                 blocks.insert(n);
             }
             let mut found = Vec::new();
-            let mut cursor = Cursor::default();
+            let mut cursor = BlockCursor::default();
             while let Some((at, entry)) = blocks.find(cursor, |least| *least <= limit, |n| n % 97 <= limit) {
                 found.push(entry);
                 cursor = if entry % 2 == 0 { blocks.remove_at(at); at } else { at.next() };

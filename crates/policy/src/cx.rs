@@ -4,11 +4,11 @@ use std::ops::Deref;
 
 use tollgate_model::{Credits, Instant, JobId, NodeId, Reason};
 
-use crate::state::{State, Task, View};
-use crate::timers::Timers;
+use crate::state::{ClusterState, NodeTask, View};
+use crate::timers::TimerTree;
 
 /// What the world outside must do or say. Small and `Copy`: a placement or the shares of a node
-/// are read from the [`State`] that the effect names.
+/// are read from the [`ClusterState`] that the effect names.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Effect {
     /// The job is told where it stands.
@@ -16,9 +16,9 @@ pub enum Effect {
         /// Whom it concerns.
         job: JobId,
         /// What it is told.
-        said: Said,
+        said: Notice,
     },
-    /// Run the job on [`crate::Job::placement`].
+    /// Run the job on [`crate::JobSlot::placement`].
     Start {
         /// Whom it concerns.
         job: JobId,
@@ -42,7 +42,7 @@ pub enum Effect {
         /// Whom it concerns.
         job: JobId,
         /// What for.
-        entry: Entry,
+        entry: BookingKind,
         /// How much the provider gets; negative where it pays.
         amount: Credits,
     },
@@ -51,7 +51,7 @@ pub enum Effect {
         /// Whom it concerns.
         job: JobId,
         /// How it ended.
-        ending: Ending,
+        ending: JobEnding,
     },
 }
 
@@ -59,7 +59,7 @@ const _: () = assert!(size_of::<Effect>() <= 32, "effects are copied around a lo
 
 /// What a job is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum Notice {
     /// It is let in, at this price.
     Accepted {
         /// The most it will cost.
@@ -73,7 +73,7 @@ pub enum Said {
 
 /// What money is booked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Entry {
+pub enum BookingKind {
     /// What the job costs: the provider's price, or the user's bid.
     Charge,
     /// What the provider loses for finishing it late.
@@ -82,7 +82,7 @@ pub enum Entry {
 
 /// How a job ended that was let in or was still waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum JobEnding {
     /// All its tasks ran to their end.
     Finished,
     /// Its user took it back.
@@ -94,36 +94,36 @@ pub enum Ending {
 /// Something that must never happen, in words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Violation(pub String);
+pub struct InvariantViolation(pub String);
 
 /// The hand of a policy: reads like a [`View`], and each act is checked, applied at once, and
 /// left behind as an [`Effect`].
 #[derive(Debug)]
-pub struct Cx<'a> {
-    state: &'a mut State,
-    clock: &'a mut Clock,
+pub struct PolicyContext<'a> {
+    state: &'a mut ClusterState,
+    clock: &'a mut PolicyAlarms,
     effects: &'a mut Vec<Effect>,
     now: Instant,
 }
 
 /// When the gate must look again, and whether it looks hard.
 #[derive(Clone, Debug, Default)]
-pub struct Clock {
+pub struct PolicyAlarms {
     /// One alarm a node: when its shares must be set anew.
-    pub nodes: Timers,
+    pub nodes: TimerTree,
     /// When the next pass is wanted at the latest.
     pub pass: Option<Instant>,
     /// Verify what is too dear to verify always.
     pub checking: bool,
     /// The first thing that was found wrong.
-    pub violation: Option<Violation>,
+    pub violation: Option<InvariantViolation>,
 }
 
-impl<'a> Cx<'a> {
+impl<'a> PolicyContext<'a> {
     /// A hand on `state` at `now`.
     pub fn new(
-        state: &'a mut State,
-        clock: &'a mut Clock,
+        state: &'a mut ClusterState,
+        clock: &'a mut PolicyAlarms,
         effects: &'a mut Vec<Effect>,
         now: Instant,
     ) -> Self {
@@ -148,17 +148,17 @@ impl<'a> Cx<'a> {
     /// Lets a queued job in that will start later.
     pub fn accept(&mut self, job: JobId, price: Credits) {
         self.state.accept(job, self.now, price);
-        self.say(job, Said::Accepted { price });
+        self.say(job, Notice::Accepted { price });
     }
 
     /// Keeps a queued job out.
     pub fn reject(&mut self, job: JobId, reason: Reason) {
         self.state.close(job);
-        self.say(job, Said::Rejected(reason));
+        self.say(job, Notice::Rejected(reason));
     }
 
     /// Tells a job where it stands.
-    pub fn say(&mut self, job: JobId, said: Said) {
+    pub fn say(&mut self, job: JobId, said: Notice) {
         self.effects.push(Effect::Verdict { job, said });
     }
 
@@ -184,7 +184,7 @@ impl<'a> Cx<'a> {
 
     fn announce_start(&mut self, job: JobId, price: Credits, new: bool) {
         if new {
-            self.say(job, Said::Accepted { price });
+            self.say(job, Notice::Accepted { price });
         }
         let attempt = self.state.job(job).attempt;
         self.effects.push(Effect::Start { job, attempt });
@@ -195,8 +195,8 @@ impl<'a> Cx<'a> {
     pub fn set_shares(
         &mut self,
         node: NodeId,
-        share: impl Fn(&Task) -> f64,
-        mark: impl Fn(&Task) -> f64,
+        share: impl Fn(&NodeTask) -> f64,
+        mark: impl Fn(&NodeTask) -> f64,
     ) {
         let next = self.state.set_shares(node, self.now, share, mark);
         self.clock.nodes.set(node.index(), next);
@@ -215,17 +215,17 @@ impl<'a> Cx<'a> {
     }
 
     /// Verifies what is too dear to verify always; the first violation is kept for the gate.
-    pub fn verify(&mut self, check: impl FnOnce(View<'_>) -> Result<(), Violation>) {
+    pub fn verify(&mut self, check: impl FnOnce(View<'_>) -> Result<(), InvariantViolation>) {
         if self.clock.checking && self.clock.violation.is_none() {
             self.clock.violation = check(View::new(self.state, self.now)).err();
         }
     }
 }
 
-impl Deref for Cx<'_> {
-    type Target = State;
+impl Deref for PolicyContext<'_> {
+    type Target = ClusterState;
 
-    fn deref(&self) -> &State {
+    fn deref(&self) -> &ClusterState {
         self.state
     }
 }

@@ -1,7 +1,7 @@
 //! Random numbers as an argument: who decides at random is handed a stream by its world.
 
 /// A stream of random numbers.
-pub trait Draw {
+pub trait RandomSource {
     /// The next number, uniform in (0, 1).
     fn unit(&mut self) -> f64;
 

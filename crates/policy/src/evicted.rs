@@ -6,23 +6,23 @@ use std::collections::BTreeSet;
 
 use tollgate_model::{Credits, Instant, JobId, JobSpec, Reason, Sla, Span};
 
-use crate::policy::Verdict;
-use crate::state::{Job, Phase, View};
+use crate::policy::AdmissionDecision;
+use crate::state::{JobPhase, JobSlot, View};
 
 /// Jobs that wait, in order of submission.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Evicted {
+pub(crate) struct Waitlist {
     jobs: BTreeSet<(u64, JobId)>,
     /// How many of them have a deadline.
     due: usize,
 }
 
-impl Evicted {
+impl Waitlist {
     /// Every job that waits.
     pub(crate) fn of(view: View<'_>) -> Self {
         let mut all = Self::default();
         for (id, job) in view.jobs() {
-            if job.phase == Phase::Queued {
+            if job.phase == JobPhase::Queued {
                 all.insert(view, id);
             }
         }
@@ -30,14 +30,14 @@ impl Evicted {
     }
 
     pub(crate) fn insert(&mut self, view: View<'_>, job: JobId) {
-        let Job { sequence, spec, .. } = view.job(job);
+        let JobSlot { sequence, spec, .. } = view.job(job);
         if self.jobs.insert((*sequence, job)) {
             self.due += usize::from(spec.sla.deadline.is_some());
         }
     }
 
     pub(crate) fn remove(&mut self, view: View<'_>, job: JobId) {
-        let Job { sequence, spec, .. } = view.job(job);
+        let JobSlot { sequence, spec, .. } = view.job(job);
         if self.jobs.remove(&(*sequence, job)) {
             self.due -= usize::from(spec.sla.deadline.is_some());
         }
@@ -57,14 +57,14 @@ impl Evicted {
         view: View<'_>,
         spec: &JobSpec,
         admitted: Result<Credits, Reason>,
-    ) -> Verdict {
+    ) -> AdmissionDecision {
         let may_wait = spec.sla.deadline.is_none();
         let line = view.is_limited() && self.jobs.len() > self.due;
         match admitted {
-            Ok(_) if may_wait && line => Verdict::Queue,
-            Ok(price) => Verdict::Run { price },
-            Err(Reason::NodeFull) if may_wait => Verdict::Queue,
-            Err(reason) => Verdict::Reject(reason),
+            Ok(_) if may_wait && line => AdmissionDecision::Queue,
+            Ok(price) => AdmissionDecision::Run { price },
+            Err(Reason::NodeFull) if may_wait => AdmissionDecision::Queue,
+            Err(reason) => AdmissionDecision::Reject(reason),
         }
     }
 
@@ -80,7 +80,7 @@ impl Evicted {
 
 /// Whether a job that waits will not be let in however long it waits, because of what it would
 /// cost, by the reason for which it cannot start now.
-pub(crate) fn is_hopeless(job: &Job, reason: Reason) -> bool {
+pub(crate) fn is_hopeless(job: &JobSlot, reason: Reason) -> bool {
     let too_dear = matches!(reason, Reason::OverBudget | Reason::PriceOverBudget);
     too_dear && job.accepted.is_none()
 }
@@ -88,11 +88,11 @@ pub(crate) fn is_hopeless(job: &Job, reason: Reason) -> bool {
 /// Those who wait for room without a deadline, one behind the other: nobody overtakes the first, or
 /// a wide job would wait for ever.
 #[derive(Debug, Default)]
-pub(crate) struct Line {
+pub(crate) struct HeadOfLine {
     held_up: bool,
 }
 
-impl Line {
+impl HeadOfLine {
     /// Whether somebody before this job found no room.
     pub(crate) fn is_held_up(&self, spec: &JobSpec) -> bool {
         self.held_up && spec.sla.deadline.is_none()
@@ -106,7 +106,7 @@ impl Line {
 
 /// The job as it would be handed in at `now` to be run from its start: with the time that is left to
 /// its deadline, or without a deadline once that has passed. One that was let in keeps its price.
-pub(crate) fn what_is_left(job: &Job, now: Instant) -> JobSpec {
+pub(crate) fn what_is_left(job: &JobSlot, now: Instant) -> JobSpec {
     let spec = &job.spec;
     let left = spec.due().map(|due| due.since(now));
     let sla = Sla {

@@ -15,7 +15,7 @@
 //! | [`mod@select`] | which idle computer gets the next task |
 //! | [`draw`] | random numbers as an argument |
 //!
-//! A policy decides from a [`View`] and acts through a [`Cx`]. It reads no clock, no file and no
+//! A policy decides from a [`View`] and acts through a [`PolicyContext`]. It reads no clock, no file and no
 //! random source, and it never sees how long a job really takes.
 
 mod blocks;
@@ -37,11 +37,13 @@ mod state;
 pub mod tail;
 mod timers;
 
-pub use cx::{Clock, Cx, Effect, Ending, Entry, Said, Violation};
-pub use draw::Draw;
-pub use policy::{Discipline, Known, Policy, Scratch, Sharing, Verdict};
-pub use registry::{Choice, PolicyError};
-pub use retry::Retry;
-pub use select::Select;
-pub use state::{Acceptance, Job, Node, Phase, State, TOLERANCE_S, Task, View};
-pub use timers::Timers;
+pub use cx::{
+    BookingKind, Effect, InvariantViolation, JobEnding, Notice, PolicyAlarms, PolicyContext,
+};
+pub use draw::RandomSource;
+pub use policy::{AdmissionDecision, JobInfo, NodeSharing, PassTrigger, Policy, ProbeScratch};
+pub use registry::{PolicyError, PolicySpec};
+pub use retry::RetryPolicy;
+pub use select::SelectPolicy;
+pub use state::{Admission, ClusterState, JobPhase, JobSlot, Node, NodeTask, TOLERANCE_S, View};
+pub use timers::TimerTree;

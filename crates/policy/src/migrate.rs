@@ -17,7 +17,9 @@ mod registry;
 mod round;
 mod settings;
 
-pub use meter::{Meter, Sighting, liability_adjusted};
-pub use registry::{MigrationChoice, MigrationError};
-pub use round::{Move, Standing, choose};
-pub use settings::{Donor, Flops, Moved, Room, Settings, Value};
+pub use meter::{SiteEstimator, SiteObservation, liability_adjusted};
+pub use registry::{MigrationError, MigrationSpec};
+pub use round::{ProxyMove, SiteScore, choose};
+pub use settings::{
+    DonorRule, MigrationParams, ProxyChoice, RunLimitRule, SiteValuation, SpeedTerm,
+};

@@ -20,7 +20,7 @@ use crate::{queue, share, tail};
 
 /// A policy with a name.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Named {
+pub struct BuiltinPolicy {
     /// What it is called.
     pub name: &'static str,
     /// What it does, in one line.
@@ -30,22 +30,22 @@ pub struct Named {
     /// The markets in which it runs when no policy is named.
     pub markets: &'static [Market],
     /// Its settings unless they are changed.
-    pub settings: Family,
+    pub settings: FamilyParams,
 }
 
 /// The settings of a policy, by the family it belongs to.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Family {
+pub enum FamilyParams {
     /// Space-shared: an ordered queue.
-    Queue(queue::Settings),
+    Queue(queue::QueueParams),
     /// Time-shared: proportional shares.
-    Share(share::Settings),
+    Share(share::ShareParams),
     /// Time-shared: the earliest deadline runs.
-    Tail(tail::Settings),
+    Tail(tail::TailParams),
 }
 
 /// Every policy, in the order in which they are listed and run.
-pub const REGISTRY: &[Named] = &[
+pub const REGISTRY: &[BuiltinPolicy] = &[
     fcfs::FCFS,
     easy::EASY,
     conservative::CONSERVATIVE,

@@ -4,12 +4,12 @@ use std::fmt::Debug;
 
 use tollgate_model::{Credits, Distribution, Instant, JobId, JobSpec, NodeId, Reason, Sla};
 
-use crate::cx::{Cx, Violation};
+use crate::cx::{InvariantViolation, PolicyContext};
 use crate::state::{Node, View};
 
 /// What a policy says to a job at the door.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum AdmissionDecision {
     /// Kept out.
     Reject(Reason),
     /// Let wait; whether it is let in is decided at its start.
@@ -19,7 +19,7 @@ pub enum Verdict {
         /// The most it will cost.
         price: Credits,
     },
-    /// Let in, to start at once on [`Scratch::nodes`] beside what runs there.
+    /// Let in, to start at once on [`ProbeScratch::nodes`] beside what runs there.
     Run {
         /// The most it will cost.
         price: Credits,
@@ -28,8 +28,8 @@ pub enum Verdict {
 
 /// Room for a probe to work in, kept by the caller so that nothing is allocated a job.
 #[derive(Clone, Debug, Default)]
-pub struct Scratch {
-    /// Where a job with [`Verdict::Run`] would run.
+pub struct ProbeScratch {
+    /// Where a job with [`AdmissionDecision::Run`] would run.
     pub nodes: Vec<NodeId>,
     /// Nodes that suit, by fill.
     pub(crate) fills: Vec<(i64, NodeId)>,
@@ -39,7 +39,7 @@ pub struct Scratch {
 
 /// When passes happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Discipline {
+pub enum PassTrigger {
     /// One pass an instant, after all ends and then all submissions of it.
     Instant,
     /// One pass after each input; submissions of an instant come before its ends.
@@ -47,10 +47,10 @@ pub enum Discipline {
 }
 
 /// What is known of the job of a task: what its user handed in, and what was forecast.
-pub type Known<'a> = (&'a JobSpec, Option<&'a Distribution>);
+pub type JobInfo<'a> = (&'a JobSpec, Option<&'a Distribution>);
 
 /// How the tasks of a node share it, whatever happens elsewhere.
-pub trait Sharing {
+pub trait NodeSharing {
     /// Sets the shares of a copy of a node whose tasks have changed, or one of which outlived its
     /// estimate or its deadline, as [`Policy::refresh`] sets those of the node. `known` knows the
     /// job of every task. Returns when they must be set again at the latest.
@@ -58,13 +58,13 @@ pub trait Sharing {
         &self,
         node: &mut Node,
         now: Instant,
-        known: &dyn Fn(JobId) -> Known<'a>,
+        known: &dyn Fn(JobId) -> JobInfo<'a>,
     ) -> Option<Instant>;
 }
 
 /// A policy: who gets in, when, where, at what price.
 ///
-/// The gate keeps the [`crate::State`] and tells the policy what changed; a policy keeps only an
+/// The gate keeps the [`crate::ClusterState`] and tells the policy what changed; a policy keeps only an
 /// index that [`Policy::rebuild`] can derive from the state at any time. It never sees a run
 /// time.
 pub trait Policy: Debug + Send {
@@ -75,8 +75,8 @@ pub trait Policy: Debug + Send {
         view: View<'_>,
         spec: &JobSpec,
         forecast: Option<&Distribution>,
-        scratch: &mut Scratch,
-    ) -> Verdict;
+        scratch: &mut ProbeScratch,
+    ) -> AdmissionDecision;
 
     /// A job joined the queue.
     fn queued(&mut self, view: View<'_>, job: JobId);
@@ -92,10 +92,10 @@ pub trait Policy: Debug + Send {
 
     /// The tasks of a node changed, or one of them outlived its estimate or its deadline: set
     /// the node's shares.
-    fn refresh(&mut self, cx: &mut Cx<'_>, node: NodeId);
+    fn refresh(&mut self, cx: &mut PolicyContext<'_>, node: NodeId);
 
     /// Start what can be started, drop what is hopeless.
-    fn pass(&mut self, cx: &mut Cx<'_>);
+    fn pass(&mut self, cx: &mut PolicyContext<'_>);
 
     /// Derives the index anew from the state.
     fn rebuild(&mut self, view: View<'_>);
@@ -104,12 +104,12 @@ pub trait Policy: Debug + Send {
     ///
     /// # Errors
     /// The first difference, in words.
-    fn check(&self, view: View<'_>) -> Result<(), Violation>;
+    fn check(&self, view: View<'_>) -> Result<(), InvariantViolation>;
 
     /// How each node is shared, if what becomes of a job with this wish depends on the nodes that it
     /// runs on alone: jobs share nodes, and none waits for a start that could change anything for
     /// it.
-    fn sharing(&self, _: &Sla) -> Option<&dyn Sharing> {
+    fn sharing(&self, _: &Sla) -> Option<&dyn NodeSharing> {
         None
     }
 
@@ -120,7 +120,7 @@ pub trait Policy: Debug + Send {
     fn pass_looks(&self) -> usize;
 
     /// When passes happen.
-    fn discipline(&self) -> Discipline {
-        Discipline::Instant
+    fn discipline(&self) -> PassTrigger {
+        PassTrigger::Instant
     }
 }

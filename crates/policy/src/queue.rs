@@ -16,76 +16,76 @@ use tollgate_model::{
     Credits, CreditsPerSecond, Distribution, Instant, JobId, JobSpec, Market, NodeId, Reason, Span,
 };
 
-use crate::blocks::{Blocks, Cursor, Entry};
-use crate::cx::{Cx, Violation};
+use crate::blocks::{BlockCursor, BlockEntry, BlockedList};
+use crate::cx::{InvariantViolation, PolicyContext};
 use crate::fit::fits_machine;
-use crate::policy::{Discipline, Policy, Scratch, Verdict};
+use crate::policy::{AdmissionDecision, PassTrigger, Policy, ProbeScratch};
 use crate::price;
-use crate::state::{Job, Phase, View};
-use crate::tail::belief::Belief;
-use order::Key;
-use profile::Profile;
-use shadow::Shadow;
-use waiting::Waiting;
+use crate::state::{JobPhase, JobSlot, View};
+use crate::tail::belief::RuntimeModel;
+use order::QueueKey;
+use profile::CapacityProfile;
+use shadow::HeadReservation;
+use waiting::QueuedJob;
 
-pub use order::Order;
+pub use order::QueueOrder;
 pub(crate) use settings::PARAMETERS;
-pub use settings::{Admission, Depth, Feasibility, Settings};
-pub use slack::{Count, Slack};
-pub use waiting::Test;
+pub use settings::{FeasibilityRule, QueueAdmissionTest, QueueParams, ReservationDepth};
+pub use slack::{PenaltyScope, SlackTest};
+pub use waiting::DropRule;
 
 /// A space-shared policy.
 #[derive(Clone, Debug)]
-pub struct Queue {
-    settings: Settings,
+pub struct QueuePolicy {
+    settings: QueueParams,
     market: Market,
-    waiting: Blocks<Waiting>,
+    waiting: BlockedList<QueuedJob>,
     /// What the last complete scan found, while nothing but arrivals has happened since.
-    blocked: Option<Blocked>,
-    penalties: Penalties,
+    blocked: Option<BlockedQueue>,
+    penalties: PenaltyTotals,
 }
 
 /// The head did not fit, and nobody else did.
 #[derive(Clone, Debug)]
-struct Blocked {
-    head: Waiting,
-    shadow: Shadow,
+struct BlockedQueue {
+    head: QueuedJob,
+    shadow: HeadReservation,
     /// Who arrived since: only they can be candidates, for time alone makes nobody fit.
-    fresh: Vec<Waiting>,
+    fresh: Vec<QueuedJob>,
 }
 
 /// Sums of the penalty rates of accepted jobs that are not over.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Penalties {
+struct PenaltyTotals {
     waiting: CreditsPerSecond,
     running: CreditsPerSecond,
 }
 
-impl Queue {
+impl QueuePolicy {
     /// A policy with these settings in this market.
-    pub fn new(settings: Settings, market: Market) -> Self {
+    pub fn new(settings: QueueParams, market: Market) -> Self {
         Self {
             settings,
             market,
-            waiting: Blocks::default(),
+            waiting: BlockedList::default(),
             blocked: None,
-            penalties: Penalties::default(),
+            penalties: PenaltyTotals::default(),
         }
     }
 
-    fn admit(&self, view: View<'_>, spec: &JobSpec) -> Result<Verdict, Reason> {
+    fn admit(&self, view: View<'_>, spec: &JobSpec) -> Result<AdmissionDecision, Reason> {
         fits_machine(view, spec)?;
         let price = self.price(spec);
         price::within_budget(self.market, spec, price)?;
         match self.settings.admission {
-            Admission::None => Ok(Verdict::Queue),
-            Admission::Slack => {
+            QueueAdmissionTest::None => Ok(AdmissionDecision::Queue),
+            QueueAdmissionTest::Slack => {
                 let others = match self.settings.slack.count {
-                    Count::All => self.penalties.waiting + self.penalties.running,
-                    Count::Waiting => self.penalties.waiting,
+                    PenaltyScope::All => self.penalties.waiting + self.penalties.running,
+                    PenaltyScope::Waiting => self.penalties.waiting,
                 };
                 self.settings.slack.admit(spec, others)?;
-                Ok(Verdict::Promise { price })
+                Ok(AdmissionDecision::Promise { price })
             }
         }
     }
@@ -99,20 +99,22 @@ impl Queue {
         }
     }
 
-    fn entry(&self, view: View<'_>, id: JobId) -> Waiting {
+    fn entry(&self, view: View<'_>, id: JobId) -> QueuedJob {
         let job = view.job(id);
         let least = match self.settings.feasibility {
-            Feasibility::Estimate => job.spec.estimate,
-            Feasibility::Chance(level) => Belief::of(&job.spec, view.forecast(id)).quantile(level),
+            FeasibilityRule::Estimate => job.spec.estimate,
+            FeasibilityRule::Chance(level) => {
+                RuntimeModel::of(&job.spec, view.forecast(id)).quantile(level)
+            }
         };
-        Waiting::new(id, job, self.key(job), least)
+        QueuedJob::new(id, job, self.key(job), least)
     }
 
-    fn key(&self, job: &Job) -> Key {
+    fn key(&self, job: &JobSlot) -> QueueKey {
         self.settings.order.key(job, &self.settings.slack)
     }
 
-    fn start(&mut self, cx: &mut Cx<'_>, job: JobId) {
+    fn start(&mut self, cx: &mut PolicyContext<'_>, job: JobId) {
         let entry = cx.job(job);
         let (spec, promised) = (entry.spec, entry.accepted.is_some());
         if promised {
@@ -123,7 +125,7 @@ impl Queue {
     }
 
     /// Starts or drops jobs from the head on, until one does not fit now.
-    fn start_heads(&mut self, cx: &mut Cx<'_>) -> Option<Waiting> {
+    fn start_heads(&mut self, cx: &mut PolicyContext<'_>) -> Option<QueuedJob> {
         let test = self.settings.test;
         while let Some(&head) = self.waiting.first() {
             let fits = head.procs <= cx.n_idle();
@@ -145,7 +147,7 @@ impl Queue {
     }
 
     /// The pass with at most one reservation.
-    fn shadow_pass(&mut self, cx: &mut Cx<'_>) {
+    fn shadow_pass(&mut self, cx: &mut PolicyContext<'_>) {
         if self.only_arrivals(cx.now()) {
             return self.backfill_fresh(cx);
         }
@@ -153,17 +155,17 @@ impl Queue {
         let Some(head) = self.start_heads(cx) else {
             return;
         };
-        let mut shadow = Shadow {
+        let mut shadow = HeadReservation {
             at: Instant::MAX,
             extra: 0,
         };
-        if self.settings.depth != Depth::AtMost(0) {
-            shadow = Shadow::of(cx.view(), head.procs);
+        if self.settings.depth != ReservationDepth::AtMost(0) {
+            shadow = HeadReservation::of(cx.view(), head.procs);
             cx.plan(head.id, shadow.at);
             self.limit_extra(&mut shadow);
             self.backfill(cx, &head, &mut shadow);
         }
-        self.blocked = Some(Blocked {
+        self.blocked = Some(BlockedQueue {
             head,
             shadow,
             fresh: Vec::new(),
@@ -171,7 +173,7 @@ impl Queue {
     }
 
     /// Without the rule of the extra processors a reservation leaves nothing over.
-    fn limit_extra(&self, shadow: &mut Shadow) {
+    fn limit_extra(&self, shadow: &mut HeadReservation) {
         if !self.settings.extra {
             shadow.extra = 0;
         }
@@ -182,19 +184,19 @@ impl Queue {
     /// moves on with the clock.
     fn only_arrivals(&self, now: Instant) -> bool {
         let drops_on_sight = match self.settings.test {
-            Test::None | Test::Start => false,
-            Test::Select | Test::Mixed => true,
+            DropRule::None | DropRule::Start => false,
+            DropRule::Select | DropRule::Mixed => true,
         };
         let blocked = self.blocked.as_ref();
         blocked.is_some_and(|blocked| !drops_on_sight && blocked.shadow.at >= now)
     }
 
-    fn backfill_fresh(&mut self, cx: &mut Cx<'_>) {
+    fn backfill_fresh(&mut self, cx: &mut PolicyContext<'_>) {
         let Some(mut blocked) = self.blocked.take() else {
             return;
         };
-        if self.settings.depth != Depth::AtMost(0) {
-            blocked.fresh.sort_unstable_by_key(Entry::key);
+        if self.settings.depth != ReservationDepth::AtMost(0) {
+            blocked.fresh.sort_unstable_by_key(BlockEntry::key);
             for job in &blocked.fresh {
                 if blocked.shadow.room(cx.now(), cx.n_idle()).fits(job) {
                     self.waiting.remove(job.key());
@@ -209,9 +211,14 @@ impl Queue {
     }
 
     /// Starts, in order, every job behind the head that leaves its reservation where it is.
-    fn backfill(&mut self, cx: &mut Cx<'_>, head: &Waiting, shadow: &mut Shadow) {
+    fn backfill(
+        &mut self,
+        cx: &mut PolicyContext<'_>,
+        head: &QueuedJob,
+        shadow: &mut HeadReservation,
+    ) {
         let (test, now) = (self.settings.test, cx.now());
-        let mut cursor = Cursor::default().next();
+        let mut cursor = BlockCursor::default().next();
         while cx.n_idle() > 0 {
             let room = shadow.room(now, cx.n_idle());
             let found = self.waiting.find(
@@ -233,7 +240,12 @@ impl Queue {
     }
 
     /// Starts a job that fits beside the reservation, or drops it if it is hopeless.
-    fn start_candidate(&mut self, cx: &mut Cx<'_>, job: &Waiting, shadow: &mut Shadow) {
+    fn start_candidate(
+        &mut self,
+        cx: &mut PolicyContext<'_>,
+        job: &QueuedJob,
+        shadow: &mut HeadReservation,
+    ) {
         match self.settings.test.at_start(job, cx.now()) {
             Some(reason) => cx.reject(job.id, reason),
             None => {
@@ -245,12 +257,12 @@ impl Queue {
 
     /// The pass with several reservations: each job in order gets the earliest hole, and starts
     /// if that is now.
-    fn profile_pass(&mut self, cx: &mut Cx<'_>) {
+    fn profile_pass(&mut self, cx: &mut PolicyContext<'_>) {
         let (test, now) = (self.settings.test, cx.now());
-        let mut profile = Profile::of(cx.view());
+        let mut profile = CapacityProfile::of(cx.view());
         let mut reserved = 0;
         let mut first_reserved = Instant::MAX;
-        let jobs: Vec<Waiting> = self.waiting.iter().copied().collect();
+        let jobs: Vec<QueuedJob> = self.waiting.iter().copied().collect();
         for job in jobs {
             let at = self.hole(cx, &profile, &job);
             let starts =
@@ -281,7 +293,7 @@ impl Queue {
     /// Notes a reservation. One that is made anew at every pass begins when some job ends, so a
     /// pass comes by itself; one that is kept may begin when nothing else happens. The end of a
     /// job past its estimate cannot be waited for.
-    fn plan(&self, cx: &mut Cx<'_>, job: JobId, at: Instant) {
+    fn plan(&self, cx: &mut PolicyContext<'_>, job: JobId, at: Instant) {
         cx.plan(job, at);
         if !self.settings.compress && at > cx.now() + Span::TICK {
             cx.wake_at(at);
@@ -290,7 +302,12 @@ impl Queue {
 
     /// Where a job is placed: where it was planned if reservations are kept and it still fits
     /// there, else in the earliest hole.
-    fn hole(&self, cx: &Cx<'_>, profile: &Profile, job: &Waiting) -> Option<Instant> {
+    fn hole(
+        &self,
+        cx: &PolicyContext<'_>,
+        profile: &CapacityProfile,
+        job: &QueuedJob,
+    ) -> Option<Instant> {
         let planned = cx.job(job.id).planned;
         planned
             .filter(|_| !self.settings.compress)
@@ -301,26 +318,27 @@ impl Queue {
 }
 
 /// No backfill of a pass may move the shadow time that was computed in it.
-fn shadow_stays(view: View<'_>, head_procs: u32, at: Instant) -> Result<(), Violation> {
-    let moved = Shadow::of(view, head_procs).at;
+fn shadow_stays(view: View<'_>, head_procs: u32, at: Instant) -> Result<(), InvariantViolation> {
+    let moved = HeadReservation::of(view, head_procs).at;
     if moved <= at {
         return Ok(());
     }
-    Err(Violation(format!(
+    Err(InvariantViolation(format!(
         "at {} a backfilled job moved the shadow time from {at} to {moved}",
         view.now
     )))
 }
 
-impl Policy for Queue {
+impl Policy for QueuePolicy {
     fn probe(
         &self,
         view: View<'_>,
         spec: &JobSpec,
         _: Option<&Distribution>,
-        _: &mut Scratch,
-    ) -> Verdict {
-        self.admit(view, spec).unwrap_or_else(Verdict::Reject)
+        _: &mut ProbeScratch,
+    ) -> AdmissionDecision {
+        self.admit(view, spec)
+            .unwrap_or_else(AdmissionDecision::Reject)
     }
 
     fn queued(&mut self, view: View<'_>, id: JobId) {
@@ -356,12 +374,12 @@ impl Policy for Queue {
         self.blocked = None;
     }
 
-    fn refresh(&mut self, _: &mut Cx<'_>, _: NodeId) {}
+    fn refresh(&mut self, _: &mut PolicyContext<'_>, _: NodeId) {}
 
-    fn pass(&mut self, cx: &mut Cx<'_>) {
+    fn pass(&mut self, cx: &mut PolicyContext<'_>) {
         match self.settings.depth {
-            Depth::AtMost(0 | 1) => self.shadow_pass(cx),
-            Depth::AtMost(_) | Depth::All => self.profile_pass(cx),
+            ReservationDepth::AtMost(0 | 1) => self.shadow_pass(cx),
+            ReservationDepth::AtMost(_) | ReservationDepth::All => self.profile_pass(cx),
         }
     }
 
@@ -374,12 +392,12 @@ impl Policy for Queue {
                 CreditsPerSecond::ZERO
             };
             match job.phase {
-                Phase::Queued => {
+                JobPhase::Queued => {
                     fresh.waiting.insert(fresh.entry(view, id));
                     fresh.penalties.waiting = fresh.penalties.waiting + penalty;
                 }
-                Phase::Running => fresh.penalties.running = fresh.penalties.running + penalty,
-                Phase::Vacant | Phase::Held | Phase::Over => {}
+                JobPhase::Running => fresh.penalties.running = fresh.penalties.running + penalty,
+                JobPhase::Vacant | JobPhase::Held | JobPhase::Over => {}
             }
         }
         *self = fresh;
@@ -393,27 +411,29 @@ impl Policy for Queue {
         let waiting = self.waiting.len();
         match self.settings.depth {
             // One a block, and some in it.
-            Depth::AtMost(0 | 1) => waiting.div_ceil(8),
+            ReservationDepth::AtMost(0 | 1) => waiting.div_ceil(8),
             // Each is placed among the reservations of all before it.
-            Depth::AtMost(_) | Depth::All => waiting * waiting,
+            ReservationDepth::AtMost(_) | ReservationDepth::All => waiting * waiting,
         }
     }
 
-    fn check(&self, view: View<'_>) -> Result<(), Violation> {
+    fn check(&self, view: View<'_>) -> Result<(), InvariantViolation> {
         let mut rebuilt = self.clone();
         rebuilt.rebuild(view);
         if !self.waiting.iter().eq(rebuilt.waiting.iter()) {
-            return Err(Violation("the queue's index has drifted".to_owned()));
+            return Err(InvariantViolation(
+                "the queue's index has drifted".to_owned(),
+            ));
         }
         if self.penalties != rebuilt.penalties {
-            return Err(Violation(
+            return Err(InvariantViolation(
                 "the queue's penalty sums have drifted".to_owned(),
             ));
         }
         Ok(())
     }
 
-    fn discipline(&self) -> Discipline {
+    fn discipline(&self) -> PassTrigger {
         self.settings.pass
     }
 }

@@ -4,18 +4,18 @@ use std::fmt;
 
 use tollgate_model::Market;
 
-pub use crate::named::{Family, Named, REGISTRY};
+pub use crate::named::{BuiltinPolicy, FamilyParams, REGISTRY};
 use crate::policy::Policy;
-use crate::queue::{self, Queue};
-use crate::settings::{self, Parameter};
-use crate::share::{self, Share};
-use crate::tail::{self, Tail};
+use crate::queue::{self, QueuePolicy};
+use crate::settings::{self, PolicyParameter};
+use crate::share::{self, SharePolicy};
+use crate::tail::{self, TailPolicy};
 
 /// A policy that was chosen, with its settings.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Choice {
-    named: &'static Named,
-    settings: Family,
+pub struct PolicySpec {
+    named: &'static BuiltinPolicy,
+    settings: FamilyParams,
 }
 
 /// A setting of a policy, to be listed.
@@ -75,7 +75,7 @@ fn names() -> String {
     names.join(", ")
 }
 
-impl Choice {
+impl PolicySpec {
     /// The policy of that name, as it is.
     ///
     /// # Errors
@@ -137,14 +137,14 @@ impl Choice {
             word: pair.to_owned(),
         })?;
         match &mut self.settings {
-            Family::Queue(s) => settings::set(queue::PARAMETERS, s, policy, key, value),
-            Family::Share(s) => settings::set(share::PARAMETERS, s, policy, key, value),
-            Family::Tail(s) => settings::set(tail::PARAMETERS, s, policy, key, value),
+            FamilyParams::Queue(s) => settings::set(queue::PARAMETERS, s, policy, key, value),
+            FamilyParams::Share(s) => settings::set(share::PARAMETERS, s, policy, key, value),
+            FamilyParams::Tail(s) => settings::set(tail::PARAMETERS, s, policy, key, value),
         }
     }
 
     /// What it is called and what is said of it.
-    pub fn info(&self) -> &'static Named {
+    pub fn info(&self) -> &'static BuiltinPolicy {
         self.named
     }
 
@@ -152,41 +152,41 @@ impl Choice {
     /// to weigh.
     pub fn runs_in(&self, market: Market) -> bool {
         match (&self.settings, market) {
-            (Family::Queue(settings), Market::None) => !settings.rewards(),
-            (Family::Queue(_), Market::Commodity | Market::Bid)
-            | (Family::Share(_) | Family::Tail(_), _) => true,
+            (FamilyParams::Queue(settings), Market::None) => !settings.rewards(),
+            (FamilyParams::Queue(_), Market::Commodity | Market::Bid)
+            | (FamilyParams::Share(_) | FamilyParams::Tail(_), _) => true,
         }
     }
 
     /// Its settings as they stand, to be listed: those that mean something for it.
     pub fn parameters(&self) -> Vec<ParameterInfo> {
         match &self.settings {
-            Family::Queue(settings) => list(queue::PARAMETERS, settings),
-            Family::Share(settings) => list(share::PARAMETERS, settings),
-            Family::Tail(settings) => list(tail::PARAMETERS, settings),
+            FamilyParams::Queue(settings) => list(queue::PARAMETERS, settings),
+            FamilyParams::Share(settings) => list(share::PARAMETERS, settings),
+            FamilyParams::Tail(settings) => list(tail::PARAMETERS, settings),
         }
     }
 
     /// A setting's value, whether it means anything for this policy or not.
     fn value(&self, key: &str) -> String {
         match &self.settings {
-            Family::Queue(settings) => settings::value(queue::PARAMETERS, settings, key),
-            Family::Share(settings) => settings::value(share::PARAMETERS, settings, key),
-            Family::Tail(settings) => settings::value(tail::PARAMETERS, settings, key),
+            FamilyParams::Queue(settings) => settings::value(queue::PARAMETERS, settings, key),
+            FamilyParams::Share(settings) => settings::value(share::PARAMETERS, settings, key),
+            FamilyParams::Tail(settings) => settings::value(tail::PARAMETERS, settings, key),
         }
     }
 
     /// The policy itself.
     pub fn build(&self, market: Market) -> Box<dyn Policy> {
         match self.settings {
-            Family::Queue(settings) => Box::new(Queue::new(settings, market)),
-            Family::Share(settings) => Box::new(Share::new(settings, market)),
-            Family::Tail(settings) => Box::new(Tail::new(settings, market)),
+            FamilyParams::Queue(settings) => Box::new(QueuePolicy::new(settings, market)),
+            FamilyParams::Share(settings) => Box::new(SharePolicy::new(settings, market)),
+            FamilyParams::Tail(settings) => Box::new(TailPolicy::new(settings, market)),
         }
     }
 }
 
-fn list<S>(table: &[Parameter<S>], settings: &S) -> Vec<ParameterInfo> {
+fn list<S>(table: &[PolicyParameter<S>], settings: &S) -> Vec<ParameterInfo> {
     table
         .iter()
         .filter(|parameter| (parameter.applies)(settings))
@@ -200,7 +200,7 @@ fn list<S>(table: &[Parameter<S>], settings: &S) -> Vec<ParameterInfo> {
 }
 
 /// The name with the settings that differ from the policy's own: `easy:order=sjf,extra=false`.
-impl fmt::Display for Choice {
+impl fmt::Display for PolicySpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.named.name)?;
         let usual = Self {
@@ -229,9 +229,9 @@ mod tests {
         fn no_words_panic_and_what_is_read_is_written_back(
             words in "((easy|edf|libra|conservative|first-reward|tail-risk|x)?[:,=]?(order|depth|extra|test|slack|fit|overrun|hope|bound)?=?(sjf|all|2|true|keep|-1|0.25)?,?){0,4}",
         ) {
-            if let Ok(choices) = Choice::parse_list(&words) {
-                let written: Vec<String> = choices.iter().map(Choice::to_string).collect();
-                prop_assert_eq!(Choice::parse_list(&written.join(",")), Ok(choices));
+            if let Ok(choices) = PolicySpec::parse_list(&words) {
+                let written: Vec<String> = choices.iter().map(PolicySpec::to_string).collect();
+                prop_assert_eq!(PolicySpec::parse_list(&written.join(",")), Ok(choices));
             }
         }
     }
@@ -249,10 +249,10 @@ mod tests {
     #[test]
     fn lists_are_read_as_they_are_written() {
         let words = "easy:order=sjf,extra=false,edf:test=select,libra,libra-risk:overrun=full";
-        let written: Vec<String> = Choice::parse_list(words)
+        let written: Vec<String> = PolicySpec::parse_list(words)
             .unwrap()
             .iter()
-            .map(Choice::to_string)
+            .map(PolicySpec::to_string)
             .collect();
         let expected = [
             "easy:order=sjf,extra=false",
@@ -265,13 +265,14 @@ mod tests {
 
     #[test]
     fn rewards_need_a_market() {
-        let runs_in = |words: &str, market| Choice::parse_list(words).unwrap()[0].runs_in(market);
+        let runs_in =
+            |words: &str, market| PolicySpec::parse_list(words).unwrap()[0].runs_in(market);
         for words in ["first-reward", "easy:order=reward", "edf:admission=slack"] {
             assert!(!runs_in(words, Market::None), "{words}");
             assert!(runs_in(words, Market::Commodity), "{words}");
         }
         for market in Market::ALL {
-            for choice in Choice::of_market(market) {
+            for choice in PolicySpec::of_market(market) {
                 assert!(choice.runs_in(market), "{choice} in {market}");
             }
         }
@@ -281,7 +282,7 @@ mod tests {
     #[test]
     fn every_parameter_reads_what_it_writes() {
         for named in REGISTRY {
-            let choice = Choice::named(named.name).unwrap();
+            let choice = PolicySpec::named(named.name).unwrap();
             for parameter in choice.parameters() {
                 let mut again = choice.clone();
                 again
@@ -294,7 +295,7 @@ mod tests {
 
     #[test]
     fn wrong_words_are_answered_with_those_that_exist() {
-        let answer = |words| Choice::parse_list(words).unwrap_err().to_string();
+        let answer = |words| PolicySpec::parse_list(words).unwrap_err().to_string();
         insta::assert_snapshot!(answer("easy,fifo"), @"there is no policy `fifo`: fcfs, easy, conservative, edf, fcfs-bf, sjf-bf, edf-bf, libra, libra-dollar, libra-risk, first-reward, tail-risk, tail-risk-bf");
         insta::assert_snapshot!(answer("libra:order=sjf"), @"policy `libra` has no parameter `order`: it has fit, admission, pricing, overrun, expired");
         insta::assert_snapshot!(answer("easy:order=size"), @"policy `easy`: order is fcfs, sjf, edf or reward, not `size`");

@@ -16,18 +16,18 @@ mod rule;
 mod seen;
 mod words;
 
-pub use named::{Named, REGISTRY};
-pub use rule::{Counted, Finished, Measured, Rule};
-pub use seen::{Eviction, Seen};
+pub use named::{BuiltinRetryPolicy, REGISTRY};
+pub use rule::{EvictionFilter, FinishedTasks, HistoryMetric, RetryRule};
+pub use seen::{EvictionCause, TaskHistory};
 pub use words::RetryError;
 
 use tollgate_model::Span;
 
-use crate::draw::Draw;
+use crate::draw::RandomSource;
 
 /// What becomes of a task that was evicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum RetryDecision {
     /// It goes to the back of the queue.
     Again,
     /// It goes to the dedicated computers, and runs from its beginning.
@@ -38,18 +38,18 @@ pub enum Verdict {
 
 /// Computers without users and reboots, for tasks that fail elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Dedicated {
+pub struct DedicatedPool {
     /// How many; at least 1.
     pub computers: u32,
     /// How long a task may run there before it is ended; positive.
     pub longest: Span,
     /// What a task does while all of them are taken.
-    pub full: Full,
+    pub full: WhenFull,
 }
 
 /// What a task does that is sent to dedicated computers and finds all of them taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Full {
+pub enum WhenFull {
     /// It waits for one.
     Waits,
     /// It is tried again elsewhere; should it be evicted once more, it is sent here once more.
@@ -58,16 +58,21 @@ pub enum Full {
 
 /// A policy: rules, and what happens to a task of which one has had enough.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Retry {
-    rules: Vec<Rule>,
+pub struct RetryPolicy {
+    rules: Vec<RetryRule>,
     longest_attempt: Option<Span>,
-    dedicated: Option<Dedicated>,
+    dedicated: Option<DedicatedPool>,
 }
 
-impl Retry {
+impl RetryPolicy {
     /// What becomes of a task that was just evicted, of which `seen` is all that is known, while
     /// so many dedicated computers are free.
-    pub fn verdict(&self, seen: &Seen, free: u32, draw: &mut dyn Draw) -> Verdict {
+    pub fn verdict(
+        &self,
+        seen: &TaskHistory,
+        free: u32,
+        draw: &mut dyn RandomSource,
+    ) -> RetryDecision {
         // Every rule is asked, so that how much is drawn does not depend on the answers.
         let mut enough = false;
         for rule in &self.rules {
@@ -75,19 +80,19 @@ impl Retry {
         }
         match enough {
             true => self.end(free),
-            false => Verdict::Again,
+            false => RetryDecision::Again,
         }
     }
 
-    /// What becomes of a task that ran longer than [`Retry::longest_attempt`].
-    pub const fn end(&self, free: u32) -> Verdict {
+    /// What becomes of a task that ran longer than [`RetryPolicy::longest_attempt`].
+    pub const fn end(&self, free: u32) -> RetryDecision {
         match self.dedicated {
-            Some(Dedicated {
-                full: Full::GoesBack,
+            Some(DedicatedPool {
+                full: WhenFull::GoesBack,
                 ..
-            }) if free == 0 => Verdict::Again,
-            Some(_) => Verdict::Dedicate,
-            None => Verdict::Abandon,
+            }) if free == 0 => RetryDecision::Again,
+            Some(_) => RetryDecision::Dedicate,
+            None => RetryDecision::Abandon,
         }
     }
 
@@ -97,26 +102,26 @@ impl Retry {
     }
 
     /// The dedicated computers, if it has some.
-    pub const fn dedicated(&self) -> Option<Dedicated> {
+    pub const fn dedicated(&self) -> Option<DedicatedPool> {
         self.dedicated
     }
 
     /// Its rules.
-    pub fn rules(&self) -> &[Rule] {
+    pub fn rules(&self) -> &[RetryRule] {
         &self.rules
     }
 
     /// Whether it compares tasks with those that finished earlier, and so has to be told of them
-    /// by [`Retry::learn`]. Until then it keeps trying.
+    /// by [`RetryPolicy::learn`]. Until then it keeps trying.
     pub fn compares(&self) -> bool {
         self.rules
             .iter()
-            .any(|rule| matches!(rule, Rule::Percentile { .. }))
+            .any(|rule| matches!(rule, RetryRule::Percentile { .. }))
     }
 
     /// The same policy, told how tasks that finished had fared.
     #[must_use]
-    pub fn learn(&self, finished: &Finished) -> Self {
+    pub fn learn(&self, finished: &FinishedTasks) -> Self {
         Self {
             rules: self.rules.iter().map(|rule| rule.learn(finished)).collect(),
             ..self.clone()

@@ -17,36 +17,41 @@ mod ordered;
 mod pool;
 mod random;
 
-pub use expected::{Cost, Expected, Knowledge, Patience};
-pub use log::{HOURS_OF_WEEK, Log, hour_of_week};
-pub use named::{Grounds, Named, REGISTRY, SelectError};
-pub use ordered::Ordered;
-pub use pool::{Computer, Group, Pool};
-pub use random::Random;
+pub use expected::{CostMeasure, ExpectedCostSelect, LoginKnowledge, WaitRule};
+pub use log::{HOURS_OF_WEEK, LoginLog, hour_of_week};
+pub use named::{BuiltinSelectPolicy, REGISTRY, SelectBuildInputs, UnknownSelectPolicy};
+pub use ordered::FixedOrderSelect;
+pub use pool::{CampusComputer, ComputerGroup, ComputerPool};
+pub use random::RandomSelect;
 
 use tollgate_model::{Instant, NodeId};
 
-use crate::draw::Draw;
+use crate::draw::RandomSource;
 
 /// Who takes a computer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Taker {
+pub enum Occupant {
     /// Somebody sits down at it.
     User,
     /// A task is started on it.
     Task,
 }
 
-/// A policy that chooses computers. Its own index follows the pool by [`Select::taken`] and
-/// [`Select::freed`], which are called after each change.
-pub trait Select: Send {
+/// A policy that chooses computers. Its own index follows the pool by [`SelectPolicy::taken`] and
+/// [`SelectPolicy::freed`], which are called after each change.
+pub trait SelectPolicy: Send {
     /// A free computer for a task; none if there is none, or none that is worth it now: it is asked
     /// again whenever something happens.
-    fn choose(&mut self, pool: &Pool, now: Instant, draw: &mut dyn Draw) -> Option<NodeId>;
+    fn choose(
+        &mut self,
+        pool: &ComputerPool,
+        now: Instant,
+        draw: &mut dyn RandomSource,
+    ) -> Option<NodeId>;
 
     /// Somebody took a computer that was free.
-    fn taken(&mut self, _: NodeId, _: Taker, _: Instant) {}
+    fn taken(&mut self, _: NodeId, _: Occupant, _: Instant) {}
 
     /// Whoever had a computer left it.
-    fn freed(&mut self, _: NodeId, _: Taker, _: Instant) {}
+    fn freed(&mut self, _: NodeId, _: Occupant, _: Instant) {}
 }

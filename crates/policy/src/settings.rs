@@ -3,7 +3,7 @@
 use crate::registry::PolicyError;
 
 /// A setting of a family: how it is called, what it means, how it is read and written.
-pub(crate) struct Parameter<S: 'static> {
+pub(crate) struct PolicyParameter<S: 'static> {
     pub(crate) key: &'static str,
     pub(crate) values: &'static str,
     pub(crate) meaning: &'static str,
@@ -15,7 +15,7 @@ pub(crate) struct Parameter<S: 'static> {
 }
 
 /// A choice among a few words.
-pub(crate) trait Word: Copy + PartialEq + 'static {
+pub(crate) trait ParameterEnum: Copy + PartialEq + 'static {
     const WORDS: &'static [(&'static str, Self)];
 
     fn word(self) -> String {
@@ -35,7 +35,7 @@ pub(crate) trait Word: Copy + PartialEq + 'static {
     }
 }
 
-impl Word for bool {
+impl ParameterEnum for bool {
     const WORDS: &'static [(&'static str, Self)] = &[("true", true), ("false", false)];
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn read_number(place: &mut f64, word: &str) -> bool {
 
 /// Changes one setting.
 pub(crate) fn set<S>(
-    table: &[Parameter<S>],
+    table: &[PolicyParameter<S>],
     settings: &mut S,
     policy: &str,
     key: &str,
@@ -84,7 +84,7 @@ pub(crate) fn set<S>(
 }
 
 /// A setting's value as a word; empty if there is no such setting.
-pub(crate) fn value<S>(table: &[Parameter<S>], settings: &S, key: &str) -> String {
+pub(crate) fn value<S>(table: &[PolicyParameter<S>], settings: &S, key: &str) -> String {
     table
         .iter()
         .find(|parameter| parameter.key == key)

@@ -12,17 +12,17 @@ mod settings;
 
 use tollgate_model::{Credits, Distribution, Instant, JobId, JobSpec, Market, NodeId, Reason, Sla};
 
-use crate::cx::{Cx, Violation};
-use crate::evicted::{self, Evicted, Line};
+use crate::cx::{InvariantViolation, PolicyContext};
+use crate::evicted::{self, HeadOfLine, Waitlist};
 use crate::fit::{fits_machine, take_first};
-use crate::policy::{Known, Policy, Scratch, Sharing, Verdict};
+use crate::policy::{AdmissionDecision, JobInfo, NodeSharing, Policy, ProbeScratch};
 use crate::price;
-use crate::state::{Node, TOLERANCE_S, Task, View, requested_share};
-use load::{Loads, total_by_tasks};
+use crate::state::{Node, NodeTask, TOLERANCE_S, View, requested_share};
+use load::{NodeLoads, total_by_tasks};
 
-pub use rules::Rule;
+pub use rules::ShareRule;
 pub(crate) use settings::PARAMETERS;
-pub use settings::{Admission, Fit, Pricing, Settings};
+pub use settings::{FitStrategy, PricingRule, ShareAdmissionTest, ShareParams};
 
 /// How much Libra+$ weighs utilisation against the base price of one credit a second: beta, with
 /// alpha = 1 (Yeo & Buyya 2008, §5.2).
@@ -30,15 +30,15 @@ const UTILISATION_WEIGHT: f64 = 0.3;
 
 /// A time-shared policy.
 #[derive(Clone, Debug)]
-pub struct Share {
-    settings: Settings,
+pub struct SharePolicy {
+    settings: ShareParams,
     market: Market,
-    loads: Loads,
-    evicted: Evicted,
+    loads: NodeLoads,
+    evicted: Waitlist,
 }
 
 /// What is asked of each node for one job.
-struct Request<'a> {
+struct ShareRequest<'a> {
     view: View<'a>,
     spec: &'a JobSpec,
     share: f64,
@@ -48,14 +48,14 @@ struct Request<'a> {
     capacity: f64,
 }
 
-impl Share {
+impl SharePolicy {
     /// A policy with these settings in this market.
-    pub fn new(settings: Settings, market: Market) -> Self {
+    pub fn new(settings: ShareParams, market: Market) -> Self {
         Self {
             settings,
             market,
-            loads: Loads::default(),
-            evicted: Evicted::default(),
+            loads: NodeLoads::default(),
+            evicted: Waitlist::default(),
         }
     }
 
@@ -63,11 +63,11 @@ impl Share {
         &self,
         view: View<'_>,
         spec: &JobSpec,
-        scratch: &mut Scratch,
+        scratch: &mut ProbeScratch,
     ) -> Result<Credits, Reason> {
         fits_machine(view, spec)?;
         let deadline = spec.sla.deadline.map_or(f64::INFINITY, |d| d.as_secs_f64());
-        let request = Request {
+        let request = ShareRequest {
             view,
             spec,
             share: requested_share(spec),
@@ -77,8 +77,9 @@ impl Share {
             capacity: 1.0 + 1e-9 + 1e-6 / deadline,
         };
         match (self.settings.pricing, self.market) {
-            (Pricing::Utilisation, Market::Commodity) => self.admit_priced(&request, scratch),
-            (Pricing::Incentive, _) | (Pricing::Utilisation, Market::None | Market::Bid) => {
+            (PricingRule::Utilisation, Market::Commodity) => self.admit_priced(&request, scratch),
+            (PricingRule::Incentive, _)
+            | (PricingRule::Utilisation, Market::None | Market::Bid) => {
                 let price = price::with_incentive(self.market, spec);
                 price::within_budget(self.market, spec, price)?;
                 self.choose(&request, scratch, None)?;
@@ -91,8 +92,8 @@ impl Share {
     /// within its budget are candidates, and the dearest one taken sets the price.
     fn admit_priced(
         &self,
-        request: &Request<'_>,
-        scratch: &mut Scratch,
+        request: &ShareRequest<'_>,
+        scratch: &mut ProbeScratch,
     ) -> Result<Credits, Reason> {
         // A price that rounds to the budget is within it.
         let limit = request.spec.sla.budget.map_or(f64::INFINITY, |budget| {
@@ -110,7 +111,7 @@ impl Share {
     /// Libra+$'s price on a node: (1 + 0.3 / free) x estimate, where free is the part of the
     /// node's time until the job's deadline that nobody is promised, the job's own estimate
     /// taken off; none where nothing is free.
-    fn price(&self, request: &Request<'_>, node: NodeId) -> Option<f64> {
+    fn price(&self, request: &ShareRequest<'_>, node: NodeId) -> Option<f64> {
         let estimate = request.spec.estimate.as_secs_f64();
         let promised = if request.deadline.is_finite() {
             let committed = self
@@ -128,11 +129,11 @@ impl Share {
     /// for, where the price is below the limit; in the order of the fit; for a job without a deadline the emptiest first.
     fn choose(
         &self,
-        request: &Request<'_>,
-        scratch: &mut Scratch,
+        request: &ShareRequest<'_>,
+        scratch: &mut ProbeScratch,
         price_limit: Option<f64>,
     ) -> Result<(), Reason> {
-        let Scratch {
+        let ProbeScratch {
             nodes,
             fills,
             promises,
@@ -154,11 +155,11 @@ impl Share {
             let promised = request.deadline.is_finite();
             let rank = match self.settings.fit {
                 _ if !promised => emptiness(request.view, node, total),
-                Fit::First => 0,
-                Fit::Best => -((total * 1e9 + 0.5) as i64),
+                FitStrategy::First => 0,
+                FitStrategy::Best => -((total * 1e9 + 0.5) as i64),
             };
             fills.push((rank, node));
-            let in_order = promised && self.settings.fit == Fit::First;
+            let in_order = promised && self.settings.fit == FitStrategy::First;
             if in_order && price_limit.is_none() && fills.len() == wanted {
                 break;
             }
@@ -166,8 +167,8 @@ impl Share {
         if fills.len() < wanted {
             return Err(match self.settings.admission {
                 _ if fills.len() + crowded >= wanted => Reason::NodeFull,
-                Admission::Share => Reason::InsufficientShare,
-                Admission::Risk => Reason::DeadlineRisk,
+                ShareAdmissionTest::Share => Reason::InsufficientShare,
+                ShareAdmissionTest::Risk => Reason::DeadlineRisk,
             });
         }
         take_first(fills, wanted, nodes, |node| {
@@ -192,15 +193,15 @@ impl Share {
 
     fn suits(
         &self,
-        request: &Request<'_>,
+        request: &ShareRequest<'_>,
         node: NodeId,
         total: f64,
         promises: &mut Vec<(f64, f64)>,
     ) -> bool {
         let with_job = total + request.share;
         match self.settings.admission {
-            Admission::Share => with_job <= request.capacity,
-            Admission::Risk => {
+            ShareAdmissionTest::Share => with_job <= request.capacity,
+            ShareAdmissionTest::Risk => {
                 let marks = self.loads.marks(node);
                 let calm = with_job <= risk::CALM || marks.tasks == 0;
                 !marks.expired
@@ -213,14 +214,19 @@ impl Share {
 
     /// Whether a bound already tells that the risk is above zero on a node where the job does not
     /// fit.
-    fn surely_risky(&self, request: &Request<'_>, node: NodeId, with_job: f64) -> bool {
+    fn surely_risky(&self, request: &ShareRequest<'_>, node: NodeId, with_job: f64) -> bool {
         let job = (request.deadline, request.share);
         !self.loads.marks(node).odd
             && self.loads.delay_gap(node, request.view.now, with_job, job) > risk::RISKY_GAP
     }
 
     /// Whether the risk of deadline delay is zero with the job on a node where it does not fit.
-    fn riskless(&self, request: &Request<'_>, id: NodeId, promises: &mut Vec<(f64, f64)>) -> bool {
+    fn riskless(
+        &self,
+        request: &ShareRequest<'_>,
+        id: NodeId,
+        promises: &mut Vec<(f64, f64)>,
+    ) -> bool {
         let now = request.view.now;
         let node = request.view.node(id);
         promises.clear();
@@ -250,32 +256,32 @@ fn emptiness(view: View<'_>, id: NodeId, total: f64) -> i64 {
 /// anew.
 fn on_the_verge(view: View<'_>, id: NodeId) -> bool {
     let node = view.node(id);
-    let left = |task: &Task| task.estimate - node.work_at(task, view.now);
-    let due = |task: &Task| (0.0..=2.0 * TOLERANCE_S).contains(&task.time_left(view.now));
+    let left = |task: &NodeTask| task.estimate - node.work_at(task, view.now);
+    let due = |task: &NodeTask| (0.0..=2.0 * TOLERANCE_S).contains(&task.time_left(view.now));
     let mut tasks = node.tasks().iter();
     tasks.any(|task| due(task) || task.estimate > task.work && left(task) <= 2.0 * TOLERANCE_S)
 }
 
-impl Sharing for Share {
+impl NodeSharing for SharePolicy {
     fn set_shares<'a>(
         &self,
         node: &mut Node,
         now: Instant,
-        _: &dyn Fn(JobId) -> Known<'a>,
+        _: &dyn Fn(JobId) -> JobInfo<'a>,
     ) -> Option<Instant> {
-        let share = |task: &Task| rules::share(&self.settings, task, task.work, now);
+        let share = |task: &NodeTask| rules::share(&self.settings, task, task.work, now);
         node.share_out(now, share, |task| task.estimate)
     }
 }
 
-impl Policy for Share {
+impl Policy for SharePolicy {
     fn probe(
         &self,
         view: View<'_>,
         spec: &JobSpec,
         _: Option<&Distribution>,
-        scratch: &mut Scratch,
-    ) -> Verdict {
+        scratch: &mut ProbeScratch,
+    ) -> AdmissionDecision {
         let admitted = self.admit(view, spec, scratch);
         self.evicted.at_the_door(view, spec, admitted)
     }
@@ -294,7 +300,7 @@ impl Policy for Share {
         self.loads.resize(view.n_nodes() as usize);
     }
 
-    fn refresh(&mut self, cx: &mut Cx<'_>, node: NodeId) {
+    fn refresh(&mut self, cx: &mut PolicyContext<'_>, node: NodeId) {
         let (settings, now) = (self.settings, cx.now());
         cx.set_shares(
             node,
@@ -304,9 +310,9 @@ impl Policy for Share {
         self.loads.set(node, cx.node(node), &self.settings);
     }
 
-    fn pass(&mut self, cx: &mut Cx<'_>) {
-        let mut scratch = Scratch::default();
-        let mut line = Line::default();
+    fn pass(&mut self, cx: &mut PolicyContext<'_>) {
+        let mut scratch = ProbeScratch::default();
+        let mut line = HeadOfLine::default();
         for job in self.evicted.all() {
             let rest = evicted::what_is_left(cx.job(job), cx.now());
             if line.is_held_up(&rest) {
@@ -333,15 +339,15 @@ impl Policy for Share {
     }
 
     fn rebuild(&mut self, view: View<'_>) {
-        self.evicted = Evicted::of(view);
-        self.loads = Loads::default();
+        self.evicted = Waitlist::of(view);
+        self.loads = NodeLoads::default();
         self.loads.resize(view.n_nodes() as usize);
         for node in (0..view.n_nodes()).map(NodeId) {
             self.loads.set(node, view.node(node), &self.settings);
         }
     }
 
-    fn sharing(&self, sla: &Sla) -> Option<&dyn Sharing> {
+    fn sharing(&self, sla: &Sla) -> Option<&dyn NodeSharing> {
         self.evicted.spares(sla).then_some(self)
     }
 
@@ -353,7 +359,7 @@ impl Policy for Share {
         self.evicted.len() * self.loads.n_nodes()
     }
 
-    fn check(&self, view: View<'_>) -> Result<(), Violation> {
+    fn check(&self, view: View<'_>) -> Result<(), InvariantViolation> {
         for id in (0..view.n_nodes()).map(NodeId) {
             if on_the_verge(view, id) {
                 continue;
@@ -362,7 +368,7 @@ impl Policy for Share {
             let kept = self.total(view, id);
             if (walked - kept).abs() > 1e-6 * walked.max(1.0) {
                 let id = id.0;
-                return Err(Violation(format!(
+                return Err(InvariantViolation(format!(
                     "at {} the total share of node {id} is {walked}, the index says {kept}",
                     view.now
                 )));

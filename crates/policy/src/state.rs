@@ -1,6 +1,6 @@
 //! What a policy sees: jobs that are queued or run, nodes, and who runs where.
 //!
-//! The gate owns a [`State`] and changes it through transitions that check their invariants;
+//! The gate owns a [`ClusterState`] and changes it through transitions that check their invariants;
 //! policies get it as a [`View`], which they can only read.
 
 mod check;
@@ -12,14 +12,14 @@ use std::ops::Deref;
 use serde::{Deserialize, Serialize};
 use tollgate_model::{Credits, Distribution, Instant, JobId, JobSpec, NodeId, NodeRange};
 
-use crate::blocks::{Blocks, Entry};
+use crate::blocks::{BlockEntry, BlockedList};
 use idle::NodeSet;
 pub(crate) use node::requested_share;
-pub use node::{Node, TOLERANCE_S, Task};
+pub use node::{Node, NodeTask, TOLERANCE_S};
 
 /// Where a job stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Phase {
+pub enum JobPhase {
     /// The slot holds no job.
     Vacant,
     /// It waits for a start.
@@ -34,7 +34,7 @@ pub enum Phase {
 
 /// What a job was promised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Acceptance {
+pub struct Admission {
     /// When it was let in.
     pub at: Instant,
     /// What it will cost.
@@ -43,18 +43,18 @@ pub struct Acceptance {
 
 /// A job in its slot.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Job {
+pub struct JobSlot {
     /// What the user handed in.
     pub spec: JobSpec,
     /// Its place in the order of submission, by which ties are broken.
     pub sequence: u64,
     /// Where it stands.
-    pub phase: Phase,
+    pub phase: JobPhase,
     /// Which try at running it is under way, or was last; never used twice by one slot, so that
     /// (slot, attempt) names a try for good.
     pub attempt: u32,
     /// Since when and at what price it is let in.
-    pub accepted: Option<Acceptance>,
+    pub accepted: Option<Admission>,
     /// When the present attempt started.
     pub start: Option<Instant>,
     /// For when a policy last reserved processors for it. A plan, no promise.
@@ -65,7 +65,7 @@ pub struct Job {
     tasks_left: u32,
 }
 
-impl Job {
+impl JobSlot {
     /// The nodes of the present attempt, those included whose task has ended already, in
     /// ascending order.
     pub fn placement(&self) -> &[NodeRange] {
@@ -80,7 +80,7 @@ impl Job {
 
 /// What nodes may hold, beside what their processors can do; without any, as much as comes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Limits {
+struct NodeLimits {
     /// Tasks that may share a node.
     tasks: Option<u32>,
     /// Bytes of memory of the node that has the least.
@@ -89,13 +89,13 @@ struct Limits {
 
 /// A space-shared job that runs, in order of estimated end.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Runner {
+pub(crate) struct RunningJob {
     pub(crate) end: Instant,
     sequence: u64,
     pub(crate) procs: u32,
 }
 
-impl Entry for Runner {
+impl BlockEntry for RunningJob {
     type Key = (Instant, u64);
     type Summary = u32;
 
@@ -118,8 +118,8 @@ impl Entry for Runner {
 
 /// Jobs, nodes, and who runs where.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct State {
-    jobs: Vec<Job>,
+pub struct ClusterState {
+    jobs: Vec<JobSlot>,
     /// By slot, only as far as any job was ever forecast: without forecasts there is nothing here.
     forecasts: Vec<Option<Distribution>>,
     vacant: Vec<JobId>,
@@ -130,48 +130,48 @@ pub struct State {
     up: NodeSet,
     n_nodes: u32,
     nodes: Vec<Node>,
-    limits: Limits,
-    runners: Blocks<Runner>,
+    limits: NodeLimits,
+    runners: BlockedList<RunningJob>,
 }
 
-/// A [`State`] at an instant, to read.
+/// A [`ClusterState`] at an instant, to read.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
-    state: &'a State,
+    state: &'a ClusterState,
     /// The present instant.
     pub now: Instant,
 }
 
 impl<'a> View<'a> {
     /// `state` at `now`.
-    pub fn new(state: &'a State, now: Instant) -> Self {
+    pub fn new(state: &'a ClusterState, now: Instant) -> Self {
         Self { state, now }
     }
 }
 
 impl Deref for View<'_> {
-    type Target = State;
+    type Target = ClusterState;
 
-    fn deref(&self) -> &State {
+    fn deref(&self) -> &ClusterState {
         self.state
     }
 }
 
 /// Reading.
-impl State {
+impl ClusterState {
     /// The job in a slot.
     ///
     /// # Panics
     /// If there never was a job with this id.
-    pub fn job(&self, id: JobId) -> &Job {
+    pub fn job(&self, id: JobId) -> &JobSlot {
         &self.jobs[id.index()]
     }
 
     /// The job in a slot, unless the slot is vacant, or never was used.
-    pub fn find_job(&self, id: JobId) -> Option<&Job> {
+    pub fn find_job(&self, id: JobId) -> Option<&JobSlot> {
         self.jobs
             .get(id.index())
-            .filter(|job| job.phase != Phase::Vacant)
+            .filter(|job| job.phase != JobPhase::Vacant)
     }
 
     /// How long the job in a slot may run, if that was forecast when it was handed in.
@@ -180,11 +180,13 @@ impl State {
     }
 
     /// Every job that is not over, by slot.
-    pub fn jobs(&self) -> impl Iterator<Item = (JobId, &Job)> {
-        (0..)
-            .map(JobId)
-            .zip(&self.jobs)
-            .filter(|(_, job)| matches!(job.phase, Phase::Queued | Phase::Held | Phase::Running))
+    pub fn jobs(&self) -> impl Iterator<Item = (JobId, &JobSlot)> {
+        (0..).map(JobId).zip(&self.jobs).filter(|(_, job)| {
+            matches!(
+                job.phase,
+                JobPhase::Queued | JobPhase::Held | JobPhase::Running
+            )
+        })
     }
 
     /// How many nodes there are, those included that are down at present: what a job's width is
@@ -210,7 +212,7 @@ impl State {
 
     /// Whether nodes have limits beside their processors.
     pub(crate) fn is_limited(&self) -> bool {
-        self.limits != Limits::default()
+        self.limits != NodeLimits::default()
     }
 
     /// Bytes of memory of the node that has the least, where that is known.
@@ -253,18 +255,18 @@ impl State {
     }
 
     /// Whether a running job has its nodes to itself.
-    fn is_exclusive(&self, job: &Job) -> bool {
+    fn is_exclusive(&self, job: &JobSlot) -> bool {
         self.runners.contains(job.runner().key())
     }
 
     /// Space-shared jobs that run, in blocks by estimated end, with each block's processors.
-    pub(crate) fn runners(&self) -> &Blocks<Runner> {
+    pub(crate) fn runners(&self) -> &BlockedList<RunningJob> {
         &self.runners
     }
 }
 
 /// Jobs in and out.
-impl State {
+impl ClusterState {
     /// Puts a job into a slot, queued.
     pub fn submit(&mut self, spec: JobSpec) -> JobId {
         let sequence = self.submitted;
@@ -273,14 +275,14 @@ impl State {
             let job = &mut self.jobs[id.index()];
             job.spec = spec;
             job.sequence = sequence;
-            job.phase = Phase::Queued;
+            job.phase = JobPhase::Queued;
             return id;
         }
         let id = JobId(u32::try_from(self.jobs.len()).expect("fewer than 2^32 jobs at a time"));
-        self.jobs.push(Job {
+        self.jobs.push(JobSlot {
             spec,
             sequence,
-            phase: Phase::Queued,
+            phase: JobPhase::Queued,
             attempt: 0,
             accepted: None,
             start: None,
@@ -304,11 +306,11 @@ impl State {
     pub fn accept(&mut self, id: JobId, now: Instant, price: Credits) {
         let job = &mut self.jobs[id.index()];
         assert!(
-            matches!(job.phase, Phase::Queued | Phase::Running),
+            matches!(job.phase, JobPhase::Queued | JobPhase::Running),
             "{id:?} is {:?} and cannot be accepted",
             job.phase
         );
-        job.accepted.get_or_insert(Acceptance { at: now, price });
+        job.accepted.get_or_insert(Admission { at: now, price });
     }
 
     /// Sets when a policy means to start a queued job.
@@ -320,9 +322,9 @@ impl State {
     pub fn set_held(&mut self, id: JobId, held: bool) {
         let job = &mut self.jobs[id.index()];
         let (from, to) = if held {
-            (Phase::Queued, Phase::Held)
+            (JobPhase::Queued, JobPhase::Held)
         } else {
-            (Phase::Held, Phase::Queued)
+            (JobPhase::Held, JobPhase::Queued)
         };
         assert_eq!(job.phase, from, "{id:?}");
         job.phase = to;
@@ -337,11 +339,11 @@ impl State {
     pub fn close(&mut self, id: JobId) {
         let job = &mut self.jobs[id.index()];
         assert!(
-            matches!(job.phase, Phase::Queued | Phase::Held),
+            matches!(job.phase, JobPhase::Queued | JobPhase::Held),
             "{id:?} is {:?} and cannot be closed",
             job.phase
         );
-        job.phase = Phase::Over;
+        job.phase = JobPhase::Over;
         self.over.push(id);
     }
 
@@ -349,7 +351,7 @@ impl State {
     pub fn recycle(&mut self) {
         for id in self.over.drain(..) {
             let job = &mut self.jobs[id.index()];
-            job.phase = Phase::Vacant;
+            job.phase = JobPhase::Vacant;
             job.accepted = None;
             job.start = None;
             job.planned = None;
@@ -364,7 +366,7 @@ impl State {
 }
 
 /// Nodes coming and going.
-impl State {
+impl ClusterState {
     /// Lets at most so many tasks share a node, if there is a limit; at least 1. Those that are
     /// there stay.
     pub fn limit_tasks(&mut self, most: Option<u32>) {
@@ -409,11 +411,11 @@ impl State {
 }
 
 /// Starting and ending.
-impl State {
+impl ClusterState {
     /// Starts a queued job on the lowest idle nodes, all to itself.
     pub fn start_exclusive(&mut self, id: JobId, now: Instant, price: Credits) {
         let job = &mut self.jobs[id.index()];
-        assert_eq!(job.phase, Phase::Queued, "{id:?}");
+        assert_eq!(job.phase, JobPhase::Queued, "{id:?}");
         self.idle.take_lowest(job.spec.procs, &mut job.placement);
         job.begin(now, price);
         let runner = job.runner();
@@ -424,7 +426,7 @@ impl State {
     /// them next.
     pub fn start_shared(&mut self, id: JobId, nodes: &[NodeId], now: Instant, price: Credits) {
         let job = &mut self.jobs[id.index()];
-        assert_eq!(job.phase, Phase::Queued, "{id:?}");
+        assert_eq!(job.phase, JobPhase::Queued, "{id:?}");
         assert_eq!(nodes.len(), job.spec.procs as usize, "{id:?}");
         job.begin(now, price);
         for &node in nodes {
@@ -453,8 +455,8 @@ impl State {
     /// a task of it are returned, for shares to be set there.
     pub fn stop(&mut self, id: JobId, now: Instant) -> Vec<NodeId> {
         let job = &mut self.jobs[id.index()];
-        assert_eq!(job.phase, Phase::Running, "{id:?}");
-        job.phase = Phase::Queued;
+        assert_eq!(job.phase, JobPhase::Running, "{id:?}");
+        job.phase = JobPhase::Queued;
         if self.runners.remove(job.runner().key()).is_some() {
             for &range in &job.placement {
                 self.idle.insert_range(range);
@@ -473,10 +475,10 @@ impl State {
         nodes
     }
 
-    /// Forgets the attempt of a job that [`State::stop`] queued, so that it can start afresh.
+    /// Forgets the attempt of a job that [`ClusterState::stop`] queued, so that it can start afresh.
     pub fn restart(&mut self, id: JobId) {
         let job = &mut self.jobs[id.index()];
-        assert_eq!(job.phase, Phase::Queued, "{id:?}");
+        assert_eq!(job.phase, JobPhase::Queued, "{id:?}");
         job.start = None;
         job.placement.clear();
     }
@@ -488,24 +490,24 @@ impl State {
         &mut self,
         node: NodeId,
         now: Instant,
-        share: impl Fn(&Task) -> f64,
-        mark: impl Fn(&Task) -> f64,
+        share: impl Fn(&NodeTask) -> f64,
+        mark: impl Fn(&NodeTask) -> f64,
     ) -> Option<Instant> {
         self.nodes[node.index()].share_out(now, share, mark)
     }
 }
 
-impl Job {
+impl JobSlot {
     fn begin(&mut self, now: Instant, price: Credits) {
-        self.phase = Phase::Running;
+        self.phase = JobPhase::Running;
         self.attempt += 1;
-        self.accepted.get_or_insert(Acceptance { at: now, price });
+        self.accepted.get_or_insert(Admission { at: now, price });
         self.start = Some(now);
         self.tasks_left = self.spec.procs;
     }
 
-    fn runner(&self) -> Runner {
-        Runner {
+    fn runner(&self) -> RunningJob {
+        RunningJob {
             end: self.estimated_end().unwrap_or(Instant::MAX),
             sequence: self.sequence,
             procs: self.spec.procs,

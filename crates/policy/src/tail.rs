@@ -16,36 +16,36 @@ mod settings;
 
 use tollgate_model::{Credits, Distribution, Instant, JobId, JobSpec, Market, NodeId, Reason, Sla};
 
-use crate::cx::{Cx, Violation};
-use crate::evicted::{self, Evicted, Line};
+use crate::cx::{InvariantViolation, PolicyContext};
+use crate::evicted::{self, HeadOfLine, Waitlist};
 use crate::fit::{fits_machine, take_first};
-use crate::policy::{Known, Policy, Scratch, Sharing, Verdict};
+use crate::policy::{AdmissionDecision, JobInfo, NodeSharing, Policy, ProbeScratch};
 use crate::price;
-use crate::state::{Node, Task, View};
-use belief::Belief;
-use demand::Demand;
+use crate::state::{Node, NodeTask, View};
+use belief::RuntimeModel;
+use demand::NodeDemand;
 
 pub(crate) use settings::PARAMETERS;
-pub use settings::{Deadlines, Settings};
+pub use settings::{DeadlineTrust, TailParams};
 
 /// The policy.
 #[derive(Clone, Debug)]
-pub struct Tail {
-    settings: Settings,
+pub struct TailPolicy {
+    settings: TailParams,
     market: Market,
     /// By node: what is promised there.
-    demands: Vec<Demand>,
-    evicted: Evicted,
+    demands: Vec<NodeDemand>,
+    evicted: Waitlist,
 }
 
-impl Tail {
+impl TailPolicy {
     /// The policy with these settings in this market.
-    pub fn new(settings: Settings, market: Market) -> Self {
+    pub fn new(settings: TailParams, market: Market) -> Self {
         Self {
             settings,
             market,
             demands: Vec::new(),
-            evicted: Evicted::default(),
+            evicted: Waitlist::default(),
         }
     }
 
@@ -57,15 +57,15 @@ impl Tail {
         view: View<'_>,
         spec: &JobSpec,
         forecast: Option<&Distribution>,
-        scratch: &mut Scratch,
+        scratch: &mut ProbeScratch,
     ) -> Result<Credits, Reason> {
         fits_machine(view, spec)?;
         let price = price::with_incentive(self.market, spec);
         price::within_budget(self.market, spec, price)?;
-        let belief = Belief::of(spec, forecast);
+        let belief = RuntimeModel::of(spec, forecast);
         let due = spec.due().unwrap_or(Instant::MAX);
         let need_s = belief.need_s(0.0, spec.sla.deadline, &self.settings);
-        let Scratch { nodes, fills, .. } = scratch;
+        let ProbeScratch { nodes, fills, .. } = scratch;
         nodes.clear();
         fills.clear();
         let mut crowded = 0;
@@ -99,25 +99,26 @@ impl Tail {
         &self,
         node: &Node,
         now: Instant,
-        known: &dyn Fn(JobId) -> Known<'a>,
+        known: &dyn Fn(JobId) -> JobInfo<'a>,
     ) -> Option<(JobId, f64)> {
         let task = demand::first(node, now)?;
         let (spec, forecast) = known(task.job);
-        let mark_s = Belief::of(spec, forecast).mark_s(node.work_at(task, now), &self.settings);
+        let mark_s =
+            RuntimeModel::of(spec, forecast).mark_s(node.work_at(task, now), &self.settings);
         Some((task.job, mark_s))
     }
 
-    fn demand(&self, view: View<'_>, node: NodeId) -> Demand {
-        Demand::of(view, view.node(node), &self.settings)
+    fn demand(&self, view: View<'_>, node: NodeId) -> NodeDemand {
+        NodeDemand::of(view, view.node(node), &self.settings)
     }
 }
 
-impl Sharing for Tail {
+impl NodeSharing for TailPolicy {
     fn set_shares<'a>(
         &self,
         node: &mut Node,
         now: Instant,
-        known: &dyn Fn(JobId) -> Known<'a>,
+        known: &dyn Fn(JobId) -> JobInfo<'a>,
     ) -> Option<Instant> {
         let first = self.first(node, now, known);
         let (share, mark) = all_to(first);
@@ -127,21 +128,21 @@ impl Sharing for Tail {
 
 /// The share of each task, and the seconds of work at which it is looked at again, where one has
 /// the node.
-fn all_to(first: Option<(JobId, f64)>) -> (impl Fn(&Task) -> f64, impl Fn(&Task) -> f64) {
-    let share = move |task: &Task| f64::from(first.is_some_and(|(job, _)| job == task.job));
-    (share, move |_: &Task| {
+fn all_to(first: Option<(JobId, f64)>) -> (impl Fn(&NodeTask) -> f64, impl Fn(&NodeTask) -> f64) {
+    let share = move |task: &NodeTask| f64::from(first.is_some_and(|(job, _)| job == task.job));
+    (share, move |_: &NodeTask| {
         first.map_or(f64::INFINITY, |(_, mark_s)| mark_s)
     })
 }
 
-impl Policy for Tail {
+impl Policy for TailPolicy {
     fn probe(
         &self,
         view: View<'_>,
         spec: &JobSpec,
         forecast: Option<&Distribution>,
-        scratch: &mut Scratch,
-    ) -> Verdict {
+        scratch: &mut ProbeScratch,
+    ) -> AdmissionDecision {
         let admitted = self.admit(view, spec, forecast, scratch);
         self.evicted.at_the_door(view, spec, admitted)
     }
@@ -158,12 +159,12 @@ impl Policy for Tail {
 
     fn resized(&mut self, view: View<'_>) {
         let nodes = view.n_nodes() as usize;
-        self.demands.resize_with(nodes, Demand::default);
+        self.demands.resize_with(nodes, NodeDemand::default);
     }
 
     /// Gives the node to the task that is due first, until a deadline passes or that task
     /// outlives a quantile of its distribution.
-    fn refresh(&mut self, cx: &mut Cx<'_>, id: NodeId) {
+    fn refresh(&mut self, cx: &mut PolicyContext<'_>, id: NodeId) {
         let view = cx.view();
         let known = |job| (&view.job(job).spec, view.forecast(job));
         let first = self.first(view.node(id), view.now, &known);
@@ -173,9 +174,9 @@ impl Policy for Tail {
         self.demands[id.index()].set(view, view.node(id), &self.settings);
     }
 
-    fn pass(&mut self, cx: &mut Cx<'_>) {
-        let mut scratch = Scratch::default();
-        let mut line = Line::default();
+    fn pass(&mut self, cx: &mut PolicyContext<'_>) {
+        let mut scratch = ProbeScratch::default();
+        let mut line = HeadOfLine::default();
         for job in self.evicted.all() {
             let rest = evicted::what_is_left(cx.job(job), cx.now());
             if line.is_held_up(&rest) {
@@ -203,12 +204,12 @@ impl Policy for Tail {
     }
 
     fn rebuild(&mut self, view: View<'_>) {
-        self.evicted = Evicted::of(view);
+        self.evicted = Waitlist::of(view);
         let nodes = (0..view.n_nodes()).map(NodeId);
         self.demands = nodes.map(|node| self.demand(view, node)).collect();
     }
 
-    fn sharing(&self, sla: &Sla) -> Option<&dyn Sharing> {
+    fn sharing(&self, sla: &Sla) -> Option<&dyn NodeSharing> {
         self.evicted.spares(sla).then_some(self)
     }
 
@@ -220,12 +221,12 @@ impl Policy for Tail {
         self.evicted.len() * self.demands.len()
     }
 
-    fn check(&self, view: View<'_>) -> Result<(), Violation> {
+    fn check(&self, view: View<'_>) -> Result<(), InvariantViolation> {
         for id in (0..view.n_nodes()).map(NodeId) {
             let (kept, derived) = (&self.demands[id.index()], self.demand(view, id));
             if *kept != derived {
                 let (id, now) = (id.0, view.now);
-                return Err(Violation(format!(
+                return Err(InvariantViolation(format!(
                     "at {now} what node {id} has promised is {derived:?}, the index says {kept:?}"
                 )));
             }

@@ -6,19 +6,19 @@ use tollgate_model::Instant;
 /// A tournament tree of alarms: setting one takes log2(slots) comparisons, and the earliest is
 /// read at once.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Timers {
+pub struct TimerTree {
     /// A binary tree in an array: the children of `i` are `2i` and `2i + 1`, the root is 1, and
     /// the leaves are the last half. A slot without an alarm stands at [`Instant::MAX`].
     tree: Vec<Instant>,
 }
 
-impl Default for Timers {
+impl Default for TimerTree {
     fn default() -> Self {
         Self::new(1)
     }
 }
 
-impl Timers {
+impl TimerTree {
     /// `slots` slots without an alarm.
     pub fn new(slots: usize) -> Self {
         Self {
@@ -90,7 +90,7 @@ mod tests {
     proptest! {
         #[test]
         fn behaves_like_a_plain_list(steps in prop::collection::vec((0usize..40, prop::option::of(0i64..50)), 1..300)) {
-            let mut timers = Timers::default();
+            let mut timers = TimerTree::default();
             let mut list = [None; 40];
             for (slot, secs) in steps {
                 let at = secs.map(Instant::from_secs);

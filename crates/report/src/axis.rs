@@ -1,22 +1,22 @@
 //! An axis: what it shows, how far it goes, and where a value lies on it.
 
-use crate::tick::{Step, drawable, widened};
+use crate::tick::{TickStep, drawable, widened};
 
 /// An axis of a chart.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Axis {
+pub struct ChartAxis {
     /// What is shown, in words.
     pub label: String,
     /// The unit of the values, such as `%` or `h`; none for pure numbers.
     pub unit: Option<String>,
     /// How far it goes.
-    pub extent: Extent,
+    pub extent: AxisExtent,
 }
 
 /// How far an axis goes. Whatever it is, the ends are round numbers, and all values that are
 /// finite lie between them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum Extent {
+pub enum AxisExtent {
     /// As far as the values do.
     #[default]
     Fitted,
@@ -29,7 +29,7 @@ pub enum Extent {
     },
 }
 
-impl Axis {
+impl ChartAxis {
     /// The label with its unit.
     pub(crate) fn caption(&self) -> String {
         match &self.unit {
@@ -39,7 +39,7 @@ impl Axis {
     }
 }
 
-impl Extent {
+impl AxisExtent {
     /// The ends of an axis with these values, before they are made round.
     fn ends(self, values: impl Iterator<Item = f64>) -> (f64, f64) {
         let shown = match self {
@@ -57,20 +57,20 @@ impl Extent {
 
 /// An axis laid out on the page: values, pixels and marks.
 #[derive(Clone, Debug)]
-pub(crate) struct Scale {
+pub(crate) struct AxisScale {
     low: f64,
     high: f64,
     from: f64,
     to: f64,
-    step: Step,
+    step: TickStep,
 }
 
-impl Scale {
+impl AxisScale {
     /// The scale of an axis with these values and at most `most` marks, for now from pixel 0
     /// to 1.
-    pub(crate) fn of(extent: Extent, values: impl Iterator<Item = f64>, most: usize) -> Self {
+    pub(crate) fn of(extent: AxisExtent, values: impl Iterator<Item = f64>, most: usize) -> Self {
         let (low, high) = extent.ends(values);
-        let step = Step::for_range(low, high, most);
+        let step = TickStep::for_range(low, high, most);
         let (low, high) = step.around(low, high);
         Self {
             low,
@@ -115,20 +115,20 @@ impl Scale {
 mod tests {
     use super::*;
 
-    fn ends(extent: Extent, values: &[f64]) -> (f64, f64) {
-        Scale::of(extent, values.iter().copied(), 6).ends()
+    fn ends(extent: AxisExtent, values: &[f64]) -> (f64, f64) {
+        AxisScale::of(extent, values.iter().copied(), 6).ends()
     }
 
     #[test]
     fn an_axis_goes_as_far_as_its_values_and_ends_at_round_numbers() {
-        assert_eq!(ends(Extent::Fitted, &[0.13, 0.87]), (0.0, 1.0));
-        assert_eq!(ends(Extent::Fitted, &[3.0, f64::NAN]), (2.6, 3.4));
-        assert_eq!(ends(Extent::Fitted, &[f64::INFINITY]), (0.0, 1.0));
+        assert_eq!(ends(AxisExtent::Fitted, &[0.13, 0.87]), (0.0, 1.0));
+        assert_eq!(ends(AxisExtent::Fitted, &[3.0, f64::NAN]), (2.6, 3.4));
+        assert_eq!(ends(AxisExtent::Fitted, &[f64::INFINITY]), (0.0, 1.0));
     }
 
     #[test]
     fn an_axis_shows_what_it_must_and_grows_with_its_values() {
-        let percent = Extent::AtLeast {
+        let percent = AxisExtent::AtLeast {
             low: 0.0,
             high: 100.0,
         };
@@ -138,7 +138,8 @@ mod tests {
 
     #[test]
     fn a_scale_may_run_downwards() {
-        let scale = Scale::of(Extent::Fitted, [0.0, 10.0].into_iter(), 6).between(200.0, 0.0);
+        let scale =
+            AxisScale::of(AxisExtent::Fitted, [0.0, 10.0].into_iter(), 6).between(200.0, 0.0);
         assert_eq!(scale.place(2.5), 150.0);
         assert_eq!(scale.marks().next(), Some((200.0, "0".to_owned())));
     }

@@ -1,26 +1,26 @@
 //! A series of jobs as it was forecast: what was said, what came, and where the mode changed.
 
-use crate::axis::{Axis, Extent};
-use crate::frame::{Frame, Surroundings};
+use crate::axis::{AxisExtent, ChartAxis};
+use crate::frame::{ChartDecor, PlotArea};
 use crate::legend::draw_mark;
 use crate::line_chart::polyline;
-use crate::look::Look;
-use crate::svg::{Px, Svg};
+use crate::look::SeriesStyle;
+use crate::svg::{PixelNumber, SvgBuilder};
 
 /// Forecasts over what came, one job after the other, as in Figures 5 and 6 of Lazarevic et al.
 /// (2005): points are run times, the line is the forecast, the band reaches from it to the bound,
 /// diamonds are alarms, and an upright line is drawn where a new mode took over.
 #[derive(Clone, Debug, PartialEq)]
-pub struct CourseChart {
+pub struct ForecastChart {
     /// What is shown, in words.
     pub title: String,
     /// The jobs in order of submission.
-    pub steps: Vec<CourseStep>,
+    pub steps: Vec<ForecastChartJob>,
 }
 
 /// One job of a series. Times that are not positive are left out.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct CourseStep {
+pub struct ForecastChartJob {
     /// How long it ran, in seconds.
     pub actual_s: f64,
     /// How long it was forecast to run, in seconds.
@@ -28,12 +28,12 @@ pub struct CourseStep {
     /// The bound that was quoted, in seconds.
     pub bound_s: f64,
     /// What it told about the mode.
-    pub sign: Sign,
+    pub sign: ModeMarker,
 }
 
 /// What a job told about the mode of its series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Sign {
+pub enum ModeMarker {
     /// Nothing.
     Usual,
     /// It was odd.
@@ -43,25 +43,25 @@ pub enum Sign {
 }
 
 /// Run times, forecasts, alarms, new modes, in this order of looks.
-const ACTUAL: Look = Look(7);
-const FORECAST: Look = Look(0);
-const ALARM: Look = Look(3);
-const MODE: Look = Look(1);
+const ACTUAL: SeriesStyle = SeriesStyle(7);
+const FORECAST: SeriesStyle = SeriesStyle(0);
+const ALARM: SeriesStyle = SeriesStyle(3);
+const MODE: SeriesStyle = SeriesStyle(1);
 
-impl CourseChart {
+impl ForecastChart {
     /// The chart as an SVG document, with a logarithmic axis of time.
     pub fn to_svg(&self) -> String {
-        let x = Axis {
+        let x = ChartAxis {
             label: "job of the series, the last ones".to_owned(),
             unit: None,
-            extent: Extent::Fitted,
+            extent: AxisExtent::Fitted,
         };
-        let y = Axis {
+        let y = ChartAxis {
             label: "run time, as a power of ten".to_owned(),
             unit: Some("s".to_owned()),
-            extent: Extent::Fitted,
+            extent: AxisExtent::Fitted,
         };
-        let around = Surroundings {
+        let around = ChartDecor {
             title: &self.title,
             x: &x,
             y: &y,
@@ -76,30 +76,35 @@ impl CourseChart {
             let times = [step.actual_s, step.forecast_s, step.bound_s];
             times.map(|secs| (f64::from(nth), log(secs)))
         });
-        let (mut svg, frame) = Frame::begin(&around, corners);
+        let (mut svg, frame) = PlotArea::begin(&around, corners);
         self.draw_modes(&mut svg, &frame);
         self.draw_forecasts(&mut svg, &frame);
         self.draw_jobs(&mut svg, &frame);
         svg.finish()
     }
 
-    fn places(&self, frame: &Frame, secs: impl Fn(&CourseStep) -> f64) -> Vec<(f64, f64)> {
+    fn places(&self, frame: &PlotArea, secs: impl Fn(&ForecastChartJob) -> f64) -> Vec<(f64, f64)> {
         let places = (1..).zip(&self.steps);
         places
             .filter_map(|(nth, step)| frame.place((f64::from(nth), log(secs(step)))))
             .collect()
     }
 
-    fn draw_modes(&self, svg: &mut Svg, frame: &Frame) {
+    fn draw_modes(&self, svg: &mut SvgBuilder, frame: &PlotArea) {
         let (low, high) = frame.y.ends();
         let new = (1..)
             .zip(&self.steps)
-            .filter(|(_, step)| step.sign == Sign::NewMode);
+            .filter(|(_, step)| step.sign == ModeMarker::NewMode);
         let lines: String = new
             .filter_map(|(nth, _)| {
                 let from = frame.place((f64::from(nth), low))?;
                 let to = frame.place((f64::from(nth), high))?;
-                Some(format!("M{} {}V{}", Px(from.0), Px(from.1), Px(to.1)))
+                Some(format!(
+                    "M{} {}V{}",
+                    PixelNumber(from.0),
+                    PixelNumber(from.1),
+                    PixelNumber(to.1)
+                ))
             })
             .collect();
         if !lines.is_empty() {
@@ -114,7 +119,7 @@ impl CourseChart {
         }
     }
 
-    fn draw_forecasts(&self, svg: &mut Svg, frame: &Frame) {
+    fn draw_forecasts(&self, svg: &mut SvgBuilder, frame: &PlotArea) {
         let forecast = self.places(frame, |step| step.forecast_s);
         let bound = self.places(frame, |step| step.bound_s);
         if forecast.is_empty() {
@@ -132,11 +137,11 @@ impl CourseChart {
         svg.close();
     }
 
-    fn draw_jobs(&self, svg: &mut Svg, frame: &Frame) {
+    fn draw_jobs(&self, svg: &mut SvgBuilder, frame: &PlotArea) {
         let dots: String = self
             .places(frame, |step| step.actual_s)
             .into_iter()
-            .map(|(x, y)| format!("M{} {}h0", Px(x), Px(y)))
+            .map(|(x, y)| format!("M{} {}h0", PixelNumber(x), PixelNumber(y)))
             .collect();
         svg.open(ACTUAL.group());
         svg.path(
@@ -147,7 +152,7 @@ impl CourseChart {
         svg.close();
         svg.open(ALARM.group());
         for (nth, step) in (1..).zip(&self.steps) {
-            if step.sign == Sign::Alarm
+            if step.sign == ModeMarker::Alarm
                 && let Some(place) = frame.place((f64::from(nth), log(step.actual_s)))
             {
                 let words = format!("alarm at job {nth}: {:.0} s", step.actual_s);

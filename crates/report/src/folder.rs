@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use crate::page::Page;
+use crate::page::ReportPage;
 use crate::png::{self, PngError};
 
 /// The name of the page in its folder.
@@ -21,7 +21,7 @@ const SCALE: f32 = 2.0;
 
 /// A folder that could not be filled.
 #[derive(Debug, Error)]
-pub enum WriteError {
+pub enum PageWriteError {
     /// A file or folder cannot be written.
     #[error("{}: cannot be written: {error}", file.display())]
     Io {
@@ -44,12 +44,12 @@ pub enum WriteError {
 /// there already is written over.
 ///
 /// # Errors
-/// [`WriteError`] at the first file that cannot be written.
-pub fn write(page: &Page, folder: &Path) -> Result<(), WriteError> {
+/// [`PageWriteError`] at the first file that cannot be written.
+pub fn write(page: &ReportPage, folder: &Path) -> Result<(), PageWriteError> {
     let pictures = folder.join(PICTURES);
     fs::create_dir_all(&pictures).map_err(|error| failed(&pictures, error))?;
     for (name, svg) in page.pictures() {
-        let png = png::from_svg(svg, SCALE).map_err(|error| WriteError::Png {
+        let png = png::from_svg(svg, SCALE).map_err(|error| PageWriteError::Png {
             name: name.to_owned(),
             error,
         })?;
@@ -59,12 +59,12 @@ pub fn write(page: &Page, folder: &Path) -> Result<(), WriteError> {
     write_file(&folder.join(PAGE), page.to_html().as_bytes())
 }
 
-fn write_file(file: &Path, bytes: &[u8]) -> Result<(), WriteError> {
+fn write_file(file: &Path, bytes: &[u8]) -> Result<(), PageWriteError> {
     fs::write(file, bytes).map_err(|error| failed(file, error))
 }
 
-fn failed(file: &Path, error: io::Error) -> WriteError {
-    WriteError::Io {
+fn failed(file: &Path, error: io::Error) -> PageWriteError {
+    PageWriteError::Io {
         file: file.to_owned(),
         error,
     }

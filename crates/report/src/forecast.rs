@@ -1,46 +1,46 @@
 //! The report on how good forecasts would have been.
 
 use tollgate_forecast::evaluate::COMPARED;
-use tollgate_forecast::{Evaluation, Method, Outcome};
+use tollgate_forecast::{ForecastEvaluation, ForecastMethod, MethodScore};
 use tollgate_model::distribution::LEVELS;
 
-use crate::axis::{Axis, Extent};
-use crate::course_chart::CourseChart;
-use crate::line_chart::{Joined, LineChart, Point, Series};
-use crate::look::Look;
-use crate::page::{Block, Cell, Figure, Page, Section, Table};
+use crate::axis::{AxisExtent, ChartAxis};
+use crate::course_chart::ForecastChart;
+use crate::line_chart::{LineChart, LineInterpolation, LinePoint, LineSeries};
+use crate::look::SeriesStyle;
+use crate::page::{PageBlock, PageCell, PageFigure, PageSection, PageTable, ReportPage};
 
 /// What a report is made from.
 #[derive(Clone, Copy, Debug)]
-pub struct Forecasts<'a> {
+pub struct ForecastReport<'a> {
     /// Where the jobs come from.
     pub source: &'a str,
     /// As if each job ended before the next one is submitted.
-    pub one_step: &'a Evaluation,
+    pub one_step: &'a ForecastEvaluation,
     /// With only what had ended by then.
-    pub causal: &'a Evaluation,
+    pub causal: &'a ForecastEvaluation,
     /// The methods that were run.
-    pub methods: &'a [Method],
+    pub methods: &'a [ForecastMethod],
     /// The periods of the causal evaluation by name, in order.
     pub periods: &'a [String],
     /// The series of the causal evaluation by name, in order.
     pub classes: &'a [String],
     /// Pictures of single series.
-    pub courses: &'a [CourseChart],
+    pub courses: &'a [ForecastChart],
 }
 
 /// The indices of the levels that are looked at: 0.90 and 0.95.
 const SHOWN: [usize; 2] = [9, 10];
 
 /// The page.
-pub fn page(forecasts: &Forecasts<'_>) -> Page {
+pub fn page(forecasts: &ForecastReport<'_>) -> ReportPage {
     let mut sections = vec![methods(forecasts), reliability(forecasts)];
     sections.push(over_time(forecasts));
     sections.push(by_class(forecasts));
     if !forecasts.courses.is_empty() {
         sections.push(courses(forecasts.courses));
     }
-    Page {
+    ReportPage {
         title: "How good forecasts would have been".to_owned(),
         lead: format!(
             "Every job of {} was forecast by what came before it: {} jobs, {} series.",
@@ -52,8 +52,8 @@ pub fn page(forecasts: &Forecasts<'_>) -> Page {
     }
 }
 
-fn methods(forecasts: &Forecasts<'_>) -> Section {
-    let mut blocks = vec![Block::Text {
+fn methods(forecasts: &ForecastReport<'_>) -> PageSection {
+    let mut blocks = vec![PageBlock::Text {
         text: "Errors are counted over the jobs of series, bounds over all jobs. `Beaten in` is \
                the part of the series in which all methods together have a smaller mean error. The bounds \
                of a single method are its forecast with a normal error as large as its errors were; the \
@@ -86,23 +86,23 @@ fn methods(forecasts: &Forecasts<'_>) -> Section {
                 format!("bounds / run times at {level}"),
             ]
         });
-        blocks.push(Block::Table(Table {
+        blocks.push(PageBlock::Table(PageTable {
             caption: name.to_owned(),
             head: head
-                .map(Cell::words)
+                .map(PageCell::words)
                 .into_iter()
-                .chain(bounds.map(Cell::words))
+                .chain(bounds.map(PageCell::words))
                 .collect(),
             rows,
         }));
     }
-    Section {
+    PageSection {
         heading: "Methods".to_owned(),
         blocks,
     }
 }
 
-fn settings<'a>(forecasts: &Forecasts<'a>) -> [(&'static str, &'a Evaluation); 2] {
+fn settings<'a>(forecasts: &ForecastReport<'a>) -> [(&'static str, &'a ForecastEvaluation); 2] {
     [
         (
             "Causal: only what had ended by then is known",
@@ -115,9 +115,9 @@ fn settings<'a>(forecasts: &Forecasts<'a>) -> [(&'static str, &'a Evaluation); 2
     ]
 }
 
-fn row(name: &str, outcome: &Outcome, better: Option<f64>) -> Vec<Cell> {
+fn row(name: &str, outcome: &MethodScore, better: Option<f64>) -> Vec<PageCell> {
     let mut cells = vec![
-        Cell::words(name),
+        PageCell::words(name),
         number(outcome.score.mdape_pct, 1),
         number(outcome.score.mean_abs_ln, 3),
         number(better.map(|part| 100.0 * part), 0),
@@ -130,28 +130,28 @@ fn row(name: &str, outcome: &Outcome, better: Option<f64>) -> Vec<Cell> {
     cells
 }
 
-fn number(value: Option<f64>, decimals: usize) -> Cell {
+fn number(value: Option<f64>, decimals: usize) -> PageCell {
     let text = value.map_or_else(|| "-".to_owned(), |value| format!("{value:.decimals$}"));
-    Cell::number(text)
+    PageCell::number(text)
 }
 
-fn reliability(forecasts: &Forecasts<'_>) -> Section {
-    let line = |name: &str, look, evaluation: &Evaluation| Series {
+fn reliability(forecasts: &ForecastReport<'_>) -> PageSection {
+    let line = |name: &str, look, evaluation: &ForecastEvaluation| LineSeries {
         name: name.to_owned(),
-        look: Look(look),
-        joined: Joined::Marked,
+        look: SeriesStyle(look),
+        joined: LineInterpolation::Marked,
         labels: Vec::new(),
         points: LEVELS
             .iter()
             .zip(&evaluation.aggregate.levels)
-            .map(|(level, held)| Point {
+            .map(|(level, held)| LinePoint {
                 x: 100.0 * level.as_f64(),
                 y: held.coverage().map(|part| 100.0 * part),
                 interval: None,
             })
             .collect(),
     };
-    let exact = [0.0, 100.0].map(|percent| Point {
+    let exact = [0.0, 100.0].map(|percent| LinePoint {
         x: percent,
         y: Some(percent),
         interval: None,
@@ -161,10 +161,10 @@ fn reliability(forecasts: &Forecasts<'_>) -> Section {
         x: percent("promised"),
         y: percent("kept"),
         series: vec![
-            Series {
+            LineSeries {
                 name: "as promised".to_owned(),
-                look: Look(7),
-                joined: Joined::Plain,
+                look: SeriesStyle(7),
+                joined: LineInterpolation::Plain,
                 labels: Vec::new(),
                 points: exact.to_vec(),
             },
@@ -174,57 +174,60 @@ fn reliability(forecasts: &Forecasts<'_>) -> Section {
     };
     figures(
         "Reliability",
-        vec![Figure::new("reliability", chart.to_svg())],
+        vec![PageFigure::new("reliability", chart.to_svg())],
     )
 }
 
-fn percent(label: &str) -> Axis {
-    Axis {
+fn percent(label: &str) -> ChartAxis {
+    ChartAxis {
         label: label.to_owned(),
         unit: Some("%".to_owned()),
-        extent: Extent::AtLeast {
+        extent: AxisExtent::AtLeast {
             low: 0.0,
             high: 100.0,
         },
     }
 }
 
-fn figures(heading: &str, figures: Vec<Figure>) -> Section {
-    Section {
+fn figures(heading: &str, figures: Vec<PageFigure>) -> PageSection {
+    PageSection {
         heading: heading.to_owned(),
-        blocks: vec![Block::Figures { figures }],
+        blocks: vec![PageBlock::Figures { figures }],
     }
 }
 
-fn over_time(forecasts: &Forecasts<'_>) -> Section {
+fn over_time(forecasts: &ForecastReport<'_>) -> PageSection {
     let periods = || forecasts.causal.periods.values();
-    let series = SHOWN.into_iter().enumerate().map(|(look, level)| Series {
-        name: format!("kept at {}", LEVELS[level].as_f64()),
-        look: Look(look),
-        joined: Joined::Marked,
-        labels: Vec::new(),
-        points: (1..)
-            .zip(periods())
-            .map(|(nth, figures)| Point {
-                x: f64::from(nth),
-                y: figures.aggregate.levels[level]
-                    .coverage()
-                    .map(|part| 100.0 * part),
-                interval: None,
-            })
-            .collect(),
-    });
+    let series = SHOWN
+        .into_iter()
+        .enumerate()
+        .map(|(look, level)| LineSeries {
+            name: format!("kept at {}", LEVELS[level].as_f64()),
+            look: SeriesStyle(look),
+            joined: LineInterpolation::Marked,
+            labels: Vec::new(),
+            points: (1..)
+                .zip(periods())
+                .map(|(nth, figures)| LinePoint {
+                    x: f64::from(nth),
+                    y: figures.aggregate.levels[level]
+                        .coverage()
+                        .map(|part| 100.0 * part),
+                    interval: None,
+                })
+                .collect(),
+        });
     let chart = LineChart {
         title: "Promises kept over time (causal)".to_owned(),
-        x: Axis {
+        x: ChartAxis {
             label: "period, in order".to_owned(),
             unit: None,
-            extent: Extent::Fitted,
+            extent: AxisExtent::Fitted,
         },
-        y: Axis {
+        y: ChartAxis {
             label: "kept".to_owned(),
             unit: Some("%".to_owned()),
-            extent: Extent::AtLeast {
+            extent: AxisExtent::AtLeast {
                 low: 80.0,
                 high: 100.0,
             },
@@ -237,40 +240,43 @@ fn over_time(forecasts: &Forecasts<'_>) -> Section {
         .zip(periods())
         .map(|(name, figures)| {
             let mut cells = vec![
-                Cell::words(name),
-                Cell::number(figures.aggregate.levels[0].jobs().to_string()),
+                PageCell::words(name),
+                PageCell::number(figures.aggregate.levels[0].jobs().to_string()),
             ];
             cells.extend(row("", &figures.aggregate, None).into_iter().skip(1));
             cells
         });
-    let mut section = figures("Over time", vec![Figure::new("over-time", chart.to_svg())]);
+    let mut section = figures(
+        "Over time",
+        vec![PageFigure::new("over-time", chart.to_svg())],
+    );
     section
         .blocks
-        .push(Block::Table(parts("period", rows.collect())));
+        .push(PageBlock::Table(parts("period", rows.collect())));
     section
 }
 
-fn by_class(forecasts: &Forecasts<'_>) -> Section {
+fn by_class(forecasts: &ForecastReport<'_>) -> PageSection {
     let rows = forecasts
         .classes
         .iter()
         .zip(forecasts.causal.classes.values());
     let rows = rows.map(|(name, figures)| {
         let mut cells = vec![
-            Cell::words(name),
-            Cell::number(figures.aggregate.score.jobs.to_string()),
+            PageCell::words(name),
+            PageCell::number(figures.aggregate.score.jobs.to_string()),
         ];
         cells.extend(row("", &figures.aggregate, None).into_iter().skip(1));
         cells
     });
-    Section {
+    PageSection {
         heading: "Series".to_owned(),
-        blocks: vec![Block::Table(parts("series", rows.collect()))],
+        blocks: vec![PageBlock::Table(parts("series", rows.collect()))],
     }
 }
 
 /// A table of periods or series; the column of methods beaten has no meaning there.
-fn parts(what: &str, mut rows: Vec<Vec<Cell>>) -> Table {
+fn parts(what: &str, mut rows: Vec<Vec<PageCell>>) -> PageTable {
     for row in &mut rows {
         row.remove(4);
     }
@@ -283,21 +289,21 @@ fn parts(what: &str, mut rows: Vec<Vec<Cell>>) -> Table {
             format!("bounds / run times at {level}"),
         ]);
     }
-    Table {
+    PageTable {
         caption: "Causal".to_owned(),
-        head: head.into_iter().map(Cell::words).collect(),
+        head: head.into_iter().map(PageCell::words).collect(),
         rows,
     }
 }
 
-fn courses(courses: &[CourseChart]) -> Section {
+fn courses(courses: &[ForecastChart]) -> PageSection {
     let named = (1..).zip(courses);
     let figures =
-        named.map(|(nth, course)| Figure::new(&format!("series-{nth:02}"), course.to_svg()));
+        named.map(|(nth, course)| PageFigure::new(&format!("series-{nth:02}"), course.to_svg()));
     let mut section = self::figures("What was said and what came", figures.collect());
     section.blocks.insert(
         0,
-        Block::Text {
+        PageBlock::Text {
             text: "The last jobs of the largest series (causal). A job below the upper edge of the band \
                    kept the bound that was quoted at 0.90."
                 .to_owned(),

@@ -1,10 +1,10 @@
 //! What is around the data of a chart: title, legend, axes with their marks and labels.
 
-use crate::axis::{Axis, Scale};
+use crate::axis::{AxisScale, ChartAxis};
 use crate::font;
-use crate::legend::Legend;
-use crate::look::Look;
-use crate::svg::{Anchor, Px, Svg};
+use crate::legend::ChartLegend;
+use crate::look::SeriesStyle;
+use crate::svg::{PixelNumber, SvgBuilder, TextAnchor};
 use crate::tick::drawable;
 
 /// The width of a chart in pixels: two stand side by side on a page of print.
@@ -26,39 +26,39 @@ const MOST_X: usize = 7;
 const MOST_Y: usize = 6;
 
 /// What a chart has around its data.
-pub(crate) struct Surroundings<'a> {
+pub(crate) struct ChartDecor<'a> {
     pub(crate) title: &'a str,
-    pub(crate) x: &'a Axis,
-    pub(crate) y: &'a Axis,
-    pub(crate) names: Vec<(&'a str, Look)>,
+    pub(crate) x: &'a ChartAxis,
+    pub(crate) y: &'a ChartAxis,
+    pub(crate) names: Vec<(&'a str, SeriesStyle)>,
 }
 
 /// The two scales of a chart that has been begun.
-pub(crate) struct Frame {
-    pub(crate) x: Scale,
-    pub(crate) y: Scale,
+pub(crate) struct PlotArea {
+    pub(crate) x: AxisScale,
+    pub(crate) y: AxisScale,
 }
 
 /// A rectangle in pixels.
 #[derive(Clone, Copy)]
-struct Area {
+struct PixelRect {
     left: f64,
     top: f64,
     right: f64,
     bottom: f64,
 }
 
-impl Frame {
+impl PlotArea {
     /// Begins a picture for these points, given as values of both axes.
     pub(crate) fn begin(
-        around: &Surroundings<'_>,
+        around: &ChartDecor<'_>,
         points: impl Iterator<Item = (f64, f64)> + Clone,
-    ) -> (Svg, Self) {
-        let x = Scale::of(around.x.extent, points.clone().map(|point| point.0), MOST_X);
-        let y = Scale::of(around.y.extent, points.map(|point| point.1), MOST_Y);
-        let legend = Legend::arranged(around.names.iter().copied(), WIDTH - 2.0 * EDGE);
+    ) -> (SvgBuilder, Self) {
+        let x = AxisScale::of(around.x.extent, points.clone().map(|point| point.0), MOST_X);
+        let y = AxisScale::of(around.y.extent, points.map(|point| point.1), MOST_Y);
+        let legend = ChartLegend::arranged(around.names.iter().copied(), WIDTH - 2.0 * EDGE);
         let top = 2.0 * EDGE + TITLE_SIZE + legend.height() + 4.0;
-        let area = Area {
+        let area = PixelRect {
             left: 1.5 * EDGE + LABEL_SIZE + widest_mark(&y) + TICK + 4.0,
             top,
             right: WIDTH - 1.5 * EDGE,
@@ -69,7 +69,7 @@ impl Frame {
             x: x.between(area.left + INSET, area.right - INSET),
             y: y.between(area.bottom - INSET, area.top + INSET),
         };
-        let mut svg = Svg::new(WIDTH, height, around.title);
+        let mut svg = SvgBuilder::new(WIDTH, height, around.title);
         frame.draw_grid(&mut svg, area);
         frame.draw_words(&mut svg, area, around, height);
         legend.draw(&mut svg, (EDGE, EDGE + TITLE_SIZE + 6.0));
@@ -81,30 +81,33 @@ impl Frame {
         (drawable(x) && drawable(y)).then(|| (self.x.place(x), self.y.place(y)))
     }
 
-    fn draw_grid(&self, svg: &mut Svg, area: Area) {
-        let (width, height) = (Px(area.right - area.left), Px(area.bottom - area.top));
-        let (left, top) = (Px(area.left), Px(area.top));
+    fn draw_grid(&self, svg: &mut SvgBuilder, area: PixelRect) {
+        let (width, height) = (
+            PixelNumber(area.right - area.left),
+            PixelNumber(area.bottom - area.top),
+        );
+        let (left, top) = (PixelNumber(area.left), PixelNumber(area.top));
         let horizontal = self
             .y
             .marks()
-            .map(|(y, _)| format!("M{left} {}h{width}", Px(y)));
+            .map(|(y, _)| format!("M{left} {}h{width}", PixelNumber(y)));
         let vertical = self
             .x
             .marks()
-            .map(|(x, _)| format!("M{} {top}v{height}", Px(x)));
+            .map(|(x, _)| format!("M{} {top}v{height}", PixelNumber(x)));
         let grid: String = horizontal.chain(vertical).collect();
         svg.open("class=\"grid\" color=\"#e3e3e3\"");
         svg.path("stroke=\"currentColor\"", &grid, None);
         svg.close();
-        let (tick, bottom) = (Px(TICK), Px(area.bottom));
+        let (tick, bottom) = (PixelNumber(TICK), PixelNumber(area.bottom));
         let left_ticks = self
             .y
             .marks()
-            .map(|(y, _)| format!("M{left} {}h-{tick}", Px(y)));
+            .map(|(y, _)| format!("M{left} {}h-{tick}", PixelNumber(y)));
         let bottom_ticks = self
             .x
             .marks()
-            .map(|(x, _)| format!("M{} {bottom}v{tick}", Px(x)));
+            .map(|(x, _)| format!("M{} {bottom}v{tick}", PixelNumber(x)));
         let ticks: String = left_ticks.chain(bottom_ticks).collect();
         svg.open("class=\"axis\" color=\"#666666\"");
         let outline = format!("M{left} {top}h{width}v{height}H{left}z{ticks}");
@@ -112,22 +115,28 @@ impl Frame {
         svg.close();
     }
 
-    fn draw_words(&self, svg: &mut Svg, area: Area, around: &Surroundings<'_>, height: f64) {
+    fn draw_words(
+        &self,
+        svg: &mut SvgBuilder,
+        area: PixelRect,
+        around: &ChartDecor<'_>,
+        height: f64,
+    ) {
         svg.open("class=\"ink\" color=\"#222222\" fill=\"currentColor\"");
         let title = font::shortened(around.title, TITLE_SIZE, WIDTH - 2.0 * EDGE);
         svg.text(
             (EDGE, EDGE + TITLE_SIZE * 0.8),
-            Anchor::Start,
+            TextAnchor::Start,
             TITLE_SIZE,
             &title,
         );
         for (y, label) in self.y.marks() {
             let place = (area.left - TICK - 3.0, y + MARK_SIZE * 0.35);
-            svg.text(place, Anchor::End, MARK_SIZE, &label);
+            svg.text(place, TextAnchor::End, MARK_SIZE, &label);
         }
         for (x, label) in self.x.marks() {
             let place = (x, area.bottom + TICK + MARK_SIZE);
-            svg.text(place, Anchor::Middle, MARK_SIZE, &label);
+            svg.text(place, TextAnchor::Middle, MARK_SIZE, &label);
         }
         let (middle_x, middle_y) = (
             f64::midpoint(area.left, area.right),
@@ -138,13 +147,13 @@ impl Frame {
         let caption_y = font::shortened(&caption_y, LABEL_SIZE, PLOT_HEIGHT + 20.0);
         svg.text(
             (middle_x, height - EDGE),
-            Anchor::Middle,
+            TextAnchor::Middle,
             LABEL_SIZE,
             &caption_x,
         );
         svg.text_upwards(
             (EDGE + LABEL_SIZE * 0.8, middle_y),
-            Anchor::Middle,
+            TextAnchor::Middle,
             LABEL_SIZE,
             &caption_y,
         );
@@ -152,7 +161,7 @@ impl Frame {
     }
 }
 
-fn widest_mark(scale: &Scale) -> f64 {
+fn widest_mark(scale: &AxisScale) -> f64 {
     scale
         .marks()
         .map(|(_, label)| font::width(&label, MARK_SIZE))

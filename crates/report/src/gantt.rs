@@ -8,10 +8,10 @@ mod system;
 mod time_axis;
 mod waiting;
 
-use self::system::System;
-use self::time_axis::TimeStep;
+use self::system::GanttPanel;
+use self::time_axis::TimeTickStep;
 use crate::font;
-use crate::svg::{Anchor, Svg};
+use crate::svg::{SvgBuilder, TextAnchor};
 
 /// The width of a chart in pixels.
 const WIDTH: f64 = 1440.0;
@@ -36,7 +36,7 @@ const MOST_LINES: i64 = 16;
 /// marks the instant for which they were last reserved for it. Where nodes are shared, jobs
 /// are see-through.
 #[derive(Clone, Copy, Debug)]
-pub struct Gantt<'a> {
+pub struct GanttChart<'a> {
     /// What is shown, in words.
     pub title: &'a str,
     /// How many nodes there are; what is said to run beyond them is left out.
@@ -47,7 +47,7 @@ pub struct Gantt<'a> {
 
 /// Where a job ran, and what was reserved for it.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Place<'a> {
+pub struct GanttPlacement<'a> {
     /// Its nodes; empty for a job that never ran.
     pub nodes: &'a [NodeRange],
     /// For when processors were last reserved for it before it started.
@@ -56,7 +56,7 @@ pub struct Place<'a> {
 
 /// How jobs share nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sharing {
+enum GanttSharing {
     /// One job a node at a time.
     Space,
     /// Several.
@@ -64,27 +64,27 @@ enum Sharing {
 }
 
 /// What a chart shows, laid out in time.
-struct Lines {
+struct GanttLines {
     start: Instant,
     span: Span,
     count: i64,
-    step: TimeStep,
+    step: TimeTickStep,
 }
 
-impl Gantt<'_> {
-    /// The chart as an SVG document. For the job at a position of [`Gantt::jobs`], `number_of`
+impl GanttChart<'_> {
+    /// The chart as an SVG document. For the job at a position of [`GanttChart::jobs`], `number_of`
     /// gives the number by which users know it, and `place_of` where it ran.
     pub fn to_svg<'a>(
         &self,
         number_of: impl Fn(usize) -> u64,
-        place_of: impl Fn(usize) -> Place<'a>,
+        place_of: impl Fn(usize) -> GanttPlacement<'a>,
     ) -> String {
         let lines = self.lines();
         let bars = bars::of(self, number_of, place_of);
-        let waiting = waiting::Waiting::of(self.jobs);
-        let system = System::sized(self.nodes, bars::sharing(&bars), waiting.most());
+        let waiting = waiting::WaitingCurve::of(self.jobs);
+        let system = GanttPanel::sized(self.nodes, bars::sharing(&bars), waiting.most());
         let height = TOP + system.height() * lines.count as f64 + 10.0;
-        let mut svg = Svg::new(WIDTH, height, self.title);
+        let mut svg = SvgBuilder::new(WIDTH, height, self.title);
         self.draw_title(&mut svg);
         key::draw(&mut svg, TOP - 18.0);
         for line in 0..lines.count {
@@ -99,10 +99,10 @@ impl Gantt<'_> {
         svg.finish()
     }
 
-    fn draw_title(&self, svg: &mut Svg) {
+    fn draw_title(&self, svg: &mut SvgBuilder) {
         svg.open("class=\"ink\" color=\"#222222\" fill=\"currentColor\"");
         let title = font::shortened(self.title, TITLE_SIZE, WIDTH - 20.0);
-        svg.text((10.0, 24.0), Anchor::Start, TITLE_SIZE, &title);
+        svg.text((10.0, 24.0), TextAnchor::Start, TITLE_SIZE, &title);
         svg.close();
     }
 
@@ -113,7 +113,7 @@ impl Gantt<'_> {
 
     /// Lines from the first instant at which anything happens to the last, all of the same
     /// span: so many marks of the axis that the last line is about as full as the others.
-    fn lines(&self) -> Lines {
+    fn lines(&self) -> GanttLines {
         let instants = || {
             self.jobs.iter().flat_map(|job| {
                 let ran = job.ran.map(|ran| [ran.start, ran.finish]);
@@ -127,13 +127,13 @@ impl Gantt<'_> {
         let total = end.since(start).max(Span::from_secs(1));
         let wanted = (self.jobs.len().div_ceil(JOBS_PER_LINE) as i64).clamp(1, MOST_LINES);
         let least = Span::from_micros((total.as_micros() - 1) / wanted + 1);
-        let step = TimeStep::dividing(least);
+        let step = TimeTickStep::dividing(least);
         let span = if wanted == 1 {
             total
         } else {
             step.rounded_up(least)
         };
-        Lines {
+        GanttLines {
             start,
             span,
             count: (total.as_micros() - 1) / span.as_micros() + 1,
@@ -144,22 +144,22 @@ impl Gantt<'_> {
 
 /// A stretch of time, laid out across the page.
 #[derive(Clone, Copy, Debug)]
-struct Window {
+struct GanttWindow {
     from: Instant,
     span: Span,
 }
 
-impl Lines {
-    fn window(&self, line: i64) -> Window {
+impl GanttLines {
+    fn window(&self, line: i64) -> GanttWindow {
         let offset = Span::from_micros(self.span.as_micros().saturating_mul(line));
-        Window {
+        GanttWindow {
             from: self.start + offset,
             span: self.span,
         }
     }
 }
 
-impl Window {
+impl GanttWindow {
     /// The end, which belongs to the next window.
     fn to(&self) -> Instant {
         self.from + self.span

@@ -1,8 +1,8 @@
 //! The legend: above the data, never on it, in as many rows as the names need.
 
 use crate::font;
-use crate::look::Look;
-use crate::svg::{Anchor, Px, Svg};
+use crate::look::SeriesStyle;
+use crate::svg::{PixelNumber, SvgBuilder, TextAnchor};
 
 /// Letters of the legend, in pixels.
 const SIZE: f64 = 11.5;
@@ -16,30 +16,33 @@ const GAP: f64 = 5.0;
 const SPACE: f64 = 16.0;
 
 /// Names and looks, arranged.
-pub(crate) struct Legend<'a> {
-    entries: Vec<Entry<'a>>,
+pub(crate) struct ChartLegend<'a> {
+    entries: Vec<LegendEntry<'a>>,
     rows: usize,
 }
 
-struct Entry<'a> {
+struct LegendEntry<'a> {
     name: &'a str,
-    look: Look,
+    look: SeriesStyle,
     x: f64,
     row: usize,
 }
 
-impl<'a> Legend<'a> {
+impl<'a> ChartLegend<'a> {
     /// Arranges entries from left to right within `width`, as in a text. A name that is wider
     /// than that has a row of its own.
-    pub(crate) fn arranged(names: impl Iterator<Item = (&'a str, Look)>, width: f64) -> Self {
-        let mut entries: Vec<Entry<'a>> = Vec::new();
+    pub(crate) fn arranged(
+        names: impl Iterator<Item = (&'a str, SeriesStyle)>,
+        width: f64,
+    ) -> Self {
+        let mut entries: Vec<LegendEntry<'a>> = Vec::new();
         let (mut x, mut row) = (0.0, 0);
         for (name, look) in names {
             let needed = SAMPLE + GAP + font::width(name, SIZE);
             if x > 0.0 && x + needed > width {
                 (x, row) = (0.0, row + 1);
             }
-            entries.push(Entry { name, look, x, row });
+            entries.push(LegendEntry { name, look, x, row });
             x += needed + SPACE;
         }
         let rows = entries.last().map_or(0, |entry| entry.row + 1);
@@ -52,7 +55,7 @@ impl<'a> Legend<'a> {
     }
 
     /// Draws it with its top left corner at a point.
-    pub(crate) fn draw(&self, svg: &mut Svg, (left, top): (f64, f64)) {
+    pub(crate) fn draw(&self, svg: &mut SvgBuilder, (left, top): (f64, f64)) {
         for (order, entry) in self.entries.iter().enumerate() {
             let x = left + entry.x;
             let y = top + (entry.row as f64 + 0.5) * ROW;
@@ -60,20 +63,30 @@ impl<'a> Legend<'a> {
             draw_line(
                 svg,
                 entry.look,
-                &format!("M{} {}h{}", Px(x), Px(y), Px(SAMPLE)),
+                &format!(
+                    "M{} {}h{}",
+                    PixelNumber(x),
+                    PixelNumber(y),
+                    PixelNumber(SAMPLE)
+                ),
             );
             draw_mark(svg, entry.look, (x + SAMPLE / 2.0, y), order, None);
             svg.close();
             svg.open("class=\"ink\" color=\"#222222\" fill=\"currentColor\"");
             let base = y + SIZE * 0.35;
-            svg.text((x + SAMPLE + GAP, base), Anchor::Start, SIZE, entry.name);
+            svg.text(
+                (x + SAMPLE + GAP, base),
+                TextAnchor::Start,
+                SIZE,
+                entry.name,
+            );
             svg.close();
         }
     }
 }
 
 /// A line in the manner of `look`; its group gives the colour.
-pub(crate) fn draw_line(svg: &mut Svg, look: Look, data: &str) {
+pub(crate) fn draw_line(svg: &mut SvgBuilder, look: SeriesStyle, data: &str) {
     let dashes = look.dashes();
     let attributes = format_args!(
         "fill=\"none\" stroke=\"currentColor\" stroke-width=\"1.6\" \
@@ -86,8 +99,8 @@ pub(crate) fn draw_line(svg: &mut Svg, look: Look, data: &str) {
 /// `order` is the position of its series: later marks, which are drawn on top, are smaller, so
 /// that those of several policies in one place can all be seen.
 pub(crate) fn draw_mark(
-    svg: &mut Svg,
-    look: Look,
+    svg: &mut SvgBuilder,
+    look: SeriesStyle,
     at: (f64, f64),
     order: usize,
     title: Option<&str>,
@@ -110,10 +123,15 @@ mod tests {
     #[test]
     fn names_that_do_not_fit_go_to_the_next_row() {
         let names = ["edf", "libra", "libra-risk"];
-        let looks = || names.iter().enumerate().map(|(i, name)| (*name, Look(i)));
-        assert_eq!(Legend::arranged(looks(), 400.0).rows, 1);
-        assert_eq!(Legend::arranged(looks(), 150.0).rows, 2);
-        assert_eq!(Legend::arranged(looks(), 1.0).rows, 3);
-        assert_eq!(Legend::arranged(looks().take(0), 1.0).height(), 0.0);
+        let looks = || {
+            names
+                .iter()
+                .enumerate()
+                .map(|(i, name)| (*name, SeriesStyle(i)))
+        };
+        assert_eq!(ChartLegend::arranged(looks(), 400.0).rows, 1);
+        assert_eq!(ChartLegend::arranged(looks(), 150.0).rows, 2);
+        assert_eq!(ChartLegend::arranged(looks(), 1.0).rows, 3);
+        assert_eq!(ChartLegend::arranged(looks().take(0), 1.0).height(), 0.0);
     }
 }

@@ -37,10 +37,10 @@ pub mod study;
 mod svg;
 pub mod tick;
 
-pub use axis::{Axis, Extent};
-pub use course_chart::{CourseChart, CourseStep, Sign};
-pub use gantt::{Gantt, Place};
-pub use line_chart::{Joined, LineChart, Point, Series};
-pub use look::Look;
-pub use page::Page;
+pub use axis::{AxisExtent, ChartAxis};
+pub use course_chart::{ForecastChart, ForecastChartJob, ModeMarker};
+pub use gantt::{GanttChart, GanttPlacement};
+pub use line_chart::{LineChart, LineInterpolation, LinePoint, LineSeries};
+pub use look::SeriesStyle;
+pub use page::ReportPage;
 pub use risk_plot::{RiskPlot, RiskPoint, RiskSeries};

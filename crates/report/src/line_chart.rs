@@ -2,11 +2,11 @@
 
 use tollgate_risk::Interval;
 
-use crate::axis::Axis;
-use crate::frame::{Frame, Surroundings};
+use crate::axis::ChartAxis;
+use crate::frame::{ChartDecor, PlotArea};
 use crate::legend::{draw_line, draw_mark};
-use crate::look::Look;
-use crate::svg::{Anchor, Px, Svg, put};
+use crate::look::SeriesStyle;
+use crate::svg::{PixelNumber, SvgBuilder, TextAnchor, put};
 
 /// Letters of the words beside marks, in pixels.
 const LABEL_SIZE: f64 = 10.0;
@@ -17,31 +17,31 @@ pub struct LineChart {
     /// What is shown, in words.
     pub title: String,
     /// The varied value.
-    pub x: Axis,
+    pub x: ChartAxis,
     /// The measure.
-    pub y: Axis,
+    pub y: ChartAxis,
     /// One line each. Later ones are drawn over earlier ones.
-    pub series: Vec<Series>,
+    pub series: Vec<LineSeries>,
 }
 
 /// One line of a chart.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Series {
+pub struct LineSeries {
     /// Its name in the legend.
     pub name: String,
     /// Its colour, marks and dashes.
-    pub look: Look,
+    pub look: SeriesStyle,
     /// How its points are joined.
-    pub joined: Joined,
+    pub joined: LineInterpolation,
     /// Its points in the order in which the line joins them.
-    pub points: Vec<Point>,
+    pub points: Vec<LinePoint>,
     /// Words beside the marks, in their order; none where there are fewer.
     pub labels: Vec<String>,
 }
 
 /// How the points of a series are joined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Joined {
+pub enum LineInterpolation {
     /// By straight lines, with a mark at each.
     #[default]
     Marked,
@@ -55,7 +55,7 @@ pub enum Joined {
 
 /// A point of a line.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Point {
+pub struct LinePoint {
     /// The varied value. A point whose value is not finite is left out.
     pub x: f64,
     /// The measure; the line has a gap where there is none, or where it is not finite.
@@ -67,7 +67,7 @@ pub struct Point {
 impl LineChart {
     /// The chart as an SVG document.
     pub fn to_svg(&self) -> String {
-        let around = Surroundings {
+        let around = ChartDecor {
             title: &self.title,
             x: &self.x,
             y: &self.y,
@@ -78,7 +78,7 @@ impl LineChart {
                 .collect(),
         };
         let points = self.series.iter().flat_map(|series| &series.points);
-        let (mut svg, frame) = Frame::begin(&around, points.flat_map(Point::corners));
+        let (mut svg, frame) = PlotArea::begin(&around, points.flat_map(LinePoint::corners));
         for series in &self.series {
             svg.open(series.look.group());
             series.draw_band(&mut svg, &frame);
@@ -93,9 +93,9 @@ impl LineChart {
     }
 }
 
-impl Series {
-    fn draw_band(&self, svg: &mut Svg, frame: &Frame) {
-        let ends = |point: &Point| {
+impl LineSeries {
+    fn draw_band(&self, svg: &mut SvgBuilder, frame: &PlotArea) {
+        let ends = |point: &LinePoint| {
             let interval = point.interval?;
             let low = frame.place((point.x, interval.low))?;
             let high = frame.place((point.x, interval.high))?;
@@ -108,20 +108,23 @@ impl Series {
         }
     }
 
-    fn draw_line(&self, svg: &mut Svg, frame: &Frame, order: usize) {
-        let place = |point: &Point| frame.place((point.x, point.y?));
+    fn draw_line(&self, svg: &mut SvgBuilder, frame: &PlotArea, order: usize) {
+        let place = |point: &LinePoint| frame.place((point.x, point.y?));
         let places: Vec<_> = self.points.iter().map(place).collect();
         let joined = runs(&places).filter(|run| run.len() > 1);
         let path = |run: Vec<(f64, f64)>| match self.joined {
-            Joined::Marked | Joined::Plain => polyline(run.into_iter()),
-            Joined::Steps => polyline(stairs(&run)),
-            Joined::Apart => String::new(),
+            LineInterpolation::Marked | LineInterpolation::Plain => polyline(run.into_iter()),
+            LineInterpolation::Steps => polyline(stairs(&run)),
+            LineInterpolation::Apart => String::new(),
         };
         let line: String = joined.map(path).collect();
         if !line.is_empty() {
             draw_line(svg, self.look, &line);
         }
-        if matches!(self.joined, Joined::Plain | Joined::Steps) {
+        if matches!(
+            self.joined,
+            LineInterpolation::Plain | LineInterpolation::Steps
+        ) {
             return;
         }
         self.draw_labels(svg, &places);
@@ -138,15 +141,15 @@ impl Series {
         }
     }
 
-    fn draw_labels(&self, svg: &mut Svg, places: &[Option<(f64, f64)>]) {
+    fn draw_labels(&self, svg: &mut SvgBuilder, places: &[Option<(f64, f64)>]) {
         for (label, place) in self.labels.iter().zip(places) {
             if let Some((x, y)) = *place {
-                svg.text((x + 5.0, y - 3.0), Anchor::Start, LABEL_SIZE, label);
+                svg.text((x + 5.0, y - 3.0), TextAnchor::Start, LABEL_SIZE, label);
             }
         }
     }
 
-    fn describe(&self, point: &Point, frame: &Frame) -> String {
+    fn describe(&self, point: &LinePoint, frame: &PlotArea) -> String {
         let x = frame.x.describe(point.x);
         let y = point.y.map_or_else(String::new, |y| frame.y.describe(y));
         let mut words = format!("{} at {x}: {y}", self.name);
@@ -158,7 +161,7 @@ impl Series {
     }
 }
 
-impl Point {
+impl LinePoint {
     /// What the axes must reach: the measure and both ends of its interval.
     fn corners(&self) -> impl Iterator<Item = (f64, f64)> + Clone {
         let interval = self.interval.map(|interval| [interval.low, interval.high]);
@@ -193,16 +196,19 @@ pub(crate) fn polyline(places: impl Iterator<Item = (f64, f64)>) -> String {
     let mut path = String::new();
     for (index, (x, y)) in places.enumerate() {
         let pen = if index == 0 { 'M' } else { 'L' };
-        put(&mut path, format_args!("{pen}{} {}", Px(x), Px(y)));
+        put(
+            &mut path,
+            format_args!("{pen}{} {}", PixelNumber(x), PixelNumber(y)),
+        );
     }
     path
 }
 
 /// A place on the lower edge of a band and the one above it.
-type Ends = ((f64, f64), (f64, f64));
+type BandEnds = ((f64, f64), (f64, f64));
 
 /// The outline of a band: out along the lower ends, back along the upper ones.
-fn band_around(run: Vec<Ends>) -> String {
+fn band_around(run: Vec<BandEnds>) -> String {
     let lower = run.iter().map(|ends| ends.0);
     let upper = run.iter().rev().map(|ends| ends.1);
     let mut outline = polyline(lower.chain(upper));

@@ -2,20 +2,20 @@
 
 use std::fmt::{self, Display};
 
-use crate::svg::{Px, put};
+use crate::svg::{PixelNumber, put};
 
 /// How the series of one policy looks. The same number looks the same in every picture; after
-/// [`Look::COUNT`] they repeat.
+/// [`SeriesStyle::COUNT`] they repeat.
 ///
 /// Colours are those of Okabe & Ito (*Color Universal Design*, 2008), which colour-blind readers
 /// can tell apart, without yellow, which is lost on white. Neighbours differ in lightness too,
 /// and no two have the same mark or dashes, so that print without colour can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Look(pub usize);
+pub struct SeriesStyle(pub usize);
 
 /// The shape of a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mark {
+enum MarkShape {
     Circle,
     Square,
     Triangle,
@@ -27,31 +27,31 @@ enum Mark {
 }
 
 /// Colour, mark and dashes.
-type Style = (&'static str, Mark, &'static str);
+type StyleEntry = (&'static str, MarkShape, &'static str);
 
-const STYLES: [Style; Look::COUNT] = [
-    ("#0072b2", Mark::Circle, ""),
-    ("#d55e00", Mark::Square, "7 3"),
-    ("#009e73", Mark::Triangle, "2 2.5"),
-    ("#a8578a", Mark::Diamond, "9 3 2 3"),
-    ("#b57b00", Mark::TriangleDown, "4 2"),
-    ("#2f8fc4", Mark::Cross, "12 3"),
-    ("#222222", Mark::Plus, "5 2 1.5 2 1.5 2"),
-    ("#777777", Mark::Bar, "1 3"),
+const STYLES: [StyleEntry; SeriesStyle::COUNT] = [
+    ("#0072b2", MarkShape::Circle, ""),
+    ("#d55e00", MarkShape::Square, "7 3"),
+    ("#009e73", MarkShape::Triangle, "2 2.5"),
+    ("#a8578a", MarkShape::Diamond, "9 3 2 3"),
+    ("#b57b00", MarkShape::TriangleDown, "4 2"),
+    ("#2f8fc4", MarkShape::Cross, "12 3"),
+    ("#222222", MarkShape::Plus, "5 2 1.5 2 1.5 2"),
+    ("#777777", MarkShape::Bar, "1 3"),
 ];
 
-impl Look {
+impl SeriesStyle {
     /// How many looks there are.
     pub const COUNT: usize = 8;
 
-    fn style(self) -> Style {
+    fn style(self) -> StyleEntry {
         STYLES[self.0 % Self::COUNT]
     }
 
     /// The attributes of a group in the colour of this look; what is in it refers to the colour
     /// as `currentColor`.
     pub(crate) fn group(self) -> impl Display {
-        Group(self)
+        ColourGroup(self)
     }
 
     /// The attribute that makes a line dashed; empty for a solid one.
@@ -66,8 +66,8 @@ impl Look {
     pub(crate) fn mark(self, (x, y): (f64, f64), radius: f64) -> String {
         let r = radius;
         match self.style().1 {
-            Mark::Circle => circle((x, y), r),
-            Mark::Square => {
+            MarkShape::Circle => circle((x, y), r),
+            MarkShape::Square => {
                 let r = r * 0.88;
                 closed(&[
                     (x - r, y - r),
@@ -76,31 +76,31 @@ impl Look {
                     (x - r, y + r),
                 ])
             }
-            Mark::Triangle => closed(&[
+            MarkShape::Triangle => closed(&[
                 (x, y - 1.15 * r),
                 (x + 1.1 * r, y + 0.8 * r),
                 (x - 1.1 * r, y + 0.8 * r),
             ]),
-            Mark::Diamond => closed(&[
+            MarkShape::Diamond => closed(&[
                 (x, y - 1.25 * r),
                 (x + 1.25 * r, y),
                 (x, y + 1.25 * r),
                 (x - 1.25 * r, y),
             ]),
-            Mark::TriangleDown => closed(&[
+            MarkShape::TriangleDown => closed(&[
                 (x, y + 1.15 * r),
                 (x + 1.1 * r, y - 0.8 * r),
                 (x - 1.1 * r, y - 0.8 * r),
             ]),
-            Mark::Cross => strokes(&[
+            MarkShape::Cross => strokes(&[
                 ((x - r, y - r), (x + r, y + r)),
                 ((x - r, y + r), (x + r, y - r)),
             ]),
-            Mark::Plus => strokes(&[
+            MarkShape::Plus => strokes(&[
                 ((x - 1.2 * r, y), (x + 1.2 * r, y)),
                 ((x, y - 1.2 * r), (x, y + 1.2 * r)),
             ]),
-            Mark::Bar => closed(&[
+            MarkShape::Bar => closed(&[
                 (x - 1.3 * r, y - 0.5 * r),
                 (x + 1.3 * r, y - 0.5 * r),
                 (x + 1.3 * r, y + 0.5 * r),
@@ -110,42 +110,51 @@ impl Look {
     }
 }
 
-struct Group(Look);
+struct ColourGroup(SeriesStyle);
 
-impl Display for Group {
+impl Display for ColourGroup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let index = self.0.0 % Look::COUNT;
+        let index = self.0.0 % SeriesStyle::COUNT;
         let colour = self.0.style().0;
         write!(f, "class=\"s{index}\" color=\"{colour}\"")
     }
 }
 
-type Point = (f64, f64);
+type PixelPoint = (f64, f64);
 
-fn circle((x, y): Point, r: f64) -> String {
-    let (left, r2, r) = (Px(x - r), Px(2.0 * r), Px(r));
+fn circle((x, y): PixelPoint, r: f64) -> String {
+    let (left, r2, r) = (PixelNumber(x - r), PixelNumber(2.0 * r), PixelNumber(r));
     format!(
         "M{left} {}a{r} {r} 0 1 0 {r2} 0a{r} {r} 0 1 0 -{r2} 0z",
-        Px(y)
+        PixelNumber(y)
     )
 }
 
-fn closed(corners: &[Point]) -> String {
+fn closed(corners: &[PixelPoint]) -> String {
     let mut path = String::new();
     for (index, &(x, y)) in corners.iter().enumerate() {
         let pen = if index == 0 { 'M' } else { 'L' };
-        put(&mut path, format_args!("{pen}{} {}", Px(x), Px(y)));
+        put(
+            &mut path,
+            format_args!("{pen}{} {}", PixelNumber(x), PixelNumber(y)),
+        );
     }
     path.push('z');
     path
 }
 
-fn strokes(lines: &[(Point, Point)]) -> String {
+fn strokes(lines: &[(PixelPoint, PixelPoint)]) -> String {
     let mut path = String::new();
     for &((x1, y1), (x2, y2)) in lines {
         put(
             &mut path,
-            format_args!("M{} {}L{} {}", Px(x1), Px(y1), Px(x2), Px(y2)),
+            format_args!(
+                "M{} {}L{} {}",
+                PixelNumber(x1),
+                PixelNumber(y1),
+                PixelNumber(x2),
+                PixelNumber(y2)
+            ),
         );
     }
     path
@@ -167,8 +176,8 @@ mod tests {
     #[test]
     fn looks_repeat() {
         assert_eq!(
-            Look(1).mark((5.0, 5.0), 3.0),
-            Look(1 + Look::COUNT).mark((5.0, 5.0), 3.0)
+            SeriesStyle(1).mark((5.0, 5.0), 3.0),
+            SeriesStyle(1 + SeriesStyle::COUNT).mark((5.0, 5.0), 3.0)
         );
     }
 }

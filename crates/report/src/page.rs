@@ -12,28 +12,28 @@ const STYLE: &str = include_str!("../templates/page.css");
 
 /// A page: a heading, then sections.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Page {
+pub struct ReportPage {
     /// Its title.
     pub title: String,
     /// One or two sentences below the title; may be empty.
     pub lead: String,
     /// Its sections, the most important first. They are listed below the lead.
-    pub sections: Vec<Section>,
+    pub sections: Vec<PageSection>,
 }
 
 /// A part of a page with a heading of its own.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Section {
+pub struct PageSection {
     /// Its heading.
     pub heading: String,
     /// What it says, shows and tabulates, in order.
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<PageBlock>,
 }
 
 /// A piece of a section.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Block {
+pub enum PageBlock {
     /// A heading below that of the section.
     Heading {
         /// What it says.
@@ -47,50 +47,50 @@ pub enum Block {
     /// Pictures side by side, as many as the page is wide.
     Figures {
         /// The pictures.
-        figures: Vec<Figure>,
+        figures: Vec<PageFigure>,
     },
     /// A table.
-    Table(Table),
+    Table(PageTable),
     /// Pictures that are shown when their heading is asked for; in print they always are.
     Folded {
         /// The heading.
         heading: String,
         /// The pictures.
-        figures: Vec<Figure>,
+        figures: Vec<PageFigure>,
     },
 }
 
 /// A picture in a page.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Figure {
+pub struct PageFigure {
     name: String,
     svg: String,
 }
 
 /// A table with a row of column heads.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Table {
+pub struct PageTable {
     /// What it shows; may be empty.
     pub caption: String,
     /// A head a column.
-    pub head: Vec<Cell>,
+    pub head: Vec<PageCell>,
     /// Rows as wide as the head.
-    pub rows: Vec<Vec<Cell>>,
+    pub rows: Vec<Vec<PageCell>>,
 }
 
 /// A cell of a table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Cell {
+pub struct PageCell {
     /// What stands in it.
     pub text: String,
     /// What it is.
-    pub role: Role,
+    pub role: CellRole,
 }
 
 /// What a cell is. Its colour says it only once more: words always do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Role {
+pub enum CellRole {
     /// Words.
     Words,
     /// A number, to stand below others.
@@ -103,7 +103,7 @@ pub enum Role {
     Unsure,
 }
 
-impl Figure {
+impl PageFigure {
     /// A picture made by this crate: its SVG document stands in the page as it is. `name` becomes
     /// the name of its files without their endings, and of its place in the page; what is neither
     /// a letter of ASCII nor a digit, `_` or `.` becomes a hyphen, so that it never leads
@@ -131,19 +131,19 @@ impl Figure {
     }
 }
 
-impl Cell {
+impl PageCell {
     /// A cell of words.
     pub fn words(text: impl Into<String>) -> Self {
-        Self::of(Role::Words, text)
+        Self::of(CellRole::Words, text)
     }
 
     /// A cell with a number.
     pub fn number(text: impl Into<String>) -> Self {
-        Self::of(Role::Number, text)
+        Self::of(CellRole::Number, text)
     }
 
     /// A cell of any role.
-    pub fn of(role: Role, text: impl Into<String>) -> Self {
+    pub fn of(role: CellRole, text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
             role,
@@ -151,7 +151,7 @@ impl Cell {
     }
 }
 
-impl Page {
+impl ReportPage {
     /// The page as an HTML document. All words are escaped.
     pub fn to_html(&self) -> String {
         environment()
@@ -167,8 +167,10 @@ impl Page {
     pub fn pictures(&self) -> BTreeMap<&str, &str> {
         let blocks = self.sections.iter().flat_map(|section| &section.blocks);
         let figures = blocks.flat_map(|block| match block {
-            Block::Figures { figures } | Block::Folded { figures, .. } => figures.as_slice(),
-            Block::Heading { .. } | Block::Text { .. } | Block::Table(_) => &[],
+            PageBlock::Figures { figures } | PageBlock::Folded { figures, .. } => {
+                figures.as_slice()
+            }
+            PageBlock::Heading { .. } | PageBlock::Text { .. } | PageBlock::Table(_) => &[],
         });
         figures
             .map(|figure| (figure.name.as_str(), figure.svg.as_str()))

@@ -2,12 +2,12 @@
 
 use tollgate_risk::{Gradient, Risk};
 
-use crate::axis::{Axis, Extent};
-use crate::frame::{Frame, Surroundings};
+use crate::axis::{AxisExtent, ChartAxis};
+use crate::frame::{ChartDecor, PlotArea};
 use crate::legend::{draw_line, draw_mark};
 use crate::line_chart::polyline;
-use crate::look::Look;
-use crate::svg::{Svg, put};
+use crate::look::SeriesStyle;
+use crate::svg::{SvgBuilder, put};
 
 /// A plot with one point a scenario and one trend line a policy, as in Figures 1 and 3-8 of
 /// Yeo & Buyya (2008). The best corner is the upper left one.
@@ -16,7 +16,7 @@ pub struct RiskPlot {
     /// What is shown, in words.
     pub title: String,
     /// How far the axis of volatility goes; give plots that are to be compared the same.
-    pub volatility: Extent,
+    pub volatility: AxisExtent,
     /// One a policy. Later ones are drawn over earlier ones.
     pub series: Vec<RiskSeries>,
 }
@@ -27,7 +27,7 @@ pub struct RiskSeries {
     /// Its name in the legend.
     pub name: String,
     /// Its colour, marks and dashes.
-    pub look: Look,
+    pub look: SeriesStyle,
     /// Its points, in any order.
     pub points: Vec<RiskPoint>,
 }
@@ -45,20 +45,20 @@ pub struct RiskPoint {
 impl RiskPlot {
     /// The plot as an SVG document.
     pub fn to_svg(&self) -> String {
-        let volatility = Axis {
+        let volatility = ChartAxis {
             label: "volatility, 0 is best".to_owned(),
             unit: None,
             extent: self.volatility,
         };
-        let performance = Axis {
+        let performance = ChartAxis {
             label: "performance, 1 is best".to_owned(),
             unit: None,
-            extent: Extent::AtLeast {
+            extent: AxisExtent::AtLeast {
                 low: 0.0,
                 high: 1.0,
             },
         };
-        let around = Surroundings {
+        let around = ChartDecor {
             title: &self.title,
             x: &volatility,
             y: &performance,
@@ -70,7 +70,7 @@ impl RiskPlot {
         };
         let points = self.series.iter().flat_map(|series| &series.points);
         let values = points.map(|point| (point.risk.volatility, point.risk.performance));
-        let (mut svg, frame) = Frame::begin(&around, values);
+        let (mut svg, frame) = PlotArea::begin(&around, values);
         for (order, series) in self.series.iter().enumerate() {
             svg.open(series.look.group());
             series.draw(&mut svg, &frame, order);
@@ -81,7 +81,7 @@ impl RiskPlot {
 }
 
 impl RiskSeries {
-    fn draw(&self, svg: &mut Svg, frame: &Frame, order: usize) {
+    fn draw(&self, svg: &mut SvgBuilder, frame: &PlotArea, order: usize) {
         let risks: Vec<Risk> = self.points.iter().map(|point| point.risk).collect();
         if let Some(ends) = trend(&risks, frame.y.ends()) {
             let places = ends.into_iter().filter_map(|end| frame.place(end));
@@ -93,7 +93,7 @@ impl RiskSeries {
     }
 
     /// Where marks go and what they say. Scenarios in which the policy does the same share one.
-    fn marks(&self, frame: &Frame) -> Vec<((f64, f64), String)> {
+    fn marks(&self, frame: &PlotArea) -> Vec<((f64, f64), String)> {
         let mut marks: Vec<((f64, f64), String)> = Vec::new();
         for point in &self.points {
             let Risk {

@@ -18,13 +18,13 @@ mod input;
 mod measure;
 mod risk;
 
-pub use finished::{Finished, FinishedError};
+pub use finished::{FinishedStudy, FinishedStudyError};
 
 use tollgate_risk::Weights;
 use tollgate_study::Experiment;
 
-use crate::look::Look;
-use crate::page::{Page, Section};
+use crate::look::SeriesStyle;
+use crate::page::{PageSection, ReportPage};
 
 /// The page about a study.
 ///
@@ -32,22 +32,22 @@ use crate::page::{Page, Section};
 /// shows every objective over every scenario; of one that lists no risk analysis plots, those of
 /// each objective alone and of all together. Objectives that are weighed differently by `weights`
 /// are plotted and ranked beside these.
-pub fn page(finished: &Finished, weights: Option<&Weights>) -> Page {
+pub fn page(finished: &FinishedStudy, weights: Option<&Weights>) -> ReportPage {
     let experiment = finished.results.experiment();
-    let looks = Looks::of(experiment);
-    let mut sections: Vec<Section> = vec![input::section(finished)];
+    let looks = PolicyStyles::of(experiment);
+    let mut sections: Vec<PageSection> = vec![input::section(finished)];
     sections.extend(charts::sections(&finished.charts));
     sections.extend(curves::section(&finished.results, &looks));
     sections.extend(risk::sections(&finished.results, &looks, weights));
     sections.extend(claims::section(&finished.ledger));
-    Page {
+    ReportPage {
         title: experiment.title.clone(),
         lead: lead(finished),
         sections,
     }
 }
 
-fn lead(finished: &Finished) -> String {
+fn lead(finished: &FinishedStudy) -> String {
     let experiment = finished.results.experiment();
     let published = match experiment.source.as_str() {
         "" => String::new(),
@@ -72,9 +72,9 @@ fn lead(finished: &Finished) -> String {
 
 /// How each policy looks, the same in every picture: in the order in which the experiment first
 /// names them.
-struct Looks(Vec<String>);
+struct PolicyStyles(Vec<String>);
 
-impl Looks {
+impl PolicyStyles {
     fn of(experiment: &Experiment) -> Self {
         let mut policies: Vec<String> = Vec::new();
         for policy in experiment
@@ -89,8 +89,8 @@ impl Looks {
         Self(policies)
     }
 
-    fn look(&self, policy: &str) -> Look {
-        Look(self.0.iter().position(|known| known == policy).unwrap_or(0))
+    fn look(&self, policy: &str) -> SeriesStyle {
+        SeriesStyle(self.0.iter().position(|known| known == policy).unwrap_or(0))
     }
 }
 

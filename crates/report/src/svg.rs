@@ -10,13 +10,13 @@ const FONTS: &str = "Arimo, Arial, Helvetica, &quot;Liberation Sans&quot;, sans-
 /// Nothing has an id, so that any number of pictures can stand in one page. Colours are
 /// presentation attributes on groups that also carry a class: a style sheet of the page around a
 /// picture outranks them, which is how pictures follow a dark theme.
-pub(crate) struct Svg {
+pub(crate) struct SvgBuilder {
     body: String,
 }
 
 /// Which end of a text its coordinates give.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Anchor {
+pub(crate) enum TextAnchor {
     /// The left end.
     Start,
     /// The middle.
@@ -28,19 +28,19 @@ pub(crate) enum Anchor {
 /// A coordinate or length, written with at most two decimals: a hundredth of a pixel is seen by
 /// nobody, and the rest would only make files large.
 #[derive(Clone, Copy)]
-pub(crate) struct Px(pub(crate) f64);
+pub(crate) struct PixelNumber(pub(crate) f64);
 
 /// A text with everything that means something in XML replaced, so that names from files can
 /// stand in attributes and elements. Control characters, which XML cannot hold at all, become
 /// the replacement character.
-pub(crate) struct Escaped<'a>(pub(crate) &'a str);
+pub(crate) struct XmlEscaped<'a>(pub(crate) &'a str);
 
-impl Svg {
+impl SvgBuilder {
     /// An empty picture of `width` x `height` pixels on a background of its own. `title` is what
     /// a screen reader says instead of the picture.
     pub(crate) fn new(width: f64, height: f64, title: &str) -> Self {
         let mut body = String::new();
-        let (w, h, title) = (Px(width), Px(height), Escaped(title));
+        let (w, h, title) = (PixelNumber(width), PixelNumber(height), XmlEscaped(title));
         put(
             &mut body,
             format_args!(
@@ -69,15 +69,15 @@ impl Svg {
         match title {
             Some(title) => put(
                 &mut self.body,
-                format_args!("{path}><title>{}</title></path>\n", Escaped(title)),
+                format_args!("{path}><title>{}</title></path>\n", XmlEscaped(title)),
             ),
             None => put(&mut self.body, format_args!("{path}/>\n")),
         }
     }
 
     /// A text on the base line `y`, in the colour of its group.
-    pub(crate) fn text(&mut self, (x, y): (f64, f64), anchor: Anchor, size: f64, text: &str) {
-        let place = format_args!("x=\"{}\" y=\"{}\"", Px(x), Px(y));
+    pub(crate) fn text(&mut self, (x, y): (f64, f64), anchor: TextAnchor, size: f64, text: &str) {
+        let place = format_args!("x=\"{}\" y=\"{}\"", PixelNumber(x), PixelNumber(y));
         self.write_text(place, anchor, size, text);
     }
 
@@ -85,16 +85,20 @@ impl Svg {
     pub(crate) fn text_upwards(
         &mut self,
         (x, y): (f64, f64),
-        anchor: Anchor,
+        anchor: TextAnchor,
         size: f64,
         text: &str,
     ) {
-        let place = format_args!("transform=\"translate({} {}) rotate(-90)\"", Px(x), Px(y));
+        let place = format_args!(
+            "transform=\"translate({} {}) rotate(-90)\"",
+            PixelNumber(x),
+            PixelNumber(y)
+        );
         self.write_text(place, anchor, size, text);
     }
 
-    fn write_text(&mut self, place: impl Display, anchor: Anchor, size: f64, text: &str) {
-        let (size, text) = (Px(size), Escaped(text));
+    fn write_text(&mut self, place: impl Display, anchor: TextAnchor, size: f64, text: &str) {
+        let (size, text) = (PixelNumber(size), XmlEscaped(text));
         put(
             &mut self.body,
             format_args!("<text {place} font-size=\"{size}\"{anchor}>{text}</text>\n"),
@@ -113,7 +117,7 @@ pub(crate) fn put(out: &mut String, words: fmt::Arguments<'_>) {
     out.write_fmt(words).expect("a string takes all");
 }
 
-impl Display for Anchor {
+impl Display for TextAnchor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Start => Ok(()),
@@ -123,7 +127,7 @@ impl Display for Anchor {
     }
 }
 
-impl Display for Px {
+impl Display for PixelNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let hundredths = (self.0 * 100.0).round() as i64;
         let sign = if hundredths < 0 { "-" } else { "" };
@@ -139,7 +143,7 @@ impl Display for Px {
     }
 }
 
-impl Display for Escaped<'_> {
+impl Display for XmlEscaped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for character in self.0.chars() {
             match character {
@@ -163,13 +167,14 @@ mod tests {
 
     #[test]
     fn a_length_has_no_more_decimals_than_it_needs() {
-        let written = [0.0, -0.001, 3.0, 3.1, 2.4567, -0.5, 12.005].map(|px| Px(px).to_string());
+        let written =
+            [0.0, -0.001, 3.0, 3.1, 2.4567, -0.5, 12.005].map(|px| PixelNumber(px).to_string());
         assert_eq!(written, ["0", "0", "3", "3.1", "2.46", "-0.5", "12.01"]);
     }
 
     #[test]
     fn what_means_something_in_xml_is_replaced() {
-        let escaped = Escaped("a<b> & \"c\"\u{1}\n").to_string();
+        let escaped = XmlEscaped("a<b> & \"c\"\u{1}\n").to_string();
         assert_eq!(escaped, "a&lt;b&gt; &amp; &quot;c&quot;\u{fffd} ");
     }
 }

@@ -19,12 +19,12 @@ const PLAIN_EXPONENTS: RangeInclusive<i32> = -5..=6;
 
 /// A distance between marks: 1, 2 or 5 times a power of ten, so that people count in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct TickStep {
     mantissa: i64,
     exponent: i32,
 }
 
-impl Step {
+impl TickStep {
     /// The smallest step of which `low..=high` holds at most `most` multiples. `most` is at
     /// least 2; the range has passed through [`widened`].
     pub fn for_range(low: f64, high: f64, most: usize) -> Self {
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     fn labels(low: f64, high: f64, most: usize) -> Vec<String> {
-        let step = Step::for_range(low, high, most);
+        let step = TickStep::for_range(low, high, most);
         let values = step.within(low, high);
         values.into_iter().map(|value| step.label(value)).collect()
     }
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn an_axis_that_ends_at_a_mark_has_it() {
-        let step = Step::for_range(0.0, 0.28, 7);
+        let step = TickStep::for_range(0.0, 0.28, 7);
         assert_eq!(step.around(0.0, 0.28), (0.0, 0.3));
         assert_eq!(step.around(0.0, 0.3), (0.0, 0.3));
         assert_eq!(step.within(0.0, 0.3).len(), 7);
@@ -200,7 +200,7 @@ mod tests {
             most in 2usize..12,
         ) {
             let (low, high) = widened(a, b);
-            let step = Step::for_range(low, high, most);
+            let step = TickStep::for_range(low, high, most);
             let values = step.within(low, high);
             prop_assert!(values.len() <= most);
             prop_assert!(values.len() * 5 + 5 >= most, "{} of {most}", values.len());
@@ -216,7 +216,7 @@ mod tests {
         #[test]
         fn shifting_a_range_by_steps_shifts_its_marks(start in -1000i64..1000, width in 1i64..1000) {
             let (low, high) = (start as f64, (start + width) as f64);
-            let step = Step::for_range(low, high, 6);
+            let step = TickStep::for_range(low, high, 6);
             let shift = step.at(10);
             prop_assert_eq!(step.within(low, high).len(), step.within(low + shift, high + shift).len());
         }

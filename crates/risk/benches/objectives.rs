@@ -5,7 +5,7 @@ use std::hint::black_box;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
-use tollgate_model::outcome::Ran;
+use tollgate_model::outcome::RunInterval;
 use tollgate_model::{Credits, Decision, Instant, Market, Outcome, Reason, Span};
 use tollgate_risk::Objectives;
 
@@ -32,7 +32,7 @@ fn outcome(job: usize, rng: &mut Pcg64) -> Outcome {
             Decision::Rejected(Reason::DeadlineUnreachable)
         },
         decided: start,
-        ran: accepted.then(|| Ran {
+        ran: accepted.then(|| RunInterval {
             start,
             finish: start + runtime,
         }),

@@ -31,5 +31,5 @@ pub use normalise::{Normalisation, Scale, Score};
 pub use objective::{Objective, Preference};
 pub use objectives::Objectives;
 pub use profile::{Gradient, Profile};
-pub use ranking::{Place, Ranking};
+pub use ranking::{PolicyRank, Ranking};
 pub use separate::Risk;

@@ -60,7 +60,7 @@ impl Objectives {
     /// One pass: sums of times and money are exact integers, sums of slowdowns run in the order
     /// of `outcomes`; the median is selected, not sorted for.
     pub fn of(outcomes: &[Outcome], nodes: u32, market: Market) -> Self {
-        let mut tally = Tally::default();
+        let mut tally = ObjectiveTotals::default();
         for outcome in outcomes {
             tally.count(outcome);
         }
@@ -71,7 +71,7 @@ impl Objectives {
 /// Sums on the way. Times are in microseconds, money in millionths: even [`i64::MAX`] added up
 /// for each of a billion jobs stays far inside an `i128`.
 #[derive(Default)]
-struct Tally {
+struct ObjectiveTotals {
     submitted: u64,
     accepted: u64,
     rejected_by_reason: BTreeMap<Reason, u64>,
@@ -87,7 +87,7 @@ struct Tally {
     fulfilled_slowdown: Mean,
 }
 
-impl Tally {
+impl ObjectiveTotals {
     fn count(&mut self, outcome: &Outcome) {
         self.submitted += 1;
         self.budget += i128::from(outcome.budget.as_micros());

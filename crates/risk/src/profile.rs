@@ -73,7 +73,7 @@ impl Gradient {
     ///
     /// The sums are exact integers of billionths, so the order of the points does not matter.
     pub fn of(points: &[Risk]) -> Self {
-        let Line { spread, joint } = Line::through(points);
+        let TrendLine { spread, joint } = TrendLine::through(points);
         if spread == 0 {
             Self::None
         } else if 10 * joint.abs() <= spread {
@@ -87,18 +87,18 @@ impl Gradient {
 
     /// The slope of that line, performance over volatility; none if there is no line.
     pub fn slope(points: &[Risk]) -> Option<f64> {
-        let Line { spread, joint } = Line::through(points);
+        let TrendLine { spread, joint } = TrendLine::through(points);
         (spread != 0).then(|| joint as f64 / spread as f64)
     }
 }
 
 /// The least-squares line of performance on volatility: its slope is `joint / spread`.
-struct Line {
+struct TrendLine {
     spread: i128,
     joint: i128,
 }
 
-impl Line {
+impl TrendLine {
     fn through(points: &[Risk]) -> Self {
         let count = points.len() as i128;
         let (mut x, mut y, mut xx, mut xy) = (0, 0, 0, 0);

@@ -22,7 +22,7 @@ pub enum Ranking {
 
 /// Where a policy comes in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place {
+pub struct PolicyRank {
     /// 1 for the best. Policies that tie in every figure share a rank, and the next one counts
     /// all before it: 1, 2, 2, 4.
     pub rank: usize,
@@ -35,17 +35,17 @@ impl Ranking {
     pub const ALL: [Self; 2] = [Self::BestPerformance, Self::BestVolatility];
 
     /// The places of policies, best first; those that share a rank in the order given.
-    pub fn places(self, profiles: &[Profile]) -> Vec<Place> {
+    pub fn places(self, profiles: &[Profile]) -> Vec<PolicyRank> {
         let mut order: Vec<usize> = (0..profiles.len()).collect();
         order.sort_by(|&a, &b| self.compare(&profiles[a], &profiles[b]));
-        let mut places: Vec<Place> = Vec::with_capacity(order.len());
+        let mut places: Vec<PolicyRank> = Vec::with_capacity(order.len());
         for (before, &policy) in order.iter().enumerate() {
             let tied = places.last().filter(|last| {
                 self.compare(&profiles[last.policy], &profiles[policy])
                     .is_eq()
             });
             let rank = tied.map_or(before + 1, |last| last.rank);
-            places.push(Place { rank, policy });
+            places.push(PolicyRank { rank, policy });
         }
         places
     }

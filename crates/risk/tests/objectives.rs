@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use tollgate_model::outcome::Ran;
+use tollgate_model::outcome::RunInterval;
 use tollgate_model::{Credits, Decision, Instant, Market, Outcome, Reason, Span};
 use tollgate_risk::Objectives;
 
@@ -32,7 +32,7 @@ fn rejected(reason: Reason) -> Outcome {
 
 fn ran(start_s: i64, finish_s: i64, utility: f64) -> Outcome {
     Outcome {
-        ran: Some(Ran {
+        ran: Some(RunInterval {
             start: Instant::from_secs(start_s),
             finish: Instant::from_secs(finish_s),
         }),
@@ -183,7 +183,7 @@ fn any_outcome() -> impl Strategy<Value = Outcome> {
             procs,
             decision,
             decided: at(submit),
-            ran: ran.then(|| Ran {
+            ran: ran.then(|| RunInterval {
                 start: at(submit + wait),
                 finish: at(submit + wait + runtime),
             }),

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use proptest::prelude::*;
-use tollgate_risk::{Gradient, Place, Profile, Ranking, Risk};
+use tollgate_risk::{Gradient, PolicyRank, Profile, Ranking, Risk};
 
 /// Points on a grid of halves: figures tie all the time.
 fn policies() -> impl Strategy<Value = Vec<Vec<Risk>>> {
@@ -104,6 +104,6 @@ fn equal_policies_share_a_rank() {
     };
     let profiles = profiles(&[point(0.3), point(0.8), point(0.1 + 0.2), point(0.1)]);
     let places = Ranking::BestPerformance.places(&profiles);
-    let place = |rank, policy| Place { rank, policy };
+    let place = |rank, policy| PolicyRank { rank, policy };
     assert_eq!(places, [place(1, 1), place(2, 0), place(2, 2), place(4, 3)]);
 }

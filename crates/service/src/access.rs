@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::accounts::{self, NoAccount};
+use crate::accounts::{self, UserLookupError};
 use crate::net::Fingerprint;
 
 /// Whom the service is for.
@@ -10,7 +10,7 @@ use crate::net::Fingerprint;
     Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
-pub enum Users {
+pub enum UserScope {
     /// Its own user.
     #[default]
     Own,
@@ -21,7 +21,7 @@ pub enum Users {
 /// How much one user may have of the service.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Limits {
+pub struct ServiceLimits {
     /// Connections of a user at a time. At least 1.
     pub connections: u32,
     /// Connections over TCP from one address at a time whose other end has not said yet who it is.
@@ -62,19 +62,19 @@ pub enum TaskMemory {
     Unlimited,
 }
 
-impl Limits {
+impl ServiceLimits {
     /// What a task may use, but for what its job says.
-    pub fn of_tasks(&self) -> tollgate_engine::Limits {
-        tollgate_engine::Limits {
+    pub fn of_tasks(&self) -> tollgate_engine::LaunchLimits {
+        tollgate_engine::LaunchLimits {
             share_of_memory: self.task_memory == TaskMemory::Share,
             processes: Some(self.task_processes),
             output: Some(self.output_bytes),
-            ..tollgate_engine::Limits::default()
+            ..tollgate_engine::LaunchLimits::default()
         }
     }
 }
 
-impl Default for Limits {
+impl Default for ServiceLimits {
     fn default() -> Self {
         Self {
             connections: 64,
@@ -94,13 +94,13 @@ impl Default for Limits {
 
 /// Whom the service lets do what.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Access {
+pub struct AccessRules {
     /// Whom it is for.
-    pub users: Users,
+    pub users: UserScope,
     /// Whether root may hand in jobs where everybody may.
     pub root_jobs: bool,
     /// How much one user may have of it.
-    pub limits: Limits,
+    pub limits: ServiceLimits,
 }
 
 /// Who is at the other end of a connection.
@@ -111,11 +111,11 @@ pub struct Peer {
     /// Whether it may see and change everybody's jobs.
     pub operator: bool,
     /// Why it may not hand in jobs, if it may not.
-    pub barred: Option<Barred>,
+    pub barred: Option<AccessDenied>,
     /// What it is let in for.
-    pub role: Role,
+    pub role: AccessRole,
     /// How it came in.
-    pub way: Way,
+    pub way: AuthMethod,
 }
 
 /// What somebody is let in for.
@@ -123,7 +123,7 @@ pub struct Peer {
     Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
-pub enum Role {
+pub enum AccessRole {
     /// To hand in jobs and to ask about them.
     #[default]
     User,
@@ -133,7 +133,7 @@ pub enum Role {
 
 /// How somebody came in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum AuthMethod {
     /// By the socket: the system says who it is.
     Socket,
     /// Over TCP: with the key that has this fingerprint.
@@ -142,7 +142,7 @@ pub enum Way {
 
 /// Why a user may not hand in jobs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Barred {
+pub enum AccessDenied {
     /// The service is not for them.
     #[error("only the service's own user may submit jobs here")]
     NotTheirs,
@@ -154,10 +154,10 @@ pub enum Barred {
     OwnAccount,
     /// Jobs could not run as this user.
     #[error(transparent)]
-    NoAccount(#[from] NoAccount),
+    NoAccount(#[from] UserLookupError),
 }
 
-impl Barred {
+impl AccessDenied {
     /// What to do about it.
     pub fn hint(&self) -> &'static str {
         match self {
@@ -169,23 +169,23 @@ impl Barred {
     }
 }
 
-impl Access {
+impl AccessRules {
     /// Whom a connection of `user` over the socket is let be. May wait for the system's name
     /// service.
     pub fn admit(&self, user: u32) -> Peer {
         let own = rustix::process::geteuid().as_raw();
         let barred = match self.users {
-            Users::Own => (user != own).then_some(Barred::NotTheirs),
-            Users::All if user == 0 => (!self.root_jobs).then_some(Barred::Root),
-            Users::All if user == own && own != 0 => Some(Barred::OwnAccount),
-            Users::All => accounts::any(user).err().map(Barred::NoAccount),
+            UserScope::Own => (user != own).then_some(AccessDenied::NotTheirs),
+            UserScope::All if user == 0 => (!self.root_jobs).then_some(AccessDenied::Root),
+            UserScope::All if user == own && own != 0 => Some(AccessDenied::OwnAccount),
+            UserScope::All => accounts::any(user).err().map(AccessDenied::NoAccount),
         };
         Peer {
             user,
             operator: user == own || user == 0,
             barred,
-            role: Role::User,
-            way: Way::Socket,
+            role: AccessRole::User,
+            way: AuthMethod::Socket,
         }
     }
 }
@@ -199,22 +199,22 @@ mod tests {
 
     #[test]
     fn an_own_service_takes_jobs_of_its_user_only() {
-        let access = Access::default();
+        let access = AccessRules::default();
         let own = rustix::process::geteuid().as_raw();
         assert_eq!(access.admit(own).barred, None);
         let other = access.admit(NOBODY);
-        assert_eq!(other.barred, Some(Barred::NotTheirs));
+        assert_eq!(other.barred, Some(AccessDenied::NotTheirs));
         assert!(!other.operator);
     }
 
     #[test]
     fn a_service_for_all_takes_no_jobs_of_root_unless_told_to() {
-        let access = Access {
-            users: Users::All,
-            ..Access::default()
+        let access = AccessRules {
+            users: UserScope::All,
+            ..AccessRules::default()
         };
-        assert_eq!(access.admit(0).barred, Some(Barred::Root));
-        let generous = Access {
+        assert_eq!(access.admit(0).barred, Some(AccessDenied::Root));
+        let generous = AccessRules {
             root_jobs: true,
             ..access
         };
@@ -223,11 +223,14 @@ mod tests {
 
     #[test]
     fn a_user_whom_the_system_does_not_know_hands_in_nothing() {
-        let access = Access {
-            users: Users::All,
-            ..Access::default()
+        let access = AccessRules {
+            users: UserScope::All,
+            ..AccessRules::default()
         };
         let barred = access.admit(NOBODY).barred;
-        assert_eq!(barred, Some(Barred::NoAccount(NoAccount::Unknown(NOBODY))));
+        assert_eq!(
+            barred,
+            Some(AccessDenied::NoAccount(UserLookupError::Unknown(NOBODY)))
+        );
     }
 }

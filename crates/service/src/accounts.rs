@@ -8,11 +8,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::unistd::{self, Uid, getgrouplist};
-use tollgate_engine::User;
+use tollgate_engine::LaunchUser;
 
 /// Why nothing can be run as a user.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoAccount {
+pub enum UserLookupError {
     /// The service runs its own user's jobs only.
     #[error("only jobs of user {own} are run here, not those of user {user}")]
     Foreign {
@@ -38,28 +38,28 @@ pub enum NoAccount {
 }
 
 /// Whom jobs of a user run as; none is the service's own user.
-pub type Account = Result<Option<User>, NoAccount>;
+pub type RunAsResult = Result<Option<LaunchUser>, UserLookupError>;
 
 /// Says whom jobs of a user run as; none as long as that is being looked up.
-pub type RunAs = Box<dyn FnMut(u32) -> Option<Account> + Send>;
+pub type RunAsResolver = Box<dyn FnMut(u32) -> Option<RunAsResult> + Send>;
 
 /// For how long an account is taken to be as it was.
 const FRESH: Duration = Duration::from_secs(60);
 
 /// What a thread has looked up, and when.
-type Known = Arc<Mutex<BTreeMap<u32, (Instant, Account)>>>;
+type LookupCache = Arc<Mutex<BTreeMap<u32, (Instant, RunAsResult)>>>;
 
 /// Runs jobs of every user as that user, as [`any`] does, and never waits for the name service: a
 /// thread of its own does. What it said last holds until it says something else.
 ///
 /// # Errors
 /// If there is no thread to be had.
-pub fn looked_up_aside() -> io::Result<RunAs> {
+pub fn looked_up_aside() -> io::Result<RunAsResolver> {
     aside(any)
 }
 
-fn aside(look_up: fn(u32) -> Account) -> io::Result<RunAs> {
-    let known = Known::default();
+fn aside(look_up: fn(u32) -> RunAsResult) -> io::Result<RunAsResolver> {
+    let known = LookupCache::default();
     let (asks, asked) = mpsc::channel::<u32>();
     let answers = Arc::clone(&known);
     thread::Builder::new()
@@ -93,44 +93,45 @@ fn aside(look_up: fn(u32) -> Account) -> io::Result<RunAs> {
 ///
 /// # Errors
 /// If it is anybody else.
-pub fn own(user: u32) -> Account {
+pub fn own(user: u32) -> RunAsResult {
     let own = rustix::process::geteuid().as_raw();
     if user == own {
         return Ok(None);
     }
-    Err(NoAccount::Foreign { user, own })
+    Err(UserLookupError::Foreign { user, own })
 }
 
 /// Runs jobs of every user as that user, with all groups. Needs root.
 ///
 /// # Errors
 /// If the system has no account for it, or cannot say.
-pub fn any(user: u32) -> Account {
+pub fn any(user: u32) -> RunAsResult {
     own(user).or_else(|_| look_up(user).map(Some))
 }
 
 /// What a user is called; as a number has different owners on different hosts, a name is what tells
 /// another host who is meant.
-pub type NameOf = fn(u32) -> Result<String, NoAccount>;
+pub type UserNameLookup = fn(u32) -> Result<String, UserLookupError>;
 
 /// What the system calls a user.
 ///
 /// # Errors
 /// If it has no account for it, or cannot say.
-pub fn name(user: u32) -> Result<String, NoAccount> {
-    let found = unistd::User::from_uid(Uid::from_raw(user)).map_err(|error| NoAccount::System {
-        user,
-        reason: error.desc().to_owned(),
-    })?;
-    Ok(found.ok_or(NoAccount::Unknown(user))?.name)
+pub fn name(user: u32) -> Result<String, UserLookupError> {
+    let found =
+        unistd::User::from_uid(Uid::from_raw(user)).map_err(|error| UserLookupError::System {
+            user,
+            reason: error.desc().to_owned(),
+        })?;
+    Ok(found.ok_or(UserLookupError::Unknown(user))?.name)
 }
 
 /// The number of the user with this name. May wait for the system's name service.
 ///
 /// # Errors
 /// If there is none, or the system cannot say.
-pub fn by_name(name: &str) -> Result<u32, NoAccount> {
-    let unknown = || NoAccount::UnknownName(name.to_owned());
+pub fn by_name(name: &str) -> Result<u32, UserLookupError> {
+    let unknown = || UserLookupError::UnknownName(name.to_owned());
     // The system could not be asked for such a name.
     if name.contains('\0') {
         return Err(unknown());
@@ -139,17 +140,17 @@ pub fn by_name(name: &str) -> Result<u32, NoAccount> {
     found.map(|user| user.uid.as_raw()).ok_or_else(unknown)
 }
 
-fn look_up(user: u32) -> Result<User, NoAccount> {
-    let failed = |error: nix::Error| NoAccount::System {
+fn look_up(user: u32) -> Result<LaunchUser, UserLookupError> {
+    let failed = |error: nix::Error| UserLookupError::System {
         user,
         reason: error.desc().to_owned(),
     };
     let found = unistd::User::from_uid(Uid::from_raw(user)).map_err(failed)?;
-    let account = found.ok_or(NoAccount::Unknown(user))?;
+    let account = found.ok_or(UserLookupError::Unknown(user))?;
     // A name with a NUL byte in it is nobody's.
-    let name = CString::new(account.name).map_err(|_| NoAccount::Unknown(user))?;
+    let name = CString::new(account.name).map_err(|_| UserLookupError::Unknown(user))?;
     let groups = getgrouplist(&name, account.gid).map_err(failed)?;
-    Ok(User {
+    Ok(LaunchUser {
         uid: user,
         gid: account.gid.as_raw(),
         groups: groups.into_iter().map(unistd::Gid::as_raw).collect(),
@@ -174,28 +175,31 @@ mod tests {
     fn users_have_names() {
         assert_eq!(by_name("root"), Ok(0));
         for name in ["", "no such user", "a\0b"] {
-            assert_eq!(by_name(name), Err(NoAccount::UnknownName(name.to_owned())));
+            assert_eq!(
+                by_name(name),
+                Err(UserLookupError::UnknownName(name.to_owned()))
+            );
         }
     }
 
     #[test]
     fn nobody_waits_for_the_name_service() {
-        fn slow(user: u32) -> Account {
+        fn slow(user: u32) -> RunAsResult {
             // It answers once somebody has been told that it does not.
             TOLD.wait();
-            Err(NoAccount::Unknown(user))
+            Err(UserLookupError::Unknown(user))
         }
         static TOLD: std::sync::Barrier = std::sync::Barrier::new(2);
         let mut run_as = aside(slow).unwrap();
         assert_eq!(run_as(7), None);
         TOLD.wait();
         let answer = std::iter::repeat_with(|| run_as(7)).find_map(|answer| answer);
-        assert_eq!(answer, Some(Err(NoAccount::Unknown(7))));
+        assert_eq!(answer, Some(Err(UserLookupError::Unknown(7))));
     }
 
     #[test]
     fn a_number_without_an_account_is_no_user() {
-        assert_eq!(any(NOBODY), Err(NoAccount::Unknown(NOBODY)));
+        assert_eq!(any(NOBODY), Err(UserLookupError::Unknown(NOBODY)));
     }
 
     #[test]
@@ -203,6 +207,6 @@ mod tests {
         let me = rustix::process::geteuid().as_raw();
         assert_eq!(own(me), Ok(None));
         assert_eq!(any(me), Ok(None));
-        assert!(matches!(own(NOBODY), Err(NoAccount::Foreign { .. })));
+        assert!(matches!(own(NOBODY), Err(UserLookupError::Foreign { .. })));
     }
 }

@@ -30,6 +30,6 @@ mod whole;
 mod words;
 mod work;
 
-pub(crate) use reply::Refused;
+pub(crate) use reply::ApiError;
 
 pub use instant::{BadInstant, iso, read_iso};

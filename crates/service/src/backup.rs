@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::fleet::replace;
-use crate::folder::{self, Folder};
+use crate::folder::{self, DataDir};
 use crate::store::{self, CheckedRows, StoreError, VERSION};
 
 /// The file that makes a directory a backup. It is written last.
@@ -129,7 +129,7 @@ pub fn back_up(data: &Path, to: &Path, made_at: String) -> Result<CheckedRows, B
 ///
 /// # Errors
 /// If the backup is damaged or none, or the data directory has a store or cannot be written.
-pub fn restore(from: &Path, to: &Folder) -> Result<(BackupManifest, CheckedRows), BackupError> {
+pub fn restore(from: &Path, to: &DataDir) -> Result<(BackupManifest, CheckedRows), BackupError> {
     let manifest = fs::read(from.join(MANIFEST)).ok();
     let manifest: Option<BackupManifest> =
         manifest.and_then(|text| serde_json::from_slice(&text).ok());
@@ -171,7 +171,7 @@ pub fn restore(from: &Path, to: &Folder) -> Result<(BackupManifest, CheckedRows)
 ///
 /// # Errors
 /// If the store is missing, cannot be read or is damaged.
-pub fn check(data: &Folder) -> Result<CheckedRows, BackupError> {
+pub fn check(data: &DataDir) -> Result<CheckedRows, BackupError> {
     if !has_bytes(&data.store()) {
         return Err(BackupError::NoStore(data.path().to_owned()));
     }

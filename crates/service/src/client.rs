@@ -15,11 +15,11 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixStream;
 use tokio::runtime::Runtime;
 
-use crate::api::types::Problem;
-use crate::net::{Remote, RemoteError, Secret};
+use crate::api::types::ErrorResponse;
+use crate::net::{RemoteError, RemoteService, SecretToken};
 
 /// A connection to a service.
-pub struct Client {
+pub struct ApiClient {
     runtime: Runtime,
     sender: http1::SendRequest<Full<Bytes>>,
     /// How the service is called.
@@ -60,7 +60,7 @@ pub enum ClientError {
         /// With this status.
         status: StatusCode,
         /// In these words.
-        problem: Problem,
+        problem: ErrorResponse,
     },
     /// It answers in words of another version.
     #[error("the answer of the service cannot be read by this version: {0}")]
@@ -70,7 +70,7 @@ pub enum ClientError {
     Request(#[from] hyper::http::Error),
 }
 
-impl Client {
+impl ApiClient {
     /// Connects to the service at a Unix socket.
     ///
     /// # Errors
@@ -95,9 +95,9 @@ impl Client {
     ///
     /// # Errors
     /// If it cannot be reached, or is another one than it should be.
-    pub fn connect_to(remote: &Remote) -> Result<Self, ClientError> {
+    pub fn connect_to(remote: &RemoteService) -> Result<Self, ClientError> {
         let host = HeaderValue::from_str(remote.authority()).map_err(hyper::http::Error::from)?;
-        let shown = |token: &Secret| {
+        let shown = |token: &SecretToken| {
             let value = HeaderValue::from_str(&format!("Bearer {}", token.reveal()));
             value.map(|mut value| {
                 value.set_sensitive(true);
@@ -178,7 +178,7 @@ impl Client {
         if status.is_success() {
             return Ok(serde_json::from_slice(&body)?);
         }
-        let problem = serde_json::from_slice(&body).unwrap_or_else(|_| Problem {
+        let problem = serde_json::from_slice(&body).unwrap_or_else(|_| ErrorResponse {
             error: format!("the service answered {status}"),
             hint: None,
         });

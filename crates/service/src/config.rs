@@ -11,25 +11,25 @@ use std::time::Duration;
 
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
-use tollgate_engine::log::{LogSettings, UnknownLogWord};
+use tollgate_engine::log::{LogSettings, UnknownLogSetting};
 use tollgate_model::{Market, Probability, Span};
-use tollgate_policy::{Choice, PolicyError};
+use tollgate_policy::{PolicyError, PolicySpec};
 
-use crate::access::{Access, Limits, Users};
-use crate::core::Rules;
-use crate::fleet::terms::{self, Terms};
-use crate::folder::{self, FolderError, Secrecy};
-use crate::net::Key;
-use crate::net::certificate::{Certificate, CertificateError};
-use crate::net::keyring::Written;
+use crate::access::{AccessRules, ServiceLimits, UserScope};
+use crate::core::AdmissionRules;
+use crate::fleet::terms::{self, LeaseTimings};
+use crate::folder::{self, DataDirError, FilePermissions};
+use crate::net::Credential;
+use crate::net::certificate::{CertificateError, TlsCertificate};
+use crate::net::keyring::CredentialConfig;
 use crate::privileges::ACCOUNT;
 
-pub use listen::{Listen, ListenSettings};
+pub use listen::{ListenConfig, TcpListenOptions};
 
 /// The settings as they are written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct ServiceConfig {
     /// Who gets in: a policy as in `tollgate policies`, with its settings.
     pub policy: String,
     /// A policy that is asked too, on paper: what it would have done stands beside what was done.
@@ -48,27 +48,27 @@ pub struct Config {
     /// How many tasks may share a node (a core) at a time. At least 1.
     pub max_resident: u32,
     /// Whom the service is for: `own`, its own user, or `all`, which needs root.
-    pub users: Users,
+    pub users: UserScope,
     /// Whether root may hand in jobs where `users` is `all`.
     pub root_jobs: bool,
     /// Where `users` is `all`: the account that parses the network and decides, once root has started it. With
     /// `root` all of it stays root.
     pub account: String,
     /// How much one user may have of the service.
-    pub limits: Limits,
+    pub limits: ServiceLimits,
     /// Workers on other hosts.
-    pub workers: WorkerSettings,
+    pub workers: WorkerConfig,
     /// How the log is written.
     pub log: LogConfig,
     /// Where to listen besides the socket; nowhere if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub listen: Option<ListenSettings>,
+    pub listen: Option<ListenConfig>,
     /// Tokens that are let in over TCP, besides those that `tollgate token new` makes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub tokens: Vec<Written>,
+    pub tokens: Vec<CredentialConfig>,
     /// Certificates of clients that are let in over TCP.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub certificates: Vec<Written>,
+    pub certificates: Vec<CredentialConfig>,
     /// The folder that paths are relative to.
     #[serde(skip)]
     pub folder: PathBuf,
@@ -76,21 +76,21 @@ pub struct Config {
 
 /// Who is let in, and where.
 #[derive(Debug, Default)]
-pub struct Doors {
+pub struct ServeOptions {
     /// Whom it lets do what.
-    pub access: Access,
+    pub access: AccessRules,
     /// Where to listen besides the socket.
-    pub listen: Option<Listen>,
+    pub listen: Option<TcpListenOptions>,
     /// Whom tokens and certificates stand for.
-    pub keys: Vec<Key>,
+    pub keys: Vec<Credential>,
     /// How long workers are waited for.
-    pub terms: Terms,
+    pub terms: LeaseTimings,
     /// The certificate that the settings name, if it was read already: root may, and the account that it
     /// becomes may not.
-    pub certificate: Option<Certificate>,
+    pub certificate: Option<TlsCertificate>,
 }
 
-impl Doors {
+impl ServeOptions {
     /// Reads the certificate that the settings name, and its key, if they name one.
     ///
     /// # Errors
@@ -100,7 +100,7 @@ impl Doors {
             .listen
             .as_ref()
             .and_then(|listen| listen.files.as_ref());
-        self.certificate = files.map(Certificate::read).transpose()?;
+        self.certificate = files.map(TlsCertificate::read).transpose()?;
         Ok(())
     }
 }
@@ -108,7 +108,7 @@ impl Doors {
 /// How the service deals with workers on other hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct WorkerSettings {
+pub struct WorkerConfig {
     /// Seconds without a word after which a worker is given up, and its jobs with it. At least 2,
     /// at most an hour.
     pub grace_s: f64,
@@ -134,20 +134,20 @@ impl Default for LogConfig {
     }
 }
 
-impl Default for WorkerSettings {
+impl Default for WorkerConfig {
     fn default() -> Self {
         Self {
-            grace_s: Terms::default().grace.as_secs_f64(),
+            grace_s: LeaseTimings::default().grace.as_secs_f64(),
         }
     }
 }
 
-impl WorkerSettings {
-    fn terms(self) -> Result<Terms, ConfigError> {
+impl WorkerConfig {
+    fn terms(self) -> Result<LeaseTimings, ConfigError> {
         let allowed = terms::SHORTEST.as_secs_f64()..=terms::LONGEST.as_secs_f64();
         if allowed.contains(&self.grace_s) {
             let grace = Duration::from_secs_f64(self.grace_s);
-            return Ok(Terms { grace });
+            return Ok(LeaseTimings { grace });
         }
         Err(ConfigError::Range {
             key: "workers.grace_s",
@@ -157,7 +157,7 @@ impl WorkerSettings {
     }
 }
 
-impl Default for Config {
+impl Default for ServiceConfig {
     fn default() -> Self {
         Self {
             policy: "libra-risk".to_owned(),
@@ -168,11 +168,11 @@ impl Default for Config {
             estimate_level: 0.9,
             confidence: 0.5,
             max_resident: 8,
-            users: Users::Own,
+            users: UserScope::Own,
             root_jobs: false,
             account: ACCOUNT.to_owned(),
-            limits: Limits::default(),
-            workers: WorkerSettings::default(),
+            limits: ServiceLimits::default(),
+            workers: WorkerConfig::default(),
             log: LogConfig::default(),
             listen: None,
             tokens: Vec::new(),
@@ -203,7 +203,7 @@ pub enum ConfigError {
     },
     /// Others may write to the file, or to the folder that it is in.
     #[error(transparent)]
-    Open(#[from] FolderError),
+    Open(#[from] DataDirError),
     /// A token or a certificate is named wrongly.
     #[error("{list}: {place}: {what}")]
     Key {
@@ -252,7 +252,7 @@ pub enum ConfigError {
     },
 }
 
-impl Config {
+impl ServiceConfig {
     /// Reads a file that nobody but this user and root may change: it says who is let in.
     ///
     /// # Errors
@@ -269,7 +269,7 @@ impl Config {
             .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
             .open(path)
             .map_err(failed)?;
-        folder::check_file(&file, path, Secrecy::Public)?;
+        folder::check_file(&file, path, FilePermissions::Public)?;
         let folder = path.parent().unwrap_or(path);
         folder::check_place(folder)?;
         let mut text = String::new();
@@ -288,10 +288,10 @@ impl Config {
     ///
     /// # Errors
     /// The first setting that means nothing.
-    pub fn doors(&self) -> Result<Doors, ConfigError> {
+    pub fn doors(&self) -> Result<ServeOptions, ConfigError> {
         let access = self.access()?;
         let listen = self.listen.as_ref();
-        Ok(Doors {
+        Ok(ServeOptions {
             access,
             listen: listen
                 .map(|listen| listen.checked(&self.folder))
@@ -317,14 +317,14 @@ impl Config {
     ///
     /// # Errors
     /// The first setting that is out of its range.
-    pub fn rules(&self) -> Result<Rules, ConfigError> {
+    pub fn rules(&self) -> Result<AdmissionRules, ConfigError> {
         let market = self.market.parse().map_err(|_| ConfigError::Range {
             key: "market",
             expected: "none, commodity or bid",
             found: self.market.clone(),
         })?;
         let shadow = self.shadow.as_deref();
-        Ok(Rules {
+        Ok(AdmissionRules {
             policy: one_policy("policy", &self.policy, market)?,
             shadow: shadow
                 .map(|words| one_policy("shadow", words, market))
@@ -348,7 +348,7 @@ impl Config {
     ///
     /// # Errors
     /// The first setting that is out of its range.
-    pub fn access(&self) -> Result<Access, ConfigError> {
+    pub fn access(&self) -> Result<AccessRules, ConfigError> {
         let limits = self.limits;
         at_least_one("limits.connections", u64::from(limits.connections))?;
         at_least_one("limits.strangers", u64::from(limits.strangers))?;
@@ -366,7 +366,7 @@ impl Config {
                 found: limits.request_s.to_string(),
             });
         }
-        Ok(Access {
+        Ok(AccessRules {
             users: self.users,
             root_jobs: self.root_jobs,
             limits,
@@ -394,8 +394,8 @@ impl Config {
     }
 }
 
-fn one_policy(key: &'static str, words: &str, market: Market) -> Result<Choice, ConfigError> {
-    let choices = Choice::parse_list(words);
+fn one_policy(key: &'static str, words: &str, market: Market) -> Result<PolicySpec, ConfigError> {
+    let choices = PolicySpec::parse_list(words);
     let mut choices = choices.map_err(|error| ConfigError::Policy { key, error })?;
     let (Some(policy), true) = (choices.pop(), choices.is_empty()) else {
         let found = words.to_owned();
@@ -411,12 +411,12 @@ fn one_policy(key: &'static str, words: &str, market: Market) -> Result<Choice, 
     })
 }
 
-fn log_word<T: FromStr<Err = UnknownLogWord>>(
+fn log_word<T: FromStr<Err = UnknownLogSetting>>(
     key: &'static str,
     word: &str,
 ) -> Result<T, ConfigError> {
     word.parse()
-        .map_err(|UnknownLogWord(expected)| ConfigError::Range {
+        .map_err(|UnknownLogSetting(expected)| ConfigError::Range {
             key,
             expected,
             found: word.to_owned(),

@@ -35,28 +35,29 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use tollgate_forecast::{ClassId, Forecaster};
-use tollgate_gate::{Effect, Gate, Input, Scratch};
+use tollgate_gate::{Effect, Gate, GateInput, ProbeScratch};
 use tollgate_model::{Instant, Span};
-use tollgate_policy::Discipline;
+use tollgate_policy::PassTrigger;
 
-pub use after::Waiting;
-pub use array::{Array, Tally};
+pub use after::DeferredJob;
+pub use array::{ActiveArray, TaskCounts};
 pub use command::{
-    After, ArrayPlan, AttemptKey, Command, ExitStatus, Fate, Killed, Need, Plan, Submission,
-    TaskKey,
+    ArraySpec, AttemptExit, AttemptProgress, DependencyCondition, JobDependency, KillCause,
+    ServiceCommand, Submission, SubmissionOptions, TaskAttemptKey, TaskKey,
 };
-pub use expected::{Basis, Expectation};
-use jobs::Jobs;
-pub use jobs::Live;
+pub use expected::{ForecastBasis, RuntimeForecast};
+pub use jobs::ActiveTask;
+use jobs::JobTable;
 pub use outcome::{
-    Answer, Axis, Change, Floor, Ignored, Offer, Order, Part, Prospect, Refusal, Reply, Source,
-    Standing, Step,
+    AdmissionState, CommandError, CommandResult, ConfidenceThreshold, CounterOffer, EngineAction,
+    EstimateSource, JobPrediction, OfferAxis, RejectReason, RowChange, StepOutput, SubmitOutcome,
+    TaskGroupOutcome,
 };
-use prospect::Ahead;
-pub use ranges::{BadRanges, Ranges};
-pub use rules::{Rules, Written};
-use shadow::Shadow;
-pub use shadow::{Comparison, Sums};
+use prospect::LookAheadCache;
+pub use ranges::{BadTaskRanges, TaskRanges};
+pub use rules::{AdmissionRules, StoredRules};
+use shadow::ShadowPolicy;
+pub use shadow::{PolicyComparison, ShadowTotals};
 
 /// The most quotes that are held for one user at a time: each keeps room from others.
 const MOST_HOLDS: usize = 16;
@@ -64,51 +65,51 @@ const MOST_HOLDS: usize = 16;
 /// The state of the service.
 #[derive(Debug)]
 pub struct Core {
-    rules: Rules,
+    rules: AdmissionRules,
     gate: Gate,
-    jobs: Jobs,
+    jobs: JobTable,
     forecaster: Forecaster,
     classes: BTreeMap<(u32, String), ClassId>,
     now: Instant,
     effects: Vec<Effect>,
-    scratch: Scratch,
+    scratch: ProbeScratch,
     /// In a step: jobs that need not wait any more, and are to be decided about.
     ready: Vec<u64>,
     /// In a step: jobs that are over, and ended as those that wait for them need it.
     ended_well: BTreeSet<u64>,
-    ahead: Ahead,
+    ahead: LookAheadCache,
     /// It follows each step, and nothing here looks at it.
-    shadow: Option<Box<Shadow>>,
+    shadow: Option<Box<ShadowPolicy>>,
 }
 
 /// A [`Core`] on its way to a file and back. The rules are the configuration's.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Saved {
-    gate: tollgate_gate::Saved,
-    jobs: Jobs,
+pub struct CoreSnapshot {
+    gate: tollgate_gate::GateSnapshot,
+    jobs: JobTable,
     forecaster: Forecaster,
     classes: Vec<((u32, String), ClassId)>,
     now: Instant,
-    shadow: Option<shadow::Saved>,
+    shadow: Option<shadow::ShadowSnapshot>,
 }
 
 impl Core {
     /// A service that has seen nothing yet.
-    pub fn new(rules: Rules) -> Self {
+    pub fn new(rules: AdmissionRules) -> Self {
         let mut gate = Gate::new(rules.policy.build(rules.market), rules.market);
         gate.limit_tasks(Some(rules.max_resident));
         let mut core = Self {
             gate,
             rules,
-            jobs: Jobs::default(),
+            jobs: JobTable::default(),
             forecaster: Forecaster::default(),
             classes: BTreeMap::new(),
             now: Instant::ZERO,
             effects: Vec::new(),
-            scratch: Scratch::default(),
+            scratch: ProbeScratch::default(),
             ready: Vec::new(),
             ended_well: BTreeSet::new(),
-            ahead: Ahead::default(),
+            ahead: LookAheadCache::default(),
             shadow: None,
         };
         core.begin_shadow();
@@ -117,7 +118,7 @@ impl Core {
 
     /// Handles commands that came in by `at`, in one go. What happened before that is never
     /// `at`, however the clock on the wall is set.
-    pub fn step(&mut self, at: Instant, commands: &[Command]) -> Step {
+    pub fn step(&mut self, at: Instant, commands: &[ServiceCommand]) -> StepOutput {
         let step = self.decide(at, commands);
         if let Some(mut shadow) = self.shadow.take() {
             shadow.follow(self, commands, &step);
@@ -126,22 +127,22 @@ impl Core {
         step
     }
 
-    fn decide(&mut self, at: Instant, commands: &[Command]) -> Step {
+    fn decide(&mut self, at: Instant, commands: &[ServiceCommand]) -> StepOutput {
         self.now = self.now.max(at);
-        let mut step = Step::default();
+        let mut step = StepOutput::default();
         self.lapse_due(&mut step);
         // Jobs are asked about before they are handed in: by shares as they are, not as they were set.
         if self.gate.next_wake().is_some_and(|due| due <= self.now) {
-            let _ = self.input(Input::Tick, &mut step);
+            let _ = self.input(GateInput::Tick, &mut step);
         }
-        let mut replies: Vec<Option<Reply>> = vec![None; commands.len()];
+        let mut replies: Vec<Option<CommandResult>> = vec![None; commands.len()];
         for reports in [true, false] {
             for (reply, command) in replies.iter_mut().zip(commands) {
                 if command.is_report() != reports {
                     continue;
                 }
                 *reply = Some(self.handle(command, &mut step));
-                if self.gate.discipline() == Discipline::Event {
+                if self.gate.discipline() == PassTrigger::Event {
                     self.settle(&mut step);
                 }
             }
@@ -154,7 +155,7 @@ impl Core {
     }
 
     /// What a job handed in at `at` would be told. Binds nothing and changes nothing.
-    pub fn quote(&mut self, at: Instant, submission: &Submission) -> Answer {
+    pub fn quote(&mut self, at: Instant, submission: &Submission) -> SubmitOutcome {
         let at = self.now.max(at);
         self.answer(at, submission)
     }
@@ -176,13 +177,13 @@ impl Core {
     }
 
     /// The rules it decides by.
-    pub fn rules(&self) -> &Rules {
+    pub fn rules(&self) -> &AdmissionRules {
         &self.rules
     }
 
     /// All that it knows, to be stored.
-    pub fn save(&mut self) -> Saved {
-        Saved {
+    pub fn save(&mut self) -> CoreSnapshot {
+        CoreSnapshot {
             gate: self.gate.save(self.now),
             jobs: self.jobs.clone(),
             forecaster: self.forecaster.clone(),
@@ -194,12 +195,12 @@ impl Core {
 
     /// The service that was saved. The rules must be those that it was saved under, but for the policy
     /// on paper: another one begins now.
-    pub fn restore(saved: Saved, rules: Rules) -> Self {
+    pub fn restore(saved: CoreSnapshot, rules: AdmissionRules) -> Self {
         let policy = rules.policy.build(rules.market);
         let mut gate = Gate::restore(saved.gate, policy, rules.market, saved.now);
         gate.limit_tasks(Some(rules.max_resident));
         let known = saved.shadow.zip(rules.shadow.as_ref());
-        let known = known.and_then(|(saved, policy)| Shadow::restore(saved, policy, &rules));
+        let known = known.and_then(|(saved, policy)| ShadowPolicy::restore(saved, policy, &rules));
         let mut core = Self {
             gate,
             jobs: saved.jobs,
@@ -217,33 +218,35 @@ impl Core {
 
     fn begin_shadow(&mut self) {
         let policy = self.rules.shadow.clone();
-        self.shadow = policy.map(|policy| Box::new(Shadow::begin(&policy, self)));
+        self.shadow = policy.map(|policy| Box::new(ShadowPolicy::begin(&policy, self)));
     }
 
     /// What the policy on paper would have done by `at`, beside what was done; none if there is no
     /// such policy.
-    pub fn comparison(&mut self, at: Instant) -> Option<Comparison> {
+    pub fn comparison(&mut self, at: Instant) -> Option<PolicyComparison> {
         let at = self.now.max(at);
         self.shadow.as_mut().map(|shadow| shadow.compare(at))
     }
 
-    fn handle(&mut self, command: &Command, step: &mut Step) -> Reply {
+    fn handle(&mut self, command: &ServiceCommand, step: &mut StepOutput) -> CommandResult {
         let done = match command {
-            Command::Submit(submission) => return self.submit(submission, step),
-            Command::Report { attempt, fate } => self.report(*attempt, fate, step),
-            Command::Claim { job } => self.claim(*job, step),
-            Command::Cancel { job, tasks } => self.cancel(*job, tasks.as_ref(), step),
-            Command::Hold { job, tasks } => self.hold_or_release(*job, tasks.as_ref(), true, step),
-            Command::Release { job, tasks } => {
+            ServiceCommand::Submit(submission) => return self.submit(submission, step),
+            ServiceCommand::Report { attempt, fate } => self.report(*attempt, fate, step),
+            ServiceCommand::Claim { job } => self.claim(*job, step),
+            ServiceCommand::Cancel { job, tasks } => self.cancel(*job, tasks.as_ref(), step),
+            ServiceCommand::Hold { job, tasks } => {
+                self.hold_or_release(*job, tasks.as_ref(), true, step)
+            }
+            ServiceCommand::Release { job, tasks } => {
                 self.hold_or_release(*job, tasks.as_ref(), false, step)
             }
-            &Command::WorkerUp {
+            &ServiceCommand::WorkerUp {
                 worker,
                 epoch,
                 nodes,
                 memory,
             } => self.input(
-                Input::WorkerUp {
+                GateInput::WorkerUp {
                     worker,
                     epoch,
                     nodes,
@@ -251,33 +254,38 @@ impl Core {
                 },
                 step,
             ),
-            &Command::WorkerGone { worker, epoch } => self.lose_worker(worker, epoch, step),
-            Command::Tick => self.input(Input::Tick, step),
+            &ServiceCommand::WorkerGone { worker, epoch } => self.lose_worker(worker, epoch, step),
+            ServiceCommand::Tick => self.input(GateInput::Tick, step),
         };
         match done {
-            Ok(()) => Reply::Done,
-            Err(ignored) => Reply::Ignored(ignored),
+            Ok(()) => CommandResult::Done,
+            Err(ignored) => CommandResult::Ignored(ignored),
         }
     }
 
-    fn report(&mut self, key: AttemptKey, fate: &Fate, step: &mut Step) -> Result<(), Ignored> {
+    fn report(
+        &mut self,
+        key: TaskAttemptKey,
+        fate: &AttemptProgress,
+        step: &mut StepOutput,
+    ) -> Result<(), CommandError> {
         let live = self.jobs.get_mut(key.of()).filter(|live| live.is_at(key));
-        let live = live.ok_or(Ignored::Gate(tollgate_gate::Ignored::StaleAttempt))?;
+        let live = live.ok_or(CommandError::Gate(tollgate_gate::InputError::StaleAttempt))?;
         let (job, attempt) = (live.slot, live.gate_attempt);
-        if let Fate::Ended { status, .. } = fate {
+        if let AttemptProgress::Ended { status, .. } = fate {
             live.code = Some(status.code());
         }
-        step.changes.push(Change::Fate {
+        step.changes.push(RowChange::Fate {
             attempt: key,
             fate: fate.clone(),
         });
         match *fate {
-            Fate::Started { .. } => Ok(()),
-            Fate::Ended { wall, .. } => {
+            AttemptProgress::Started { .. } => Ok(()),
+            AttemptProgress::Ended { wall, .. } => {
                 self.learn(key.of(), wall);
-                self.input(Input::Ended { job, attempt }, step)
+                self.input(GateInput::Ended { job, attempt }, step)
             }
-            Fate::Lost { .. } => self.input(Input::Evicted { job, attempt }, step),
+            AttemptProgress::Lost { .. } => self.input(GateInput::Evicted { job, attempt }, step),
         }
     }
 
@@ -289,7 +297,7 @@ impl Core {
         if self.gate.view(self.now).job(live.slot).cancelling {
             return;
         }
-        let record = tollgate_forecast::Record {
+        let record = tollgate_forecast::CompletedJob {
             job: live.asked(),
             submit: live.spec.submit,
             finish: self.now,
@@ -299,14 +307,14 @@ impl Core {
         let _ = self.forecaster.learn(&record, live.forecast.forecast());
     }
 
-    fn input(&mut self, input: Input, step: &mut Step) -> Result<(), Ignored> {
+    fn input(&mut self, input: GateInput, step: &mut StepOutput) -> Result<(), CommandError> {
         let answer = self.gate.handle(self.now, input, &mut self.effects);
         self.carry_out(step);
-        answer.map(|_| ()).map_err(Ignored::Gate)
+        answer.map(|_| ()).map_err(CommandError::Gate)
     }
 
     /// What is put before the gate for what a pass did may be started in another one.
-    fn settle(&mut self, step: &mut Step) {
+    fn settle(&mut self, step: &mut StepOutput) {
         loop {
             self.gate.settle(self.now, &mut self.effects);
             self.carry_out(step);

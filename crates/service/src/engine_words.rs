@@ -1,12 +1,12 @@
 //! The engine's words in ours, and ours in the engine's.
 
-use tollgate_engine::{Ended, Event, KillReason, Report, Status};
+use tollgate_engine::{AttemptEvent, AttemptOutcome, AttemptReport, AttemptStatus, KillReason};
 use tollgate_model::{Instant, Span};
 
-use crate::core::{AttemptKey, Command, ExitStatus, Fate, Killed};
+use crate::core::{AttemptExit, AttemptProgress, KillCause, ServiceCommand, TaskAttemptKey};
 
 /// The engine's name of an attempt.
-pub(crate) fn key(attempt: AttemptKey) -> tollgate_engine::AttemptKey {
+pub(crate) fn key(attempt: TaskAttemptKey) -> tollgate_engine::AttemptKey {
     tollgate_engine::AttemptKey {
         job: attempt.job,
         task: attempt.task,
@@ -15,8 +15,8 @@ pub(crate) fn key(attempt: AttemptKey) -> tollgate_engine::AttemptKey {
 }
 
 /// Our name of an attempt.
-pub(crate) fn key_of(attempt: tollgate_engine::AttemptKey) -> AttemptKey {
-    AttemptKey {
+pub(crate) fn key_of(attempt: tollgate_engine::AttemptKey) -> TaskAttemptKey {
+    TaskAttemptKey {
         job: attempt.job,
         task: attempt.task,
         attempt: attempt.attempt,
@@ -24,17 +24,17 @@ pub(crate) fn key_of(attempt: tollgate_engine::AttemptKey) -> AttemptKey {
 }
 
 /// A report as a command.
-pub(crate) fn command(report: &Report) -> Command {
+pub(crate) fn command(report: &AttemptReport) -> ServiceCommand {
     let fate = match &report.event {
-        Event::Started(start) => Fate::Started {
+        AttemptEvent::Started(start) => AttemptProgress::Started {
             pid: start.pid,
             at: start.at,
         },
-        Event::Ended(ended) => Fate::Ended {
+        AttemptEvent::Ended(ended) => AttemptProgress::Ended {
             status: match &ended.status {
-                Status::Exited(code) => ExitStatus::Code(*code),
-                Status::Signalled(signal) => ExitStatus::Signal(*signal),
-                Status::NotStarted { step, reason } => ExitStatus::NotStarted {
+                AttemptStatus::Exited(code) => AttemptExit::Code(*code),
+                AttemptStatus::Signalled(signal) => AttemptExit::Signal(*signal),
+                AttemptStatus::NotStarted { step, reason } => AttemptExit::NotStarted {
                     step: step.clone(),
                     reason: reason.clone(),
                 },
@@ -45,29 +45,29 @@ pub(crate) fn command(report: &Report) -> Command {
             cpu: ended.cpu,
             peak_memory: ended.peak_memory,
         },
-        Event::Lost { at } => Fate::Lost { at: *at },
+        AttemptEvent::Lost { at } => AttemptProgress::Lost { at: *at },
     };
-    Command::Report {
+    ServiceCommand::Report {
         attempt: key_of(report.attempt),
         fate,
     }
 }
 
-fn killed(why: KillReason) -> Killed {
+fn killed(why: KillReason) -> KillCause {
     match why {
-        KillReason::Cancelled => Killed::Cancelled,
-        KillReason::TimeLimit => Killed::TimeLimit,
-        KillReason::MemoryLimit => Killed::MemoryLimit,
-        KillReason::OutputLimit => Killed::OutputLimit,
-        KillReason::Evicted => Killed::Evicted,
+        KillReason::Cancelled => KillCause::Cancelled,
+        KillReason::TimeLimit => KillCause::TimeLimit,
+        KillReason::MemoryLimit => KillCause::MemoryLimit,
+        KillReason::OutputLimit => KillCause::OutputLimit,
+        KillReason::Evicted => KillCause::Evicted,
     }
 }
 
 /// Whether nothing more will be said of the attempt.
-pub(crate) fn is_end(report: &Report) -> bool {
+pub(crate) fn is_end(report: &AttemptReport) -> bool {
     match report.event {
-        Event::Started(_) => false,
-        Event::Ended(_) | Event::Lost { .. } => true,
+        AttemptEvent::Started(_) => false,
+        AttemptEvent::Ended(_) | AttemptEvent::Lost { .. } => true,
     }
 }
 
@@ -77,14 +77,14 @@ pub(crate) fn unfit(
     step: &str,
     reason: String,
     at: Instant,
-) -> Report {
-    let status = Status::NotStarted {
+) -> AttemptReport {
+    let status = AttemptStatus::NotStarted {
         step: step.to_owned(),
         reason,
     };
-    Report {
+    AttemptReport {
         attempt,
-        event: Event::Ended(Ended {
+        event: AttemptEvent::Ended(AttemptOutcome {
             status,
             killed: None,
             at,

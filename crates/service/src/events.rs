@@ -7,10 +7,10 @@ use std::str::FromStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
-use tollgate_gate::Ending;
+use tollgate_gate::JobEnding;
 use tollgate_model::Instant;
 
-use crate::core::{Change, Standing};
+use crate::core::{AdmissionState, RowChange};
 
 /// How many events are remembered. Some hundred bytes each.
 const MOST: usize = 16_384;
@@ -32,7 +32,7 @@ pub struct BadEventId;
 
 /// Something that happened to a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Event {
+pub struct EventEntry {
     /// Its name.
     pub id: EventId,
     /// When it was committed.
@@ -42,14 +42,14 @@ pub struct Event {
     /// To which job.
     pub job: u64,
     /// To which tasks of it; none if to all.
-    pub tasks: Option<Tasks>,
+    pub tasks: Option<EventTasks>,
     /// Whether nothing more will happen to the job.
     pub is_last: bool,
 }
 
 /// Some tasks of an array.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Tasks {
+pub enum EventTasks {
     /// One.
     One(u32),
     /// Several, as in `1-5,9`.
@@ -58,21 +58,21 @@ pub enum Tasks {
 
 /// What was asked for is not remembered any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Gap {
+pub struct EventGap {
     /// From here on nothing is missing.
     pub from: EventId,
 }
 
 /// The latest events. Clones are the same log.
 #[derive(Clone, Debug)]
-pub struct Log {
-    ring: Arc<Mutex<Ring>>,
-    latest: watch::Sender<Latest>,
+pub struct EventLog {
+    ring: Arc<Mutex<EventRing>>,
+    latest: watch::Sender<LogPosition>,
 }
 
 /// How far the log has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Latest {
+pub struct LogPosition {
     /// The last event.
     pub id: EventId,
     /// Whether the service stops: there will be no more.
@@ -80,25 +80,25 @@ pub struct Latest {
 }
 
 #[derive(Debug)]
-struct Ring {
-    events: VecDeque<Event>,
+struct EventRing {
+    events: VecDeque<EventEntry>,
     /// The last one that was forgotten, or may have been.
     forgotten: EventId,
 }
 
-impl Log {
+impl EventLog {
     /// A log that begins after a batch: of what was committed until then it knows nothing.
     pub fn after_batch(batch: i64) -> Self {
         let forgotten = EventId {
             batch,
             place: u32::MAX,
         };
-        let latest = Latest {
+        let latest = LogPosition {
             id: forgotten,
             closed: false,
         };
         Self {
-            ring: Arc::new(Mutex::new(Ring {
+            ring: Arc::new(Mutex::new(EventRing {
                 events: VecDeque::new(),
                 forgotten,
             })),
@@ -107,13 +107,13 @@ impl Log {
     }
 
     /// Adds what followed from a batch, and tells those who wait.
-    pub fn publish(&self, batch: i64, at: Instant, changes: &[Change]) {
+    pub fn publish(&self, batch: i64, at: Instant, changes: &[RowChange]) {
         let mut last = None;
         {
             let mut ring = self.ring();
             for (event, place) in changes.iter().filter_map(event).zip(0..) {
                 let id = EventId { batch, place };
-                ring.push(Event { id, at, ..event });
+                ring.push(EventEntry { id, at, ..event });
                 last = Some(id);
             }
         }
@@ -135,7 +135,7 @@ impl Log {
     }
 
     /// How far it has come, now and later.
-    pub fn watch(&self) -> watch::Receiver<Latest> {
+    pub fn watch(&self) -> watch::Receiver<LogPosition> {
         self.latest.subscribe()
     }
 
@@ -143,24 +143,24 @@ impl Log {
     ///
     /// # Errors
     /// If one of them is not remembered any more, or the id is none of ours.
-    pub fn after(&self, id: EventId, most: usize) -> Result<Vec<Event>, Gap> {
+    pub fn after(&self, id: EventId, most: usize) -> Result<Vec<EventEntry>, EventGap> {
         let ring = self.ring();
         let latest = ring.events.back().map_or(ring.forgotten, |event| event.id);
         if id < ring.forgotten || id > latest {
-            return Err(Gap { from: latest });
+            return Err(EventGap { from: latest });
         }
         let begin = ring.events.partition_point(|event| event.id <= id);
         Ok(ring.events.iter().skip(begin).take(most).cloned().collect())
     }
 
-    fn ring(&self) -> MutexGuard<'_, Ring> {
+    fn ring(&self) -> MutexGuard<'_, EventRing> {
         // Each event is added as a whole.
         self.ring.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Ring {
-    fn push(&mut self, event: Event) {
+impl EventRing {
+    fn push(&mut self, event: EventEntry) {
         if self.events.len() == MOST
             && let Some(oldest) = self.events.pop_front()
         {
@@ -171,10 +171,10 @@ impl Ring {
 }
 
 /// What a change is to those who are told; none if they need not know. Its name comes later.
-fn event(change: &Change) -> Option<Event> {
+fn event(change: &RowChange) -> Option<EventEntry> {
     let whole = |kind, job| (kind, job, None);
     let (kind, job, tasks) = match change {
-        Change::Submitted { job, answer, .. } | Change::Decided { job, answer } => {
+        RowChange::Submitted { job, answer, .. } | RowChange::Decided { job, answer } => {
             let reserved = answer.held_until.is_some();
             whole(
                 if reserved {
@@ -185,9 +185,9 @@ fn event(change: &Change) -> Option<Event> {
                 *job,
             )
         }
-        Change::Deferred { job, held } => whole(if *held { "held" } else { "deferred" }, *job),
-        Change::Forsaken { job, .. } => whole("cancelled", *job),
-        Change::Dropped {
+        RowChange::Deferred { job, held } => whole(if *held { "held" } else { "deferred" }, *job),
+        RowChange::Forsaken { job, .. } => whole("cancelled", *job),
+        RowChange::Dropped {
             job,
             tasks,
             refusals,
@@ -197,32 +197,36 @@ fn event(change: &Change) -> Option<Event> {
             } else {
                 "rejected"
             };
-            (kind, *job, Some(Tasks::Some(tasks.to_string().into())))
+            (kind, *job, Some(EventTasks::Some(tasks.to_string().into())))
         }
-        Change::HeldTasks { job, tasks } => {
-            ("held", *job, Some(Tasks::Some(tasks.to_string().into())))
-        }
-        Change::TaskOver { attempt, ending } => {
-            (ended(*ending), attempt.job, Some(Tasks::One(attempt.task)))
-        }
-        Change::Claimed { job } => whole("claimed", *job),
-        Change::Expired { job } => whole("expired", *job),
-        Change::Accepted { job, .. } => whole("accepted", *job),
-        Change::Rejected { job, .. } => whole("rejected", *job),
-        Change::Queued { job } => whole("queued", *job),
-        Change::Held { job } => whole("held", *job),
-        Change::Started { attempt, of_array } => {
-            let task = of_array.then_some(Tasks::One(attempt.task));
+        RowChange::HeldTasks { job, tasks } => (
+            "held",
+            *job,
+            Some(EventTasks::Some(tasks.to_string().into())),
+        ),
+        RowChange::TaskOver { attempt, ending } => (
+            ended(*ending),
+            attempt.job,
+            Some(EventTasks::One(attempt.task)),
+        ),
+        RowChange::Claimed { job } => whole("claimed", *job),
+        RowChange::Expired { job } => whole("expired", *job),
+        RowChange::Accepted { job, .. } => whole("accepted", *job),
+        RowChange::Rejected { job, .. } => whole("rejected", *job),
+        RowChange::Queued { job } => whole("queued", *job),
+        RowChange::Held { job } => whole("held", *job),
+        RowChange::Started { attempt, of_array } => {
+            let task = of_array.then_some(EventTasks::One(attempt.task));
             ("started", attempt.job, task)
         }
-        Change::Over { job, ending } => whole(ended(*ending), *job),
-        Change::Tally { .. }
-        | Change::Fate { .. }
-        | Change::WorkerLost { .. }
-        | Change::Booked { .. } => return None,
+        RowChange::Over { job, ending } => whole(ended(*ending), *job),
+        RowChange::Tally { .. }
+        | RowChange::Fate { .. }
+        | RowChange::WorkerLost { .. }
+        | RowChange::Booked { .. } => return None,
     };
     let ends = ["finished", "cancelled", "lost", "rejected", "expired"];
-    Some(Event {
+    Some(EventEntry {
         id: EventId { batch: 0, place: 0 },
         at: Instant::ZERO,
         kind,
@@ -232,20 +236,20 @@ fn event(change: &Change) -> Option<Event> {
     })
 }
 
-fn standing(standing: &Standing) -> &'static str {
+fn standing(standing: &AdmissionState) -> &'static str {
     match standing {
-        Standing::Accepted { .. } => "accepted",
-        Standing::Queued => "queued",
-        Standing::Deferred => "deferred",
-        Standing::Rejected(_) => "rejected",
+        AdmissionState::Accepted { .. } => "accepted",
+        AdmissionState::Queued => "queued",
+        AdmissionState::Deferred => "deferred",
+        AdmissionState::Rejected(_) => "rejected",
     }
 }
 
-fn ended(ending: Ending) -> &'static str {
+fn ended(ending: JobEnding) -> &'static str {
     match ending {
-        Ending::Finished => "finished",
-        Ending::Cancelled => "cancelled",
-        Ending::Lost => "lost",
+        JobEnding::Finished => "finished",
+        JobEnding::Cancelled => "cancelled",
+        JobEnding::Lost => "lost",
     }
 }
 
@@ -267,7 +271,7 @@ impl FromStr for EventId {
     }
 }
 
-impl fmt::Display for Tasks {
+impl fmt::Display for EventTasks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::One(task) => task.fmt(f),
@@ -280,8 +284,8 @@ impl fmt::Display for Tasks {
 mod tests {
     use super::*;
 
-    fn queued(jobs: std::ops::Range<u64>) -> Vec<Change> {
-        jobs.map(|job| Change::Queued { job }).collect()
+    fn queued(jobs: std::ops::Range<u64>) -> Vec<RowChange> {
+        jobs.map(|job| RowChange::Queued { job }).collect()
     }
 
     fn id(batch: i64, place: u32) -> EventId {
@@ -290,7 +294,7 @@ mod tests {
 
     #[test]
     fn whoever_asks_again_misses_nothing() {
-        let log = Log::after_batch(7);
+        let log = EventLog::after_batch(7);
         let mut watch = log.watch();
         let begin = watch.borrow_and_update().id;
         log.publish(8, Instant::ZERO, &queued(1..4));
@@ -308,17 +312,17 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_a_gap() {
-        let log = Log::after_batch(7);
+        let log = EventLog::after_batch(7);
         // Of batch 7 there may have been more events than were read before the restart.
         let gap = log.after(id(7, 3), 10);
         assert!(gap.is_err());
         log.publish(8, Instant::ZERO, &queued(0..MOST as u64 + 2));
         let latest = id(8, MOST as u32 + 1);
-        assert_eq!(log.after(id(8, 0), 10), Err(Gap { from: latest }));
+        assert_eq!(log.after(id(8, 0), 10), Err(EventGap { from: latest }));
         assert_eq!(log.after(id(8, 1), 1).unwrap()[0].id, id(8, 2));
         assert_eq!(
             log.after(id(9, 0), 10),
-            Err(Gap { from: latest }),
+            Err(EventGap { from: latest }),
             "it is yet to come"
         );
     }

@@ -4,7 +4,7 @@ use std::io;
 
 /// A moment in a turn of the keeper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Moment {
+pub enum ServiceFailpoint {
     /// It is decided what follows from what came in, and none of it is on disk.
     Decided,
     /// It is on disk, and nobody was told.
@@ -21,7 +21,7 @@ pub enum Moment {
     Rested,
 }
 
-impl Moment {
+impl ServiceFailpoint {
     /// Every moment, in the order of a turn.
     pub const ALL: [Self; 7] = [
         Self::Decided,
@@ -52,11 +52,11 @@ impl Moment {
 pub const VARIABLE: &str = "TOLLGATE_SERVICE_FAULT";
 
 /// Is told of each moment. It may have the disk fail where something is about to be written
-/// ([`Moment::Decided`] and [`Moment::Resting`]; elsewhere an error means nothing), or not come back.
-pub type Saboteur = Box<dyn FnMut(Moment) -> io::Result<()> + Send>;
+/// ([`ServiceFailpoint::Decided`] and [`ServiceFailpoint::Resting`]; elsewhere an error means nothing), or not come back.
+pub type FaultInjector = Box<dyn FnMut(ServiceFailpoint) -> io::Result<()> + Send>;
 
 /// Kills this process at the moment that the environment names; if it names none, does nothing.
-pub fn from_environment() -> Saboteur {
+pub fn from_environment() -> FaultInjector {
     let named = std::env::var(VARIABLE).ok();
     let Some(named) = named.filter(|_| cfg!(debug_assertions)) else {
         return Box::new(|_| Ok(()));

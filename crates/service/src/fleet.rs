@@ -5,13 +5,13 @@
 //! |---|---|
 //! | [`words`] | what a worker and the service say to each other |
 //! | [`terms`] | who waits how long for whom |
-//! | [`muster`] | [`Fleet`]: this host's engine and all workers, as the keeper sees them |
+//! | [`muster`] | [`WorkerPool`]: this host's engine and all workers, as the keeper sees them |
 //! | `starts` | what is started where, and what has to wait for that |
 //! | `talk` | what the service answers to a worker |
 //! | `lives` | whose life begins and whose ends |
 //! | [`post`] | one worker, as the service knows it |
 //! | `roster` | who has ever offered nodes, on disk |
-//! | [`hand`] | [`Hand`]: the worker's own end, without input and output but for its engine |
+//! | [`hand`] | [`WorkerAgent`]: the worker's own end, without input and output but for its engine |
 //! | [`accept`] | where connections of workers come in |
 //! | [`line`] | frames on a stream of bytes |
 //! | [`route`] | the way from a worker to its service |
@@ -42,11 +42,11 @@ pub mod terms;
 pub mod words;
 pub mod worker;
 
-pub use accept::Porch;
-pub use hand::{Hand, Kit, Leave, Memory};
-pub use muster::{Fleet, House, Ticks, Whose};
-pub(crate) use post::WorkerStanding;
-pub use post::{Heard, Line, Site, Standing, What};
+pub use accept::WorkerAcceptor;
+pub use hand::{AgentConfig, AgentPersistentState, DisconnectReason, WorkerAgent};
+pub use muster::{JobOwners, MonotonicClock, WorkerPool, WorkerPoolConfig};
+pub(crate) use post::WorkerSnapshot;
+pub use post::{ConnectionEvent, ConnectionEventKind, FrameSink, WorkerInfo, WorkerState};
 pub(crate) use roster::replace;
-pub use route::Route;
-pub use terms::Terms;
+pub use route::WorkerTransport;
+pub use terms::LeaseTimings;

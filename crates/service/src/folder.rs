@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::fleet;
 
-use crate::net::certificate::Files;
+use crate::net::certificate::CertificateFiles;
 
 /// The longest path of a Unix socket, in bytes: the system's, less the NUL.
 const LONGEST_SOCKET: usize = 107;
@@ -20,7 +20,7 @@ pub(crate) const TAKEN_OVER: u32 = 0o1771;
 
 /// Who may read a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Secrecy {
+pub enum FilePermissions {
     /// Everybody.
     Public,
     /// Its owner, and a group that was trusted with it.
@@ -29,7 +29,7 @@ pub enum Secrecy {
 
 /// A data folder that is locked: no other service uses it for as long as this lives.
 #[derive(Debug)]
-pub struct Folder {
+pub struct DataDir {
     path: PathBuf,
     /// Whether it is root's, and prepared for the account that this is.
     is_taken_over: bool,
@@ -39,7 +39,7 @@ pub struct Folder {
 
 /// Why a folder cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum FolderError {
+pub enum DataDirError {
     /// Another service uses it.
     #[error("{}: another service uses this directory", .0.display())]
     InUse(PathBuf),
@@ -101,7 +101,7 @@ pub enum FolderError {
     },
 }
 
-impl FolderError {
+impl DataDirError {
     /// What to do about it.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
@@ -122,14 +122,14 @@ impl FolderError {
     }
 }
 
-impl Folder {
+impl DataDir {
     /// Locks the folder; makes it, for nobody but this user, if it is not there.
     ///
     /// # Errors
     /// If it belongs to somebody else, others may write to it, or another service uses it.
-    pub fn lock(path: &Path) -> Result<Self, FolderError> {
+    pub fn lock(path: &Path) -> Result<Self, DataDirError> {
         let failed = |action| {
-            move |error| FolderError::System {
+            move |error| DataDirError::System {
                 path: path.to_owned(),
                 action,
                 error,
@@ -147,20 +147,20 @@ impl Folder {
         let is_ours = metadata.gid() == rustix::process::getegid().as_raw();
         let is_taken_over = me != 0 && metadata.uid() == 0 && is_ours && mode == TAKEN_OVER;
         if metadata.uid() != me && !is_taken_over {
-            return Err(FolderError::Foreign {
+            return Err(DataDirError::Foreign {
                 path: path.clone(),
                 owner: metadata.uid(),
                 me,
             });
         }
         if mode & 0o022 != 0 && !is_taken_over {
-            return Err(FolderError::Open {
+            return Err(DataDirError::Open {
                 path: path.clone(),
                 mode: mode & 0o777,
             });
         }
         if socket(path).as_os_str().len() > LONGEST_SOCKET {
-            return Err(FolderError::TooLong(socket(path)));
+            return Err(DataDirError::TooLong(socket(path)));
         }
         let lock = OpenOptions::new()
             .create(true)
@@ -179,7 +179,7 @@ impl Folder {
                 folder.close_files()?;
                 Ok(folder)
             }
-            Err(TryLockError::WouldBlock) => Err(FolderError::InUse(path.clone())),
+            Err(TryLockError::WouldBlock) => Err(DataDirError::InUse(path.clone())),
             Err(TryLockError::Error(error)) => Err(failed("cannot be locked")(error)),
         }
     }
@@ -189,20 +189,20 @@ impl Folder {
     /// # Errors
     /// If this is not root, and root has not prepared it, or the way here cannot be gone by others, or could
     /// be bent by them.
-    pub fn share(&self) -> Result<(), FolderError> {
+    pub fn share(&self) -> Result<(), DataDirError> {
         if self.is_taken_over {
             return Ok(());
         }
         let me = rustix::process::geteuid();
         if !me.is_root() {
-            return Err(FolderError::NotRoot(me.as_raw()));
+            return Err(DataDirError::NotRoot(me.as_raw()));
         }
         check_way(&self.path)?;
         set_mode(&self.path, 0o711).map_err(self.failed("cannot be opened to others"))
     }
 
     /// What is in it is nobody else's to read, whoever may pass through.
-    fn close_files(&self) -> Result<(), FolderError> {
+    fn close_files(&self) -> Result<(), DataDirError> {
         let failed = || self.failed("cannot be closed to others");
         // Where root has prepared the folder, its own files are root's matter.
         let me = rustix::process::geteuid().as_raw();
@@ -218,9 +218,9 @@ impl Folder {
         Ok(())
     }
 
-    fn failed(&self, action: &'static str) -> impl FnOnce(io::Error) -> FolderError {
+    fn failed(&self, action: &'static str) -> impl FnOnce(io::Error) -> DataDirError {
         let path = self.path.clone();
-        move |error| FolderError::System {
+        move |error| DataDirError::System {
             path,
             action,
             error,
@@ -265,8 +265,8 @@ impl Folder {
     }
 
     /// The certificate that is made where the settings name none, and its key.
-    pub fn certificate(&self) -> Files {
-        Files {
+    pub fn certificate(&self) -> CertificateFiles {
+        CertificateFiles {
             certificate: self.path.join("server.crt"),
             key: self.path.join("server.key"),
         }
@@ -308,9 +308,9 @@ impl Folder {
 ///
 /// # Errors
 /// If one of those that it is in is not so.
-pub(crate) fn check_way(folder: &Path) -> Result<(), FolderError> {
+pub(crate) fn check_way(folder: &Path) -> Result<(), DataDirError> {
     for above in folder.ancestors().skip(1) {
-        let metadata = fs::metadata(above).map_err(|error| FolderError::System {
+        let metadata = fs::metadata(above).map_err(|error| DataDirError::System {
             path: above.to_owned(),
             action: "cannot be looked at",
             error,
@@ -319,7 +319,7 @@ pub(crate) fn check_way(folder: &Path) -> Result<(), FolderError> {
         let ours_stays = mode & 0o022 == 0 || mode & 0o1000 != 0;
         if metadata.uid() != 0 || mode & 0o001 == 0 || !ours_stays {
             let path = above.to_owned();
-            return Err(FolderError::Way { path, mode });
+            return Err(DataDirError::Way { path, mode });
         }
     }
     Ok(())
@@ -335,22 +335,22 @@ pub(crate) fn engine_folder(folder: &Path) -> PathBuf {
 ///
 /// # Errors
 /// If it is somebody else's, or its permissions say otherwise.
-pub fn check_file(file: &File, path: &Path, secrecy: Secrecy) -> Result<(), FolderError> {
-    let metadata = file.metadata().map_err(|error| FolderError::System {
+pub fn check_file(file: &File, path: &Path, secrecy: FilePermissions) -> Result<(), DataDirError> {
+    let metadata = file.metadata().map_err(|error| DataDirError::System {
         path: path.to_owned(),
         action: "cannot be looked at",
         error,
     })?;
     let (closed, expected) = match secrecy {
-        Secrecy::Public => (0o022, "change"),
-        Secrecy::Private => (0o027, "read and change"),
+        FilePermissions::Public => (0o022, "change"),
+        FilePermissions::Private => (0o027, "read and change"),
     };
     let (owner, mode) = (metadata.uid(), metadata.mode() & 0o777);
     let me = rustix::process::geteuid().as_raw();
     if (owner == me || owner == 0) && mode & closed == 0 {
         return Ok(());
     }
-    Err(FolderError::File {
+    Err(DataDirError::File {
         path: path.to_owned(),
         expected,
         owner,
@@ -364,15 +364,15 @@ pub fn check_file(file: &File, path: &Path, secrecy: Secrecy) -> Result<(), Fold
 ///
 /// # Errors
 /// If it is somebody else's, or others may change it.
-pub fn check_place(folder: &Path) -> Result<(), FolderError> {
-    let failed = |error| FolderError::System {
+pub fn check_place(folder: &Path) -> Result<(), DataDirError> {
+    let failed = |error| DataDirError::System {
         path: folder.to_owned(),
         action: "cannot be looked at",
         error,
     };
     let file = File::open(folder).map_err(failed)?;
     let sticky = file.metadata().map_err(failed)?.mode() & 0o1000 != 0;
-    match check_file(&file, folder, Secrecy::Public) {
+    match check_file(&file, folder, FilePermissions::Public) {
         // In such a folder only its own owner may move a file away.
         Err(_) if sticky => Ok(()),
         checked => checked,

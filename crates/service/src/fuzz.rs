@@ -6,8 +6,8 @@ use serde::de::DeserializeOwned;
 
 use crate::api::fuzz::check_job;
 use crate::api::types::{JobRequest, TokenRequest};
-use crate::core::Ranges;
-use crate::fleet::words::{Frame, ToService, ToWorker, line};
+use crate::core::TaskRanges;
+use crate::fleet::words::{ServerMessage, WorkerFrame, WorkerMessage, line};
 
 /// The most numbers of a range that is read again as it is written.
 const MAX_NUMBERS: u64 = 10_000_000;
@@ -15,7 +15,7 @@ const MAX_NUMBERS: u64 = 10_000_000;
 /// Reads `data` as numbers of tasks: there is an error, or there are ascending ranges that do not
 /// touch. False if there is an error.
 pub fn ranges(data: &[u8]) -> bool {
-    let Some(ranges) = text(data).and_then(|words| words.parse::<Ranges>().ok()) else {
+    let Some(ranges) = text(data).and_then(|words| words.parse::<TaskRanges>().ok()) else {
         return false;
     };
     let all: Vec<(u32, u32)> = ranges.iter().collect();
@@ -35,12 +35,12 @@ pub fn frames(data: &[u8]) -> bool {
     let lines = data
         .split(|&byte| byte == b'\n')
         .filter(|line| !line.is_empty());
-    let read = lines.map(|line| frame::<ToService>(line) | frame::<ToWorker>(line));
+    let read = lines.map(|line| frame::<WorkerMessage>(line) | frame::<ServerMessage>(line));
     read.fold(true, |all, one| all & one)
 }
 
 fn frame<T: DeserializeOwned + Serialize + PartialEq + std::fmt::Debug>(bytes: &[u8]) -> bool {
-    let Ok(frame) = serde_json::from_slice::<Frame<T>>(bytes) else {
+    let Ok(frame) = serde_json::from_slice::<WorkerFrame<T>>(bytes) else {
         return false;
     };
     let again = serde_json::from_slice(&line(&frame)).expect("what was written");

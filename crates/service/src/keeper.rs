@@ -26,29 +26,32 @@ use std::time::Duration;
 use tollgate_engine::Engine;
 use tollgate_model::Instant;
 
-pub use ask::{Ask, Census, Failed, Reply, Site, Story, Verdict};
+pub use ask::{
+    ClusterInfo, ControllerRequest, RequestError, Responder, StatusSnapshot, SubmittedJob,
+    TaskOutlook,
+};
 pub use begin::StartError;
-pub use owner::{Clock, Keeper};
-use queue::AskQueue;
+pub use owner::{Controller, WallClock};
+use queue::RequestQueue;
 
 /// How long to sleep at most although nothing is due: clocks can be set.
 const LONGEST_SLEEP: Duration = Duration::from_secs(60);
 
 /// A way to ask the keeper. Clones ask the same one.
 #[derive(Clone, Debug)]
-pub struct Door(Sender<Ask>);
+pub struct ControllerHandle(Sender<ControllerRequest>);
 
-impl Door {
+impl ControllerHandle {
     /// A door with nobody behind it: what is asked comes out of the other end.
     #[cfg(test)]
-    pub(crate) fn unattended() -> (Self, Receiver<Ask>) {
+    pub(crate) fn unattended() -> (Self, Receiver<ControllerRequest>) {
         let (sender, asks) = channel();
         (Self(sender), asks)
     }
 
     /// Puts something before the keeper; it is answered through what is in it. Nothing happens if
     /// the keeper has stopped: then the answer never comes, and waiting for it ends.
-    pub fn ask(&self, ask: Ask) {
+    pub fn ask(&self, ask: ControllerRequest) {
         let _ = self.0.send(ask);
     }
 }
@@ -58,23 +61,23 @@ impl Door {
 /// # Errors
 /// If the engine cannot be asked what there is, or the store cannot be written.
 pub fn start<E: Engine + 'static>(
-    mut keeper: Keeper<E>,
-) -> Result<(Door, JoinHandle<()>), StartError> {
+    mut keeper: Controller<E>,
+) -> Result<(ControllerHandle, JoinHandle<()>), StartError> {
     let (sender, asks) = channel();
     let wake = sender.clone();
     keeper.on_report(Arc::new(move || {
-        let _ = wake.send(Ask::Wake);
+        let _ = wake.send(ControllerRequest::Wake);
     }));
     keeper.begin()?;
     let thread = std::thread::Builder::new()
         .name("keeper".to_owned())
         .spawn(move || run(keeper, &asks))
         .map_err(StartError::Thread)?;
-    Ok((Door(sender), thread))
+    Ok((ControllerHandle(sender), thread))
 }
 
-fn run<E: Engine>(mut keeper: Keeper<E>, asks: &Receiver<Ask>) {
-    let mut queue = AskQueue::default();
+fn run<E: Engine>(mut keeper: Controller<E>, asks: &Receiver<ControllerRequest>) {
+    let mut queue = RequestQueue::default();
     loop {
         if queue.is_empty() {
             match asks.recv_timeout(sleep(&mut keeper)) {
@@ -87,7 +90,9 @@ fn run<E: Engine>(mut keeper: Keeper<E>, asks: &Receiver<Ask>) {
             queue.add(ask);
         }
         let asked = queue.next_turn();
-        let stop = asked.iter().any(|ask| matches!(ask, Ask::Stop));
+        let stop = asked
+            .iter()
+            .any(|ask| matches!(ask, ControllerRequest::Stop));
         keeper.turn(asked);
         if stop {
             keeper.rest();
@@ -96,7 +101,7 @@ fn run<E: Engine>(mut keeper: Keeper<E>, asks: &Receiver<Ask>) {
     }
 }
 
-fn sleep<E: Engine>(keeper: &mut Keeper<E>) -> Duration {
+fn sleep<E: Engine>(keeper: &mut Controller<E>) -> Duration {
     let now = keeper.now();
     let until = keeper.next_wake().map(|at: Instant| at.since(now));
     let until = until.map(|span| {

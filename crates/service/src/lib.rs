@@ -20,7 +20,7 @@
 //! | [`privileges`] | root gives itself up for an account of its own |
 //! | [`seats`] | how many connections each may have |
 //!
-//! A request takes this way: `api` puts an [`keeper::Ask`] before the keeper; the keeper handles all
+//! A request takes this way: `api` puts an [`keeper::ControllerRequest`] before the keeper; the keeper handles all
 //! that came in meanwhile in one [`core::Core::step`], commits what follows to the store in one
 //! transaction, and only then answers and lets the engine start something.
 
@@ -45,9 +45,9 @@ pub mod seats;
 pub mod serve;
 pub mod store;
 
-pub use access::{Access, Role, Users};
-pub use client::{Client, ClientError};
-pub use config::{Config, ConfigError, Doors, ListenSettings};
-pub use folder::{Folder, FolderError};
-pub use net::{Remote, RemoteError};
-pub use serve::{Heard, ServeError, serve};
+pub use access::{AccessRole, AccessRules, UserScope};
+pub use client::{ApiClient, ClientError};
+pub use config::{ConfigError, ListenConfig, ServeOptions, ServiceConfig};
+pub use folder::{DataDir, DataDirError};
+pub use net::{RemoteError, RemoteService};
+pub use serve::{BoundAddress, ServeError, serve};

@@ -3,7 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`Fingerprint`] | what keys are known by |
-//! | [`Secret`] | tokens |
+//! | [`SecretToken`] | tokens |
 //! | [`keyring`] | whom tokens and certificates stand for |
 //! | [`certificate`] | what the service shows for itself |
 //! | [`tls`] | what both ends of a connection insist on |
@@ -26,9 +26,9 @@ mod secret;
 pub mod tls;
 
 pub use fingerprint::{BadFingerprint, Fingerprint};
-pub use hosts::Hosts;
-pub(crate) use impatient::Impatient;
-pub use keyring::{Key, Keyring};
-pub use listen::{Network, serve_tls};
-pub use remote::{Remote, RemoteError};
-pub use secret::{Secret, SecretError};
+pub use hosts::AllowedHosts;
+pub(crate) use impatient::WriteTimeout;
+pub use keyring::{Credential, CredentialStore};
+pub use listen::{TcpContext, serve_tls};
+pub use remote::{RemoteError, RemoteService};
+pub use secret::{SecretToken, SecretTokenError};

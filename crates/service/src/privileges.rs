@@ -16,7 +16,7 @@ use nix::unistd;
 use rustix::thread::{Gid, Uid};
 use tollgate_engine::starter::{LaunchGuard, StarterLink};
 
-use crate::folder::{FolderError, SETTINGS, TAKEN_OVER, check_way, engine_folder};
+use crate::folder::{DataDirError, SETTINGS, TAKEN_OVER, check_way, engine_folder};
 
 /// The account that a service of root's becomes where the settings name no other.
 pub const ACCOUNT: &str = "tollgate";
@@ -31,7 +31,7 @@ pub struct ServiceAccount {
 
 /// What a service that has given up root starts its runners by.
 #[derive(Debug)]
-pub struct GivenUp {
+pub struct PrivilegeDrop {
     /// The way to the starter.
     pub starter: StarterLink,
     /// Whether the data folder was given to the account just now.
@@ -56,7 +56,7 @@ pub enum PrivilegeError {
     },
     /// The folder is not as it must be.
     #[error(transparent)]
-    Folder(#[from] FolderError),
+    Folder(#[from] DataDirError),
     /// Threads that were started before would stay root.
     #[error("root cannot be given up: expected one thread, found {0}")]
     Threads(usize),
@@ -122,7 +122,7 @@ impl ServiceAccount {
         root_jobs: bool,
         starter: &[OsString],
         runner: &[OsString],
-    ) -> Result<GivenUp, PrivilegeError> {
+    ) -> Result<PrivilegeDrop, PrivilegeError> {
         let (folder, took_over) = self.take_over(folder)?;
         let guard = LaunchGuard {
             account: self.uid,
@@ -132,7 +132,7 @@ impl ServiceAccount {
         let (starter, process) = started.map_err(system("the starter cannot be started"))?;
         self.give_up_root()?;
         end_with(process).map_err(system("no thread can be started"))?;
-        Ok(GivenUp { starter, took_over })
+        Ok(PrivilegeDrop { starter, took_over })
     }
 
     /// Makes the data folder one that root keeps and the account writes to: root's with the account's group,
@@ -141,7 +141,7 @@ impl ServiceAccount {
     fn take_over(&self, path: &Path) -> Result<(PathBuf, bool), PrivilegeError> {
         let failed = |action| {
             let path = path.to_owned();
-            move |error| FolderError::System {
+            move |error| DataDirError::System {
                 path,
                 action,
                 error,
@@ -164,10 +164,10 @@ impl ServiceAccount {
             return Ok((path, false));
         }
         if owner != 0 && owner != self.uid {
-            return Err(FolderError::Foreign { path, owner, me: 0 }.into());
+            return Err(DataDirError::Foreign { path, owner, me: 0 }.into());
         }
         if mode & 0o022 != 0 {
-            return Err(FolderError::Open { path, mode }.into());
+            return Err(DataDirError::Open { path, mode }.into());
         }
         // Nobody but root could write to a folder of root's so far, so that what is in it is what root made.
         if owner == 0 {

@@ -5,19 +5,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Places that are counted by whose they are. Clones count the same ones.
 #[derive(Debug)]
-pub struct Seats<K: Ord + Copy> {
+pub struct KeyedSemaphore<K: Ord + Copy> {
     counts: Arc<Mutex<BTreeMap<K, u32>>>,
     most: u32,
 }
 
 /// A place; it is given back in the end.
 #[derive(Debug)]
-pub struct Seat<K: Ord + Copy> {
-    seats: Seats<K>,
+pub struct KeyedPermit<K: Ord + Copy> {
+    seats: KeyedSemaphore<K>,
     whose: K,
 }
 
-impl<K: Ord + Copy> Seats<K> {
+impl<K: Ord + Copy> KeyedSemaphore<K> {
     /// So many for each.
     pub fn new(most: u32) -> Self {
         Self {
@@ -27,21 +27,21 @@ impl<K: Ord + Copy> Seats<K> {
     }
 
     /// One of them; none if all are taken.
-    pub fn take(&self, whose: K) -> Option<Seat<K>> {
+    pub fn take(&self, whose: K) -> Option<KeyedPermit<K>> {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let count = counts.get(&whose).copied().unwrap_or(0);
         if count >= self.most {
             return None;
         }
         counts.insert(whose, count + 1);
-        Some(Seat {
+        Some(KeyedPermit {
             seats: self.clone(),
             whose,
         })
     }
 }
 
-impl<K: Ord + Copy> Clone for Seats<K> {
+impl<K: Ord + Copy> Clone for KeyedSemaphore<K> {
     fn clone(&self) -> Self {
         Self {
             counts: Arc::clone(&self.counts),
@@ -50,7 +50,7 @@ impl<K: Ord + Copy> Clone for Seats<K> {
     }
 }
 
-impl<K: Ord + Copy> Drop for Seat<K> {
+impl<K: Ord + Copy> Drop for KeyedPermit<K> {
     fn drop(&mut self) {
         let counts = &self.seats.counts;
         let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn each_has_their_own_places_and_gives_them_back() {
-        let seats = Seats::new(2);
+        let seats = KeyedSemaphore::new(2);
         let taken = [seats.take(1), seats.take(1)];
         assert!(taken.iter().all(Option::is_some));
         assert!(seats.take(1).is_none());

@@ -15,17 +15,17 @@ use tokio::sync::watch;
 use tollgate_engine::Engine;
 use tollgate_model::Instant;
 
-use crate::access::{Access, Users};
-use crate::api::server::{About, Service, router, serve_unix};
-use crate::config::{Doors, Listen};
-use crate::core::Rules;
-use crate::fleet::{House, Porch, Terms, Whose};
-use crate::folder::{Folder, FolderError};
-use crate::keeper::{self, Ask, Keeper, StartError};
-use crate::net::certificate::{Certificate, CertificateError};
-use crate::net::keyring::KeyringError;
-use crate::net::{Fingerprint, Keyring, Network, serve_tls, tls};
-use crate::seats::Seats;
+use crate::access::{AccessRules, UserScope};
+use crate::api::server::{ApiState, ServiceInfo, router, serve_unix};
+use crate::config::{ServeOptions, TcpListenOptions};
+use crate::core::AdmissionRules;
+use crate::fleet::{JobOwners, LeaseTimings, WorkerAcceptor, WorkerPoolConfig};
+use crate::folder::{DataDir, DataDirError};
+use crate::keeper::{self, Controller, ControllerRequest, StartError};
+use crate::net::certificate::{CertificateError, TlsCertificate};
+use crate::net::keyring::CredentialFileError;
+use crate::net::{CredentialStore, Fingerprint, TcpContext, serve_tls, tls};
+use crate::seats::KeyedSemaphore;
 use crate::store::{self, Store, StoreError};
 use crate::{accounts, backup};
 
@@ -44,7 +44,7 @@ pub enum ServeError {
     Start(#[from] StartError),
     /// The folder is not as it must be for this.
     #[error(transparent)]
-    Folder(#[from] FolderError),
+    Folder(#[from] DataDirError),
     /// Clients cannot be listened to.
     #[error("{place}: cannot listen: {error}")]
     Listen {
@@ -61,7 +61,7 @@ pub enum ServeError {
     Tls(#[from] rustls::Error),
     /// Nobody knows whom tokens stand for.
     #[error(transparent)]
-    Keyring(#[from] KeyringError),
+    Keyring(#[from] CredentialFileError),
     /// The store is missing, and the data directory had one.
     #[error("{}: the store is missing or empty, and a service has run in this directory before", .0.display())]
     StoreGone(PathBuf),
@@ -107,7 +107,7 @@ impl ServeError {
 
 /// Where a service can be reached over TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Heard {
+pub struct BoundAddress {
     /// The address and the port.
     pub address: SocketAddr,
     /// The fingerprint of the public key that it shows.
@@ -120,14 +120,14 @@ pub struct Heard {
 /// # Errors
 /// If the store or the engine cannot be used, or the socket cannot be listened on.
 pub fn serve<E: Engine + 'static>(
-    folder: &Folder,
+    folder: &DataDir,
     mut engine: E,
-    rules: &Rules,
-    doors: Doors,
-    ready: impl FnOnce(Option<Heard>),
+    rules: &AdmissionRules,
+    doors: ServeOptions,
+    ready: impl FnOnce(Option<BoundAddress>),
 ) -> Result<(), ServeError> {
     let access = doors.access;
-    if access.users == Users::All {
+    if access.users == UserScope::All {
         folder.share()?;
         if !engine.capacity().map_err(StartError::from)?.other_users {
             return Err(ServeError::OneUser);
@@ -135,7 +135,7 @@ pub fn serve<E: Engine + 'static>(
     }
     // Whatever is made from here on, the store and what it grows by, is nobody else's to read.
     rustix::process::umask(Mode::RWXG | Mode::RWXO);
-    let keyring = Arc::new(Keyring::open(folder.tokens(), doors.keys)?);
+    let keyring = Arc::new(CredentialStore::open(folder.tokens(), doors.keys)?);
     if folder.has_served() && !backup::has_bytes(&folder.store()) {
         return Err(ServeError::StoreGone(folder.store()));
     }
@@ -146,8 +146,9 @@ pub fn serve<E: Engine + 'static>(
     };
     let store = store.map_err(StartError::from)?;
     let reader = store.reader().map_err(StartError::from)?;
-    let mut keeper = Keeper::new(store, engine, rules, Box::new(now)).map_err(StartError::from)?;
-    if access.users == Users::All {
+    let mut keeper =
+        Controller::new(store, engine, rules, Box::new(now)).map_err(StartError::from)?;
+    if access.users == UserScope::All {
         let aside = accounts::looked_up_aside().map_err(StartError::Thread)?;
         keeper.run_as(aside);
     }
@@ -164,10 +165,10 @@ pub fn serve<E: Engine + 'static>(
     report_restored_as_lost(folder, &mut keeper)?;
     let log = keeper.log();
     let (door, thread) = keeper::start(keeper)?;
-    let service = Service {
+    let service = ApiState {
         door: door.clone(),
         reader: Arc::new(Mutex::new(reader)),
-        about: Arc::new(About {
+        about: Arc::new(ServiceInfo {
             policy: rules.policy.to_string(),
             market: rules.market.to_string(),
             since: now(),
@@ -175,28 +176,28 @@ pub fn serve<E: Engine + 'static>(
         clock: now,
         access,
         keyring,
-        porch: Porch::new(door.clone()),
+        porch: WorkerAcceptor::new(door.clone()),
         log,
-        streams: Seats::new(access.limits.streams),
+        streams: KeyedSemaphore::new(access.limits.streams),
         metrics: Arc::default(),
     };
     let checked = check_large_store(folder, is_large);
     let (tcp, certificate) = (doors.listen, doors.certificate);
     let served = runtime()?.block_on(listen(folder, service, tcp, certificate, ready, checked));
-    door.ask(Ask::Stop);
+    door.ask(ControllerRequest::Stop);
     // It panics only where it has said why already.
     let _ = thread.join();
     served
 }
 
 /// Returns whether verifying the store takes so long that the service answers meanwhile.
-fn is_large(folder: &Folder) -> bool {
+fn is_large(folder: &DataDir) -> bool {
     fs::metadata(folder.store()).is_ok_and(|store| store.len() > LARGE_STORE)
 }
 
 /// Verifies a large store while the service answers. Returns only if the store is damaged or cannot
 /// be read.
-async fn check_large_store(folder: &Folder, is_large: bool) -> Result<(), StoreError> {
+async fn check_large_store(folder: &DataDir, is_large: bool) -> Result<(), StoreError> {
     if is_large {
         tracing::info!("the store is large: it is checked while the service answers");
         let path = folder.store();
@@ -214,8 +215,8 @@ async fn check_large_store(folder: &Folder, is_large: bool) -> Result<(), StoreE
 /// Reports the attempts that ran when a backup was created as lost, if the store was restored from
 /// it: they may have ended since, and must not run twice.
 fn report_restored_as_lost<E: Engine>(
-    folder: &Folder,
-    keeper: &mut Keeper<E>,
+    folder: &DataDir,
+    keeper: &mut Controller<E>,
 ) -> Result<(), ServeError> {
     let marker = folder.restored();
     if !marker.exists() {
@@ -233,14 +234,18 @@ fn report_restored_as_lost<E: Engine>(
 }
 
 /// What workers are told about this service.
-fn house(folder: &Folder, access: Access, terms: Terms) -> Result<House, ServeError> {
+fn house(
+    folder: &DataDir,
+    access: AccessRules,
+    terms: LeaseTimings,
+) -> Result<WorkerPoolConfig, ServeError> {
     let own = rustix::process::geteuid().as_raw();
-    Ok(House {
+    Ok(WorkerPoolConfig {
         service: folder.identity().map_err(unread)?,
         whose: match access.users {
             // Without a name, no worker has the same.
-            Users::Own => Whose::Own(accounts::name(own).unwrap_or_default()),
-            Users::All => Whose::All,
+            UserScope::Own => JobOwners::Own(accounts::name(own).unwrap_or_default()),
+            UserScope::All => JobOwners::All,
         },
         terms,
         roster: folder.workers(),
@@ -267,11 +272,11 @@ fn runtime() -> Result<tokio::runtime::Runtime, ServeError> {
 }
 
 async fn listen(
-    folder: &Folder,
-    service: Service,
-    tcp: Option<Listen>,
-    certificate: Option<Certificate>,
-    ready: impl FnOnce(Option<Heard>),
+    folder: &DataDir,
+    service: ApiState,
+    tcp: Option<TcpListenOptions>,
+    certificate: Option<TlsCertificate>,
+    ready: impl FnOnce(Option<BoundAddress>),
     checked: impl Future<Output = Result<(), StoreError>>,
 ) -> Result<(), ServeError> {
     let socket = folder.socket();
@@ -281,7 +286,7 @@ async fn listen(
         None => None,
     };
     let access = service.access;
-    let seats = Seats::new(access.limits.connections);
+    let seats = KeyedSemaphore::new(access.limits.connections);
     let keyring = Arc::clone(&service.keyring);
     let clock = service.clock;
     let log = service.log.clone();
@@ -301,7 +306,7 @@ async fn listen(
         stopped.clone(),
     ))];
     if let Some((listener, tls, _)) = network {
-        let network = Network {
+        let network = TcpContext {
             tls,
             hosts: tcp.map(|tcp| tcp.hosts).unwrap_or_default(),
             keyring,
@@ -325,7 +330,7 @@ async fn listen(
     asked
 }
 
-fn listen_unix(folder: &Folder, users: Users) -> Result<UnixListener, ServeError> {
+fn listen_unix(folder: &DataDir, users: UserScope) -> Result<UnixListener, ServeError> {
     let socket = folder.socket();
     // The folder is locked, so whoever left this behind is gone.
     let _ = fs::remove_file(&socket);
@@ -335,25 +340,25 @@ fn listen_unix(folder: &Folder, users: Users) -> Result<UnixListener, ServeError
     };
     let listener = UnixListener::bind(&socket).map_err(failed)?;
     let mode = match users {
-        Users::Own => 0o600,
-        Users::All => 0o666,
+        UserScope::Own => 0o600,
+        UserScope::All => 0o666,
     };
     fs::set_permissions(&socket, Permissions::from_mode(mode)).map_err(failed)?;
     Ok(listener)
 }
 
 async fn listen_tcp(
-    folder: &Folder,
-    tcp: &Listen,
-    certificate: Option<Certificate>,
-    keyring: &Keyring,
-) -> Result<(TcpListener, Arc<rustls::ServerConfig>, Heard), ServeError> {
+    folder: &DataDir,
+    tcp: &TcpListenOptions,
+    certificate: Option<TlsCertificate>,
+    keyring: &CredentialStore,
+) -> Result<(TcpListener, Arc<rustls::ServerConfig>, BoundAddress), ServeError> {
     let certificate = match (certificate, &tcp.files) {
         (Some(certificate), _) => certificate,
-        (None, Some(files)) => Certificate::read(files)?,
+        (None, Some(files)) => TlsCertificate::read(files)?,
         (None, None) => {
             let files = folder.certificate();
-            Certificate::read_or_make(&files, &tcp.hosts.names, tcp.address.ip())?
+            TlsCertificate::read_or_make(&files, &tcp.hosts.names, tcp.address.ip())?
         }
     };
     let fingerprint = certificate.fingerprint()?;
@@ -367,7 +372,7 @@ async fn listen_tcp(
     Ok((
         listener,
         tls,
-        Heard {
+        BoundAddress {
             address,
             fingerprint,
         },
@@ -375,7 +380,7 @@ async fn listen_tcp(
 }
 
 /// Returns once the data directory is gone.
-async fn folder_gone(folder: &Folder) -> ServeError {
+async fn folder_gone(folder: &DataDir) -> ServeError {
     let mut interval = tokio::time::interval(FOLDER_INTERVAL);
     while !folder.is_gone() {
         interval.tick().await;

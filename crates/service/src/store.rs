@@ -35,14 +35,14 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 pub use backup::{check, copy};
-pub use figures::{Bin, Coverage, Figures};
+pub use figures::{EstimateCoverage, ObjectiveSums, PromiseBin};
 pub use integrity::CheckedRows;
-pub use read::{Account, AttemptRow, JobRow, Reader, Selection};
+pub use read::{AccountRow, AttemptRow, JobFilter, JobRow, StoreReader};
 pub use schema::{FIRST, VERSION};
 pub use tasks::ArrayRow;
-pub use write::{Batch, Program};
+pub use write::{CommandBatch, JobProgram};
 
-use reserve::Reserve;
+use reserve::DiskReserve;
 
 /// The format of a snapshot and of commands. It changes whenever what is stored, or what it means,
 /// does.
@@ -60,7 +60,7 @@ pub struct Store {
     batch: i64,
     /// Batches since the last snapshot.
     since_snapshot: u32,
-    reserve: Reserve,
+    reserve: DiskReserve,
 }
 
 /// Why the store cannot be used.
@@ -226,7 +226,7 @@ impl Store {
             path: path.to_owned(),
             batch,
             since_snapshot: 0,
-            reserve: Reserve::beside(path),
+            reserve: DiskReserve::beside(path),
         })
     }
 
@@ -252,7 +252,7 @@ impl Store {
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub fn program(&self, job: u64) -> Result<Option<Program>, StoreError> {
+    pub fn program(&self, job: u64) -> Result<Option<JobProgram>, StoreError> {
         read::program(&self.connection, job).map_err(sqlite(&self.path, "cannot be read"))
     }
 
@@ -290,11 +290,11 @@ impl Store {
     ///
     /// # Errors
     /// If the file cannot be opened.
-    pub fn reader(&self) -> Result<Reader, StoreError> {
+    pub fn reader(&self) -> Result<StoreReader, StoreError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(&self.path, flags)
             .map_err(sqlite(&self.path, "cannot be opened"))?;
-        Ok(Reader::new(connection, self.path.clone()))
+        Ok(StoreReader::new(connection, self.path.clone()))
     }
 }
 

@@ -2,46 +2,49 @@
 
 mod common;
 
-use tollgate_service::core::{After, ArrayPlan, Command, Need, Plan, Ranges, Standing, Submission};
-use tollgate_service::keeper::{Ask, Failed};
+use tollgate_service::core::{
+    AdmissionState, ArraySpec, DependencyCondition, JobDependency, ServiceCommand, Submission,
+    SubmissionOptions, TaskRanges,
+};
+use tollgate_service::keeper::{ControllerRequest, RequestError};
 
-use common::{Site, submission};
+use common::{TestCluster, submission};
 
-fn after(jobs: &[u64], need: Need) -> Plan {
-    let after = jobs.iter().map(|&job| After { job, need });
-    Plan {
+fn after(jobs: &[u64], need: DependencyCondition) -> SubmissionOptions {
+    let after = jobs.iter().map(|&job| JobDependency { job, need });
+    SubmissionOptions {
         after: after.collect(),
-        ..Plan::default()
+        ..SubmissionOptions::default()
     }
 }
 
-fn work(plan: Plan) -> Submission {
+fn work(plan: SubmissionOptions) -> Submission {
     Submission {
         plan,
         ..submission("work", 10)
     }
 }
 
-fn act(site: &mut Site, command: Command) -> Result<(), Failed> {
-    site.ask(|reply| Ask::Act {
+fn act(site: &mut TestCluster, command: ServiceCommand) -> Result<(), RequestError> {
+    site.ask(|reply| ControllerRequest::Act {
         user: None,
         command,
         reply,
     })
 }
 
-fn state(site: &Site, job: u64) -> String {
+fn state(site: &TestCluster, job: u64) -> String {
     site.row(job).state
 }
 
 #[test]
 fn it_starts_when_all_that_it_waits_for_have_ended_well() {
-    let mut site = Site::new("easy");
+    let mut site = TestCluster::new("easy");
     let first = site.submit(&["work", "10"], 10).unwrap().job;
     let second = site.submit(&["work", "20"], 20).unwrap().job;
-    let plan = after(&[first, second], Need::Success);
+    let plan = after(&[first, second], DependencyCondition::Success);
     let third = site.hand_in(work(plan), &["work", "10"]).unwrap();
-    assert_eq!(third.answer.standing, Standing::Deferred);
+    assert_eq!(third.answer.standing, AdmissionState::Deferred);
     assert_eq!(state(&site, third.job), "dependent");
     assert_eq!(site.row(third.job).after, [first, second]);
     site.pass(15);
@@ -65,10 +68,10 @@ fn it_starts_when_all_that_it_waits_for_have_ended_well() {
 
 #[test]
 fn it_is_decided_about_when_its_turn_comes() {
-    let mut site = Site::new("libra");
+    let mut site = TestCluster::new("libra");
     let first = site.submit(&["work", "90"], 90).unwrap().job;
     let longer = Submission {
-        plan: after(&[first], Need::Success),
+        plan: after(&[first], DependencyCondition::Success),
         ..submission("work", 20)
     };
     // It would have been let in at once, and 100 s are too short in the end.
@@ -80,22 +83,28 @@ fn it_is_decided_about_when_its_turn_comes() {
 
 #[test]
 fn after_a_failure_it_never_starts_unless_any_end_will_do() {
-    let mut site = Site::new("libra-risk");
-    let held = work(Plan {
+    let mut site = TestCluster::new("libra-risk");
+    let held = work(SubmissionOptions {
         held: true,
-        ..Plan::default()
+        ..SubmissionOptions::default()
     });
     let failing = site.hand_in(held, &["sh", "-c", "exit 3"]).unwrap();
-    let vain = site.hand_in(work(after(&[failing.job], Need::Success)), &["work", "1"]);
+    let vain = site.hand_in(
+        work(after(&[failing.job], DependencyCondition::Success)),
+        &["work", "1"],
+    );
     let vain = vain.unwrap().job;
-    let chain = site.hand_in(work(after(&[vain], Need::Success)), &["work", "1"]);
+    let chain = site.hand_in(
+        work(after(&[vain], DependencyCondition::Success)),
+        &["work", "1"],
+    );
     let chain = chain.unwrap().job;
     let anyhow = site.hand_in(
-        work(after(&[failing.job, chain], Need::End)),
+        work(after(&[failing.job, chain], DependencyCondition::End)),
         &["work", "1"],
     );
     let anyhow = anyhow.unwrap().job;
-    let release = Command::Release {
+    let release = ServiceCommand::Release {
         job: failing.job,
         tasks: None,
     };
@@ -107,43 +116,52 @@ fn after_a_failure_it_never_starts_unless_any_end_will_do() {
     }
     assert_eq!(state(&site, anyhow), "finished");
     // What is over is not waited for, and what failed is in vain.
-    let late = site.hand_in(work(after(&[failing.job], Need::Success)), &["work", "1"]);
-    assert_eq!(late, Err(Failed::InVain(failing.job)));
-    let late = site.hand_in(work(after(&[failing.job], Need::End)), &["work", "1"]);
+    let late = site.hand_in(
+        work(after(&[failing.job], DependencyCondition::Success)),
+        &["work", "1"],
+    );
+    assert_eq!(late, Err(RequestError::InVain(failing.job)));
+    let late = site.hand_in(
+        work(after(&[failing.job], DependencyCondition::End)),
+        &["work", "1"],
+    );
     assert!(matches!(
         late.unwrap().answer.standing,
-        Standing::Accepted { .. }
+        AdmissionState::Accepted { .. }
     ));
 }
 
 #[test]
 fn only_jobs_of_the_same_user_can_be_waited_for() {
-    let mut site = Site::new("libra-risk");
+    let mut site = TestCluster::new("libra-risk");
     let own = site.submit(&["work", "10"], 10).unwrap().job;
     let stranger = Submission {
         user: submission("work", 1).user + 1,
-        ..work(after(&[own], Need::End))
+        ..work(after(&[own], DependencyCondition::End))
     };
     let foreign = site.hand_in(stranger.clone(), &["work", "1"]);
-    assert_eq!(foreign, Err(Failed::NoPredecessor(own)));
+    assert_eq!(foreign, Err(RequestError::NoPredecessor(own)));
     let unknown = Submission {
-        plan: after(&[99], Need::End),
+        plan: after(&[99], DependencyCondition::End),
         ..stranger
     };
     let unknown = site.hand_in(unknown, &["work", "1"]);
-    assert_eq!(unknown, Err(Failed::NoPredecessor(99)));
+    assert_eq!(unknown, Err(RequestError::NoPredecessor(99)));
 }
 
 #[test]
 fn an_array_is_over_when_all_of_its_tasks_are() {
-    let mut site = Site::new("easy");
-    let tasks = Ranges::new(1, 3);
-    let array = work(Plan {
-        array: Some(ArrayPlan { tasks, most: None }),
-        ..Plan::default()
+    let mut site = TestCluster::new("easy");
+    let tasks = TaskRanges::new(1, 3);
+    let array = work(SubmissionOptions {
+        array: Some(ArraySpec { tasks, most: None }),
+        ..SubmissionOptions::default()
     });
     let array = site.hand_in(array, &["work", "10"]).unwrap().job;
-    let next = site.hand_in(work(after(&[array], Need::Success)), &["work", "10"]);
+    let next = site.hand_in(
+        work(after(&[array], DependencyCondition::Success)),
+        &["work", "10"],
+    );
     let next = next.unwrap().job;
     site.pass(12);
     assert_eq!(state(&site, next), "dependent");
@@ -156,11 +174,11 @@ fn an_array_is_over_when_all_of_its_tasks_are() {
 
 #[test]
 fn a_job_that_is_held_waits_for_its_user() {
-    let mut site = Site::new("libra-risk");
+    let mut site = TestCluster::new("libra-risk");
     let held = || {
-        work(Plan {
+        work(SubmissionOptions {
             held: true,
-            ..Plan::default()
+            ..SubmissionOptions::default()
         })
     };
     let job = site.hand_in(held(), &["work", "1"]).unwrap().job;
@@ -168,11 +186,11 @@ fn a_job_that_is_held_waits_for_its_user() {
     site.pass(10);
     site.restart();
     assert_eq!(state(&site, job), "held");
-    let release = || Command::Release { job, tasks: None };
+    let release = || ServiceCommand::Release { job, tasks: None };
     act(&mut site, release()).unwrap();
     assert_eq!(state(&site, job), "running");
     assert!(act(&mut site, release()).is_err());
-    let cancel = Command::Cancel {
+    let cancel = ServiceCommand::Cancel {
         job: other,
         tasks: None,
     };

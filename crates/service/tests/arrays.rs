@@ -5,21 +5,22 @@ mod common;
 use tollgate_model::Market;
 use tollgate_policy::registry::REGISTRY;
 use tollgate_service::core::{
-    Answer, ArrayPlan, Command, Plan, Ranges, Standing, Submission, Tally,
+    AdmissionState, ArraySpec, ServiceCommand, Submission, SubmissionOptions, SubmitOutcome,
+    TaskCounts, TaskRanges,
 };
-use tollgate_service::keeper::{Ask, Failed, Verdict};
+use tollgate_service::keeper::{ControllerRequest, RequestError, SubmittedJob};
 
 use common::{Site, submission};
 
-fn array(tasks: &str, most: Option<u32>) -> Plan {
+fn array(tasks: &str, most: Option<u32>) -> SubmissionOptions {
     let tasks = tasks.parse().unwrap();
-    Plan {
-        array: Some(ArrayPlan { tasks, most }),
-        ..Plan::default()
+    SubmissionOptions {
+        array: Some(ArraySpec { tasks, most }),
+        ..SubmissionOptions::default()
     }
 }
 
-fn whenever(secs: i64, plan: Plan) -> Submission {
+fn whenever(secs: i64, plan: SubmissionOptions) -> Submission {
     Submission {
         deadline: None,
         budget: None,
@@ -28,13 +29,13 @@ fn whenever(secs: i64, plan: Plan) -> Submission {
     }
 }
 
-fn parts(answer: &Answer) -> Vec<String> {
-    let part = |part: &tollgate_service::core::Part| {
+fn parts(answer: &SubmitOutcome) -> Vec<String> {
+    let part = |part: &tollgate_service::core::TaskGroupOutcome| {
         let standing = match &part.standing {
-            Standing::Accepted { .. } => "accepted".to_owned(),
-            Standing::Queued => "queued".to_owned(),
-            Standing::Deferred => "deferred".to_owned(),
-            Standing::Rejected(refusals) => {
+            AdmissionState::Accepted { .. } => "accepted".to_owned(),
+            AdmissionState::Queued => "queued".to_owned(),
+            AdmissionState::Deferred => "deferred".to_owned(),
+            AdmissionState::Rejected(refusals) => {
                 let keys: Vec<_> = refusals.iter().map(|refusal| refusal.key()).collect();
                 format!("rejected {}", keys.join(","))
             }
@@ -44,12 +45,12 @@ fn parts(answer: &Answer) -> Vec<String> {
     answer.parts.iter().map(part).collect()
 }
 
-fn tally(site: &mut Site, job: u64) -> Tally {
+fn tally(site: &mut Site, job: u64) -> TaskCounts {
     site.keeper().core().array(job).unwrap().tally()
 }
 
-fn act(site: &mut Site, command: Command) -> Result<(), Failed> {
-    site.ask(|reply| Ask::Act {
+fn act(site: &mut Site, command: ServiceCommand) -> Result<(), RequestError> {
+    site.ask(|reply| ControllerRequest::Act {
         user: None,
         command,
         reply,
@@ -151,8 +152,8 @@ fn tasks_are_cancelled_held_and_released_in_ranges() {
     let mut site = Site::new("easy");
     let asked = whenever(10, array("1-100", None));
     let job = site.hand_in(asked, &["work", "10"]).unwrap().job;
-    let tasks = |words: &str| Some(words.parse::<Ranges>().unwrap());
-    let cancel = |words| Command::Cancel {
+    let tasks = |words: &str| Some(words.parse::<TaskRanges>().unwrap());
+    let cancel = |words| ServiceCommand::Cancel {
         job,
         tasks: tasks(words),
     };
@@ -160,12 +161,12 @@ fn tasks_are_cancelled_held_and_released_in_ranges() {
     assert_eq!(tally(&mut site, job).cancelled, 31);
     // They are cancelled already, or there are none.
     assert!(act(&mut site, cancel("50-80,101")).is_err());
-    act(&mut site, Command::Hold { job, tasks: None }).unwrap();
+    act(&mut site, ServiceCommand::Hold { job, tasks: None }).unwrap();
     let held = tally(&mut site, job);
     assert_eq!((held.running, held.queued, held.held), (2, 0, 67));
     site.pass(100);
     assert_eq!(tally(&mut site, job).finished, 2);
-    let release = Command::Release {
+    let release = ServiceCommand::Release {
         job,
         tasks: tasks("90-95"),
     };
@@ -183,7 +184,7 @@ fn tasks_are_cancelled_held_and_released_in_ranges() {
         ["1", "60", "90", "96"].map(state),
         ["finished", "cancelled", "finished", "held"]
     );
-    act(&mut site, Command::Cancel { job, tasks: None }).unwrap();
+    act(&mut site, ServiceCommand::Cancel { job, tasks: None }).unwrap();
     assert_eq!(site.row(job).state, "cancelled");
     assert_eq!(site.keeper().core().n_tasks(), 0);
 }
@@ -192,11 +193,11 @@ fn tasks_are_cancelled_held_and_released_in_ranges() {
 fn a_user_has_room_for_so_many_tasks() {
     let mut site = Site::new("easy");
     site.keeper().limit_jobs(100);
-    let hand_in = |site: &mut Site, tasks: &str| -> Result<Verdict, Failed> {
+    let hand_in = |site: &mut Site, tasks: &str| -> Result<SubmittedJob, RequestError> {
         site.hand_in(whenever(10, array(tasks, None)), &["work", "10"])
     };
     hand_in(&mut site, "1-90").unwrap();
-    assert_eq!(hand_in(&mut site, "1-11"), Err(Failed::TooMany(100)));
+    assert_eq!(hand_in(&mut site, "1-11"), Err(RequestError::TooMany(100)));
     hand_in(&mut site, "1-10").unwrap();
 }
 

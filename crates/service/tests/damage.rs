@@ -10,31 +10,31 @@ mod random;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::{Site, rules, submission};
-use random::Random;
+use common::{TestCluster, rules, submission};
+use random::SplitMix;
 use rusqlite::Connection;
 use tollgate_model::Market;
-use tollgate_service::core::{ArrayPlan, Plan, Submission};
-use tollgate_service::store::{FIRST, Selection, Store, StoreError, VERSION};
+use tollgate_service::core::{ArraySpec, Submission, SubmissionOptions};
+use tollgate_service::store::{FIRST, JobFilter, Store, StoreError, VERSION};
 
 /// A store of jobs that are over, run, wait and were rejected, and what its reader answers.
-struct Written {
+struct StoreSample {
     folder: tempfile::TempDir,
     path: PathBuf,
 }
 
-fn written() -> Written {
-    let mut site = Site::new("libra");
+fn written() -> StoreSample {
+    let mut site = TestCluster::new("libra");
     for n in 0..6 {
         site.submit(&["sleep", "3"], 5 + n).unwrap();
         site.pass(2);
     }
-    let plan = Plan {
-        array: Some(ArrayPlan {
+    let plan = SubmissionOptions {
+        array: Some(ArraySpec {
             tasks: "1-4".parse().unwrap(),
             most: Some(2),
         }),
-        ..Plan::default()
+        ..SubmissionOptions::default()
     };
     let array = Submission {
         plan,
@@ -57,7 +57,7 @@ fn written() -> Written {
     let checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)";
     connection.query_row(checkpoint, [], |_| Ok(())).unwrap();
     drop(connection);
-    Written {
+    StoreSample {
         folder: site.folder,
         path,
     }
@@ -69,11 +69,11 @@ fn answers(path: &Path) -> Result<String, StoreError> {
     let mut store = Store::open(path)?;
     let mut core = store.recover(&rules("libra", Market::Commodity))?;
     let reader = store.reader()?;
-    let all = Selection {
+    let all = JobFilter {
         limit: u32::MAX,
-        ..Selection::default()
+        ..JobFilter::default()
     };
-    let own = Selection {
+    let own = JobFilter {
         user: Some(rustix::process::geteuid().as_raw()),
         live: true,
         ..all.clone()
@@ -212,7 +212,7 @@ fn flipped_bit_is_refused_or_changes_no_answer() {
     let expected = answers(&store.path).unwrap();
     let sound = fs::read(&store.path).unwrap();
     let folder = store.folder.path();
-    let mut random = Random::new(8);
+    let mut random = SplitMix::new(8);
     let (mut refused, mut harmless) = (0, 0);
     for _ in 0..n_flips() {
         let bit = random.below(sound.len() as u64 * 8) as usize;
@@ -256,9 +256,9 @@ fn stores_of_earlier_versions_are_brought_up_to_date_with_all_that_is_in_them() 
         let path = folder.path().join("tollgate.db");
         fs::copy(&fixture, &path).unwrap();
         let reader = Store::open(&path).unwrap().reader().unwrap();
-        let all = Selection {
+        let all = JobFilter {
             limit: 100,
-            ..Selection::default()
+            ..JobFilter::default()
         };
         let jobs = reader.jobs(&all).unwrap();
         let names: Vec<&str> = jobs.iter().map(|job| job.name.as_str()).collect();

@@ -7,21 +7,21 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 
 use common::open::{Open, rest};
-use tollgate_service::Client;
-use tollgate_service::access::Limits;
-use tollgate_service::api::types::{Answer, Done, Job, JobRequest};
+use tollgate_service::ApiClient;
+use tollgate_service::access::ServiceLimits;
+use tollgate_service::api::types::{JobDetails, JobRef, JobRequest, SubmitResponse};
 
 /// A reader of a stream: the lines after the head of the answer.
-struct Events {
+struct EventReader {
     head: String,
     lines: BufReader<UnixStream>,
 }
 
 /// One event: its name, its kind, and what it says.
-type Told = (String, String, serde_json::Value);
+type ReceivedEvent = (String, String, serde_json::Value);
 
 impl Open {
-    fn events(&self, path: &str, last: Option<&str>) -> Events {
+    fn events(&self, path: &str, last: Option<&str>) -> EventReader {
         let mut stream = self.connect();
         let seen = last.map_or_else(String::new, |id| format!("last-event-id: {id}\r\n"));
         write!(
@@ -34,11 +34,11 @@ impl Open {
         while !head.ends_with("\r\n\r\n") {
             assert_ne!(lines.read_line(&mut head).unwrap(), 0, "{head}");
         }
-        Events { head, lines }
+        EventReader { head, lines }
     }
 
-    fn client(&self) -> Client {
-        Client::connect(&self.socket()).unwrap()
+    fn client(&self) -> ApiClient {
+        ApiClient::connect(&self.socket()).unwrap()
     }
 
     /// A job that is over when this returns: it was taken back.
@@ -50,18 +50,18 @@ impl Open {
             ..JobRequest::default()
         };
         let mut client = self.client();
-        let answer: Answer = client.post("/v1/jobs", &request).unwrap();
+        let answer: SubmitResponse = client.post("/v1/jobs", &request).unwrap();
         let id = answer.id.unwrap();
-        let _: Done = client.post(&format!("/v1/jobs/{id}/cancel"), &()).unwrap();
-        let _: Job = client.get(&format!("/v1/jobs/{id}/wait")).unwrap();
+        let _: JobRef = client.post(&format!("/v1/jobs/{id}/cancel"), &()).unwrap();
+        let _: JobDetails = client.get(&format!("/v1/jobs/{id}/wait")).unwrap();
         id
     }
 }
 
-impl Events {
+impl EventReader {
     /// The next event; none if there will be no more.
-    fn next(&mut self) -> Option<Told> {
-        let mut told = Told::default();
+    fn next(&mut self) -> Option<ReceivedEvent> {
+        let mut told = ReceivedEvent::default();
         let mut line = String::new();
         loop {
             line.clear();
@@ -89,7 +89,7 @@ impl Events {
 
 #[test]
 fn all_that_happens_is_told_in_order() {
-    let open = Open::new(Limits::default());
+    let open = Open::new(ServiceLimits::default());
     let mut events = open.events("/v1/events", None);
     assert!(
         events.head.contains("content-type: text/event-stream"),
@@ -97,7 +97,7 @@ fn all_that_happens_is_told_in_order() {
         events.head
     );
     let id = open.job();
-    let told: Vec<Told> = (0..4).map(|_| events.next().unwrap()).collect();
+    let told: Vec<ReceivedEvent> = (0..4).map(|_| events.next().unwrap()).collect();
     let kinds: Vec<&str> = told.iter().map(|(_, kind, _)| kind.as_str()).collect();
     assert_eq!(kinds[0], "queued");
     assert!(kinds.contains(&"started"), "{kinds:?}");
@@ -114,7 +114,7 @@ fn all_that_happens_is_told_in_order() {
 
 #[test]
 fn what_is_not_remembered_is_said_to_be_missing() {
-    let open = Open::new(Limits::default());
+    let open = Open::new(ServiceLimits::default());
     let id = open.job();
     for before in ["0-0", "999999-0"] {
         let mut events = open.events("/v1/events", Some(before));
@@ -134,7 +134,7 @@ fn what_is_not_remembered_is_said_to_be_missing() {
 
 #[test]
 fn a_job_is_told_of_until_it_is_over() {
-    let open = Open::new(Limits::default());
+    let open = Open::new(ServiceLimits::default());
     let request = JobRequest {
         command: vec!["sleep".to_owned(), "60".to_owned()],
         procs: 1,
@@ -142,7 +142,7 @@ fn a_job_is_told_of_until_it_is_over() {
         ..JobRequest::default()
     };
     let mut client = open.client();
-    let answer: Answer = client.post("/v1/jobs", &request).unwrap();
+    let answer: SubmitResponse = client.post("/v1/jobs", &request).unwrap();
     let path = format!("/v1/jobs/{}/events", answer.id.unwrap());
     let mut events = open.events(&path, None);
     let (_, kind, job) = events.next().unwrap();
@@ -152,10 +152,10 @@ fn a_job_is_told_of_until_it_is_over() {
     );
     // Of another job nothing is told.
     open.job();
-    let _: Done = client
+    let _: JobRef = client
         .post(&format!("/v1/jobs/{}/cancel", answer.id.unwrap()), &())
         .unwrap();
-    let told: Vec<Told> = std::iter::from_fn(|| events.next()).collect();
+    let told: Vec<ReceivedEvent> = std::iter::from_fn(|| events.next()).collect();
     let (last, kind, _) = told.last().unwrap();
     assert_eq!(kind, "cancelled");
     assert!(
@@ -173,9 +173,9 @@ fn a_job_is_told_of_until_it_is_over() {
 
 #[test]
 fn a_user_has_only_so_many_streams_and_gets_them_back() {
-    let open = Open::new(Limits {
+    let open = Open::new(ServiceLimits {
         streams: 2,
-        ..Limits::default()
+        ..ServiceLimits::default()
     });
     let taken = [
         open.events("/v1/events", None),
@@ -190,10 +190,10 @@ fn a_user_has_only_so_many_streams_and_gets_them_back() {
 
 #[test]
 fn who_does_not_read_is_hung_up_on_and_nothing_is_kept_for_them() {
-    let open = Open::new(Limits {
+    let open = Open::new(ServiceLimits {
         streams: 1,
         request_s: 0.2,
-        ..Limits::default()
+        ..ServiceLimits::default()
     });
     let stuck = open.events("/v1/events", None);
     // More than the system keeps for both ends, and than the service remembers.
@@ -211,7 +211,7 @@ fn who_does_not_read_is_hung_up_on_and_nothing_is_kept_for_them() {
             .starts_with("HTTP/1.1 200")
     };
     let gave_up = (0..40_000).any(|n| {
-        let _: Answer = client.post("/v1/jobs", &request).unwrap();
+        let _: SubmitResponse = client.post("/v1/jobs", &request).unwrap();
         n % 500 == 499 && hung_up()
     });
     assert!(gave_up, "the one stream is free again");
@@ -226,7 +226,7 @@ fn who_does_not_read_is_hung_up_on_and_nothing_is_kept_for_them() {
 
 #[test]
 fn streams_end_with_the_service() {
-    let open = Open::new(Limits::default());
+    let open = Open::new(ServiceLimits::default());
     let events = open.events("/v1/events", None);
     drop(open);
     assert!(rest(events.lines).ends_with("0\r\n\r\n"));

@@ -6,15 +6,18 @@ mod common;
 use common::{Site, submission};
 use tokio::sync::oneshot;
 use tollgate_model::{Credits, Instant};
-use tollgate_service::core::{Command, Standing, Submission};
-use tollgate_service::keeper::{Ask, Failed};
-use tollgate_service::store::{Selection, Store};
+use tollgate_service::core::{AdmissionState, ServiceCommand, Submission};
+use tollgate_service::keeper::{ControllerRequest, RequestError};
+use tollgate_service::store::{JobFilter, Store};
 
 #[test]
 fn a_job_runs_ends_and_is_charged_once() {
     let mut site = Site::new("libra");
     let verdict = site.submit(&["sleep", "5"], 10).unwrap();
-    assert!(matches!(verdict.answer.standing, Standing::Accepted { .. }));
+    assert!(matches!(
+        verdict.answer.standing,
+        AdmissionState::Accepted { .. }
+    ));
     assert_eq!(site.state(1).0, "running");
     site.restart();
     assert_eq!(site.state(1).0, "running");
@@ -57,9 +60,9 @@ fn what_is_cancelled_ends_and_what_waits_follows() {
     }
     assert_eq!(site.state(3).0, "queued");
     let (reply, mut answer) = oneshot::channel();
-    site.turn(vec![Ask::Act {
+    site.turn(vec![ControllerRequest::Act {
         user: None,
-        command: Command::Cancel {
+        command: ServiceCommand::Cancel {
             job: 1,
             tasks: None,
         },
@@ -71,9 +74,9 @@ fn what_is_cancelled_ends_and_what_waits_follows() {
     assert_eq!(site.state(3).0, "running");
     let (reply, mut answer) = oneshot::channel();
     let somebody_else = Some(rustix::process::geteuid().as_raw() + 1);
-    site.turn(vec![Ask::Act {
+    site.turn(vec![ControllerRequest::Act {
         user: somebody_else,
-        command: Command::Cancel {
+        command: ServiceCommand::Cancel {
             job: 2,
             tasks: None,
         },
@@ -81,7 +84,7 @@ fn what_is_cancelled_ends_and_what_waits_follows() {
     }]);
     assert!(matches!(
         answer.try_recv().unwrap(),
-        Err(Failed::Ignored(_))
+        Err(RequestError::Ignored(_))
     ));
 }
 
@@ -98,7 +101,7 @@ fn jobs_teach_the_forecaster_how_long_such_jobs_take() {
         budget: None,
         ..submission("sleep", 10)
     });
-    assert_eq!(answer.source, tollgate_service::core::Source::Class);
+    assert_eq!(answer.source, tollgate_service::core::EstimateSource::Class);
     let estimate = answer.spec.estimate.as_secs_f64();
     assert!((5.0..12.0).contains(&estimate), "{estimate} s");
 }
@@ -109,9 +112,9 @@ fn a_quote_changes_nothing_and_agrees_with_the_submission() {
     site.submit(&["sleep", "50"], 60).unwrap();
     let quoted = site.quote(submission("sleep", 60));
     let store = Store::open(&site.folder.path().join("tollgate.db")).unwrap();
-    let jobs = store.reader().unwrap().jobs(&Selection {
+    let jobs = store.reader().unwrap().jobs(&JobFilter {
         limit: 10,
-        ..Selection::default()
+        ..JobFilter::default()
     });
     assert_eq!(jobs.unwrap().len(), 1);
     let verdict = site.submit(&["sleep", "50"], 60).unwrap();

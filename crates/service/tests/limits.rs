@@ -6,19 +6,22 @@ use std::io::Write;
 use std::path::Path;
 
 use common::open::{Open, rest};
-use tollgate_service::access::Limits;
-use tollgate_service::api::types::{Answer, JobRequest, Problem, Status};
-use tollgate_service::{Client, ClientError};
+use tollgate_service::access::ServiceLimits;
+use tollgate_service::api::types::{ErrorResponse, JobRequest, ServiceStatus, SubmitResponse};
+use tollgate_service::{ApiClient, ClientError};
 
 fn answers(socket: &Path) {
-    let status: Status = Client::connect(socket).unwrap().get("/v1/status").unwrap();
+    let status: ServiceStatus = ApiClient::connect(socket)
+        .unwrap()
+        .get("/v1/status")
+        .unwrap();
     assert_eq!(status.nodes, 2);
 }
 
-fn hasty() -> Limits {
-    Limits {
+fn hasty() -> ServiceLimits {
+    ServiceLimits {
         request_s: 0.2,
-        ..Limits::default()
+        ..ServiceLimits::default()
     }
 }
 
@@ -28,18 +31,18 @@ fn post(head: &str, body: &str) -> Vec<u8> {
 
 #[test]
 fn a_request_that_is_too_long_is_refused_before_it_is_read() {
-    let open = Open::new(Limits {
+    let open = Open::new(ServiceLimits {
         body_bytes: 100,
-        ..Limits::default()
+        ..ServiceLimits::default()
     });
     let word = "x".repeat(200);
     let request = JobRequest {
         command: vec![word.clone()],
         ..JobRequest::default()
     };
-    let refused = Client::connect(&open.socket())
+    let refused = ApiClient::connect(&open.socket())
         .unwrap()
-        .post::<Answer>("/v1/jobs", &request);
+        .post::<SubmitResponse>("/v1/jobs", &request);
     let Err(ClientError::Refused { status, problem }) = refused else {
         panic!("{refused:?}");
     };
@@ -79,22 +82,22 @@ fn whoever_dawdles_is_hung_up_on() {
 
 #[test]
 fn connections_beyond_the_limit_are_closed_and_seats_are_given_back() {
-    let open = Open::new(Limits {
+    let open = Open::new(ServiceLimits {
         connections: 3,
-        ..Limits::default()
+        ..ServiceLimits::default()
     });
-    let taken: Vec<Client> = (0..3)
+    let taken: Vec<ApiClient> = (0..3)
         .map(|_| {
-            let mut client = Client::connect(&open.socket()).unwrap();
-            let _: Status = client.get("/v1/status").unwrap();
+            let mut client = ApiClient::connect(&open.socket()).unwrap();
+            let _: ServiceStatus = client.get("/v1/status").unwrap();
             client
         })
         .collect();
     assert_eq!(rest(open.connect()), "");
     drop(taken);
     let answered = |_| {
-        let client = Client::connect(&open.socket());
-        client.and_then(|mut client| client.get::<Status>("/v1/status"))
+        let client = ApiClient::connect(&open.socket());
+        client.and_then(|mut client| client.get::<ServiceStatus>("/v1/status"))
     };
     // The service may need a moment to notice that they are gone.
     assert!((0..100_000).map(answered).any(|answer| answer.is_ok()));
@@ -146,11 +149,11 @@ fn nonsense_is_answered_and_harms_nobody() {
 
 #[test]
 fn a_user_has_only_so_many_jobs() {
-    let open = Open::new(Limits {
+    let open = Open::new(ServiceLimits {
         jobs: 3,
-        ..Limits::default()
+        ..ServiceLimits::default()
     });
-    let mut client = Client::connect(&open.socket()).unwrap();
+    let mut client = ApiClient::connect(&open.socket()).unwrap();
     let request = JobRequest {
         command: vec!["sleep".to_owned(), "60".to_owned()],
         procs: 2,
@@ -158,9 +161,9 @@ fn a_user_has_only_so_many_jobs() {
         ..JobRequest::default()
     };
     for _ in 0..3 {
-        let _: Answer = client.post("/v1/jobs", &request).unwrap();
+        let _: SubmitResponse = client.post("/v1/jobs", &request).unwrap();
     }
-    let refused = client.post::<Answer>("/v1/jobs", &request);
+    let refused = client.post::<SubmitResponse>("/v1/jobs", &request);
     let Err(ClientError::Refused { status, problem }) = refused else {
         panic!("{refused:?}");
     };
@@ -170,12 +173,12 @@ fn a_user_has_only_so_many_jobs() {
         "job limit reached: a user may have 3 unfinished jobs (each array task counts)"
     );
     let _: serde_json::Value = client.post("/v1/jobs/3/cancel", &()).unwrap();
-    let _: Answer = client.post("/v1/jobs", &request).unwrap();
+    let _: SubmitResponse = client.post("/v1/jobs", &request).unwrap();
 }
 
 #[test]
 fn request_with_two_lengths_is_refused_and_its_connection_closes() {
-    let open = Open::new(Limits::default());
+    let open = Open::new(ServiceLimits::default());
     let json = "content-type: application/json\r\n";
     for head in [
         "content-length: 5\r\ntransfer-encoding: chunked\r\n",
@@ -196,7 +199,7 @@ fn request_with_two_lengths_is_refused_and_its_connection_closes() {
 
 #[test]
 fn request_of_a_foreign_page_is_refused_at_the_socket() {
-    let open = Open::new(Limits::default());
+    let open = Open::new(ServiceLimits::default());
     let cancel = |head: &str| {
         let request = format!("POST /v1/jobs/1/cancel HTTP/1.1\r\nconnection: close\r\n{head}\r\n");
         open.answer_to(request.as_bytes())
@@ -226,7 +229,7 @@ fn request_of_a_foreign_page_is_refused_at_the_socket() {
 
 #[test]
 fn problems_are_answered_in_json_wherever_they_are_found() {
-    let open = Open::new(Limits::default());
+    let open = Open::new(ServiceLimits::default());
     for (line, status, words) in [
         ("GET /v1/jobs/%ff", "400", "UTF-8"),
         ("GET /v1/jobs/99999999999999999999", "404", "no such job"),
@@ -253,18 +256,18 @@ fn problems_are_answered_in_json_wherever_they_are_found() {
             status == "405",
             "{line}: {answer}"
         );
-        let problem: Problem = serde_json::from_str(body).unwrap();
+        let problem: ErrorResponse = serde_json::from_str(body).unwrap();
         assert!(problem.error.contains(words), "{line}: {problem:?}");
     }
 }
 
 #[test]
 fn user_stores_at_most_so_many_bytes_until_jobs_are_over() {
-    let open = Open::new(Limits {
+    let open = Open::new(ServiceLimits {
         stored_bytes: 10_000,
-        ..Limits::default()
+        ..ServiceLimits::default()
     });
-    let mut client = Client::connect(&open.socket()).unwrap();
+    let mut client = ApiClient::connect(&open.socket()).unwrap();
     let request = |bytes| JobRequest {
         command: vec!["sleep".to_owned(), "60".to_owned()],
         env: [("A".to_owned(), "x".repeat(bytes))].into(),
@@ -272,7 +275,7 @@ fn user_stores_at_most_so_many_bytes_until_jobs_are_over() {
         dir: "/".to_owned(),
         ..JobRequest::default()
     };
-    let too_much = |refused: Result<Answer, ClientError>| {
+    let too_much = |refused: Result<SubmitResponse, ClientError>| {
         let Err(ClientError::Refused { status, problem }) = refused else {
             panic!("{refused:?}");
         };
@@ -284,11 +287,11 @@ fn user_stores_at_most_so_many_bytes_until_jobs_are_over() {
         );
     };
     for _ in 0..2 {
-        let _: Answer = client.post("/v1/jobs", &request(4_900)).unwrap();
+        let _: SubmitResponse = client.post("/v1/jobs", &request(4_900)).unwrap();
     }
     too_much(client.post("/v1/jobs", &request(4_900)));
-    let _: Answer = client.post("/v1/jobs", &request(100)).unwrap();
+    let _: SubmitResponse = client.post("/v1/jobs", &request(100)).unwrap();
     let _: serde_json::Value = client.post("/v1/jobs/2/cancel", &()).unwrap();
-    let _: Answer = client.post("/v1/jobs", &request(4_900)).unwrap();
+    let _: SubmitResponse = client.post("/v1/jobs", &request(4_900)).unwrap();
     too_much(client.post("/v1/jobs", &request(4_900)));
 }

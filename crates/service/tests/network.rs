@@ -13,12 +13,14 @@ use common::open::{NOW, Open, rest};
 use rcgen::{CertificateParams, KeyPair, PublicKeyData};
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
 use tollgate_model::{Instant, Span};
-use tollgate_service::access::Limits;
-use tollgate_service::api::types::{Answer, Done, JobRequest, Problem, Status, Tokens};
-use tollgate_service::net::keyring::Proof;
-use tollgate_service::net::remote::Directions;
-use tollgate_service::net::{Fingerprint, Key, Remote, RemoteError};
-use tollgate_service::{Client, ClientError, Role};
+use tollgate_service::access::ServiceLimits;
+use tollgate_service::api::types::{
+    ErrorResponse, JobRef, JobRequest, ServiceStatus, SubmitResponse, TokenList,
+};
+use tollgate_service::net::keyring::ProofType;
+use tollgate_service::net::remote::ConnectOptions;
+use tollgate_service::net::{Credential, Fingerprint, RemoteError, RemoteService};
+use tollgate_service::{AccessRole, ApiClient, ClientError};
 
 fn me() -> u32 {
     rustix::process::geteuid().as_raw()
@@ -26,7 +28,7 @@ fn me() -> u32 {
 
 impl Open {
     /// The way to it for the holder of this token.
-    fn directions(&self, token: Option<&str>) -> Directions {
+    fn directions(&self, token: Option<&str>) -> ConnectOptions {
         let file = token.map(|token| {
             let file = self
                 .folder
@@ -36,23 +38,23 @@ impl Open {
             fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
             file
         });
-        Directions {
+        ConnectOptions {
             url: format!("https://{}", self.address),
             token: file,
             fingerprint: Some(self.fingerprint),
-            ..Directions::default()
+            ..ConnectOptions::default()
         }
     }
 
-    fn client(&self, token: Option<&str>) -> Client {
-        Client::connect_to(&Remote::new(&self.directions(token)).unwrap()).unwrap()
+    fn client(&self, token: Option<&str>) -> ApiClient {
+        ApiClient::connect_to(&RemoteService::new(&self.directions(token)).unwrap()).unwrap()
     }
 
-    fn status(&self, token: Option<&str>) -> Result<Status, ClientError> {
+    fn status(&self, token: Option<&str>) -> Result<ServiceStatus, ClientError> {
         self.client(token).get("/v1/status")
     }
 
-    fn make(&self, role: Role, expires: Option<Instant>) -> String {
+    fn make(&self, role: AccessRole, expires: Option<Instant>) -> String {
         let made = self.keyring.make(me(), role, expires, NOW).unwrap();
         made.0.reveal().to_owned()
     }
@@ -67,7 +69,7 @@ impl Open {
 }
 
 #[track_caller]
-fn refused<T: std::fmt::Debug>(answer: Result<T, ClientError>) -> (u16, Problem) {
+fn refused<T: std::fmt::Debug>(answer: Result<T, ClientError>) -> (u16, ErrorResponse) {
     match answer {
         Err(ClientError::Refused { status, problem }) => (status.as_u16(), problem),
         other => panic!("{other:?}"),
@@ -76,8 +78,8 @@ fn refused<T: std::fmt::Debug>(answer: Result<T, ClientError>) -> (u16, Problem)
 
 #[test]
 fn who_shows_a_token_is_let_in_as_its_user() {
-    let open = Open::new(Limits::default());
-    let token = open.make(Role::User, None);
+    let open = Open::new(ServiceLimits::default());
+    let token = open.make(AccessRole::User, None);
     let mut client = open.client(Some(&token));
     let request = JobRequest {
         command: vec!["true".to_owned()],
@@ -85,7 +87,7 @@ fn who_shows_a_token_is_let_in_as_its_user() {
         dir: "/".to_owned(),
         ..JobRequest::default()
     };
-    let answer: Answer = client.post("/v1/jobs", &request).unwrap();
+    let answer: SubmitResponse = client.post("/v1/jobs", &request).unwrap();
     let path = format!("/v1/jobs/{}", answer.id.unwrap());
     let job: serde_json::Value = client.get(&path).unwrap();
     assert_eq!(job["user_id"], me());
@@ -93,9 +95,9 @@ fn who_shows_a_token_is_let_in_as_its_user() {
 
 #[test]
 fn nobody_else_is() {
-    let open = Open::new(Limits::default());
-    let token = open.make(Role::User, None);
-    let expired = open.make(Role::User, Some(NOW - Span::from_secs(1)));
+    let open = Open::new(ServiceLimits::default());
+    let token = open.make(AccessRole::User, None);
+    let expired = open.make(AccessRole::User, Some(NOW - Span::from_secs(1)));
     let last = if token.ends_with('0') { '1' } else { '0' };
     let almost = format!("{}{last}", &token[..token.len() - 1]);
     for shown in [None, Some("nonsense"), Some(&*almost), Some(&*expired)] {
@@ -103,11 +105,11 @@ fn nobody_else_is() {
         assert_eq!(status, 401, "{problem:?}");
     }
     let mut client = open.client(Some(&token));
-    assert_eq!(client.get::<Status>("/v1/status").unwrap().nodes, 2);
+    assert_eq!(client.get::<ServiceStatus>("/v1/status").unwrap().nodes, 2);
     let name = Fingerprint::of(token.as_bytes()).short();
     open.keyring.revoke(&name, |_| true).unwrap();
     assert_eq!(
-        refused(client.get::<Status>("/v1/status")).0,
+        refused(client.get::<ServiceStatus>("/v1/status")).0,
         401,
         "at once"
     );
@@ -115,7 +117,7 @@ fn nobody_else_is() {
 
 #[test]
 fn whether_anybody_is_there_is_said_to_everybody_and_nothing_else() {
-    let open = Open::new(Limits::default());
+    let open = Open::new(ServiceLimits::default());
     let mut client = open.client(None);
     let health = client.get::<()>("/healthz");
     assert!(
@@ -123,7 +125,7 @@ fn whether_anybody_is_there_is_said_to_everybody_and_nothing_else() {
         "it is no JSON: {health:?}"
     );
     for path in ["/v1/status", "/v1/nodes", "/v1/nothing", "/", "/healthz/x"] {
-        let (status, _) = refused(open.client(None).get::<Status>(path));
+        let (status, _) = refused(open.client(None).get::<ServiceStatus>(path));
         assert_eq!(status, 401, "{path}");
     }
 }
@@ -145,22 +147,22 @@ fn who_shows_a_certificate_is_let_in_as_its_user() {
     let folder = tempfile::tempdir().unwrap();
     let (known, fingerprint) = certificate(folder.path());
     let (unknown, _) = certificate(folder.path());
-    let key = Key {
-        proof: Proof::Certificate,
+    let key = Credential {
+        proof: ProofType::Certificate,
         fingerprint,
         user: me(),
-        role: Role::User,
+        role: AccessRole::User,
         made: None,
         expires: None,
     };
-    let open = Open::with_keys(Limits::default(), vec![key]);
+    let open = Open::with_keys(ServiceLimits::default(), vec![key]);
     let status = |file: &PathBuf, token| {
-        let directions = Directions {
+        let directions = ConnectOptions {
             certificate: Some(file.clone()),
             ..open.directions(token)
         };
-        let mut client = Client::connect_to(&Remote::new(&directions).unwrap())?;
-        client.get::<Status>("/v1/status")
+        let mut client = ApiClient::connect_to(&RemoteService::new(&directions).unwrap())?;
+        client.get::<ServiceStatus>("/v1/status")
     };
     assert_eq!(status(&known, None).unwrap().nodes, 2);
     assert_eq!(refused(status(&unknown, None)).0, 401);
@@ -172,14 +174,14 @@ fn who_shows_a_certificate_is_let_in_as_its_user() {
 
 #[test]
 fn a_service_with_another_key_is_not_talked_to() {
-    let open = Open::new(Limits::default());
-    let token = open.make(Role::User, None);
-    let directions = Directions {
+    let open = Open::new(ServiceLimits::default());
+    let token = open.make(AccessRole::User, None);
+    let directions = ConnectOptions {
         fingerprint: Some(Fingerprint::of(b"another")),
         ..open.directions(Some(&token))
     };
-    let remote = Remote::new(&directions).unwrap();
-    let Err(ClientError::Remote(error)) = Client::connect_to(&remote).map(|_| ()) else {
+    let remote = RemoteService::new(&directions).unwrap();
+    let Err(ClientError::Remote(error)) = ApiClient::connect_to(&remote).map(|_| ()) else {
         panic!("it was talked to");
     };
     assert!(matches!(error, RemoteError::Handshake { .. }), "{error}");
@@ -193,20 +195,20 @@ fn a_service_with_another_key_is_not_talked_to() {
 
 #[test]
 fn a_service_that_an_authority_vouches_for_is_talked_to() {
-    let open = Open::new(Limits::default());
-    let token = open.make(Role::User, None);
-    let directions = Directions {
+    let open = Open::new(ServiceLimits::default());
+    let token = open.make(AccessRole::User, None);
+    let directions = ConnectOptions {
         fingerprint: None,
         authorities: Some(open.folder.path().join("server.crt")),
         ..open.directions(Some(&token))
     };
-    let connect = |directions: &Directions| {
-        let mut client = Client::connect_to(&Remote::new(directions).unwrap())?;
-        client.get::<Status>("/v1/status")
+    let connect = |directions: &ConnectOptions| {
+        let mut client = ApiClient::connect_to(&RemoteService::new(directions).unwrap())?;
+        client.get::<ServiceStatus>("/v1/status")
     };
     assert_eq!(connect(&directions).unwrap().nodes, 2);
     let folder = tempfile::tempdir().unwrap();
-    let strange = Directions {
+    let strange = ConnectOptions {
         authorities: Some(certificate(folder.path()).0),
         ..directions
     };
@@ -219,20 +221,20 @@ fn a_service_that_an_authority_vouches_for_is_talked_to() {
 
 #[test]
 fn a_token_makes_no_tokens() {
-    let open = Open::new(Limits::default());
-    let mut client = open.client(Some(&open.make(Role::User, None)));
+    let open = Open::new(ServiceLimits::default());
+    let mut client = open.client(Some(&open.make(AccessRole::User, None)));
     let made = client.post::<serde_json::Value>("/v1/tokens", &serde_json::json!({}));
     assert_eq!(refused(made).0, 403);
-    assert_eq!(refused(client.get::<Tokens>("/v1/tokens")).0, 403);
+    assert_eq!(refused(client.get::<TokenList>("/v1/tokens")).0, 403);
     let name = &open.keyring.keys()[0].fingerprint.short();
-    let revoked = client.post::<Tokens>(&format!("/v1/tokens/{name}/revoke"), &());
+    let revoked = client.post::<TokenList>(&format!("/v1/tokens/{name}/revoke"), &());
     assert_eq!(refused(revoked).0, 403);
 }
 
 #[test]
 fn who_can_take_work_can_do_nothing_else() {
-    let open = Open::new(Limits::default());
-    let mut client = open.client(Some(&open.make(Role::Worker, None)));
+    let open = Open::new(ServiceLimits::default());
+    let mut client = open.client(Some(&open.make(AccessRole::Worker, None)));
     for path in [
         "/v1/status",
         "/v1/jobs",
@@ -240,7 +242,7 @@ fn who_can_take_work_can_do_nothing_else() {
         "/v1/ledger",
         "/v1/jobs/1/explain",
     ] {
-        let (status, problem) = refused(client.get::<Status>(path));
+        let (status, problem) = refused(client.get::<ServiceStatus>(path));
         assert_eq!(
             (status, &*problem.error),
             (403, "this token can only take work"),
@@ -248,33 +250,36 @@ fn who_can_take_work_can_do_nothing_else() {
         );
     }
     let request = JobRequest::default();
-    assert_eq!(refused(client.post::<Answer>("/v1/jobs", &request)).0, 403);
     assert_eq!(
-        refused(client.post::<Done>("/v1/jobs/1/cancel", &())).0,
+        refused(client.post::<SubmitResponse>("/v1/jobs", &request)).0,
+        403
+    );
+    assert_eq!(
+        refused(client.post::<JobRef>("/v1/jobs/1/cancel", &())).0,
         403
     );
 }
 
 #[test]
 fn strangers_keep_nobody_from_it() {
-    let limits = Limits {
+    let limits = ServiceLimits {
         strangers: 4,
         request_s: 600.0,
-        ..Limits::default()
+        ..ServiceLimits::default()
     };
     let open = Open::new(limits);
-    let token = open.make(Role::User, None);
+    let token = open.make(AccessRole::User, None);
     let crowded = Ipv4Addr::new(127, 0, 0, 9);
     let mut early = open.client(Some(&token));
-    let _: Status = early.get("/v1/status").unwrap();
+    let _: ServiceStatus = early.get("/v1/status").unwrap();
     // They say nothing, and there is all the time in the world.
     let crowd: Vec<TcpStream> = (0..4).map(|_| open.stranger(crowded)).collect();
     for _ in 0..50 {
         assert_eq!(rest(open.stranger(crowded)), "", "one too many");
     }
-    let _: Status = early.get("/v1/status").unwrap();
-    let _: Status = open.status(Some(&token)).unwrap();
-    let _: Status = Client::connect(&open.socket())
+    let _: ServiceStatus = early.get("/v1/status").unwrap();
+    let _: ServiceStatus = open.status(Some(&token)).unwrap();
+    let _: ServiceStatus = ApiClient::connect(&open.socket())
         .unwrap()
         .get("/v1/status")
         .unwrap();
@@ -283,22 +288,22 @@ fn strangers_keep_nobody_from_it() {
 
 #[test]
 fn who_dawdles_in_the_handshake_is_hung_up_on() {
-    let open = Open::new(Limits {
+    let open = Open::new(ServiceLimits {
         request_s: 0.2,
-        ..Limits::default()
+        ..ServiceLimits::default()
     });
     let mut slow = open.stranger(Ipv4Addr::LOCALHOST);
     // The head of a record of 512 bytes, which never come.
     slow.write_all(&[22, 3, 1, 2, 0]).unwrap();
     assert_eq!(rest(open.stranger(Ipv4Addr::LOCALHOST)), "");
     assert_eq!(rest(slow), "");
-    let token = open.make(Role::User, None);
-    let _: Status = open.status(Some(&token)).unwrap();
+    let token = open.make(AccessRole::User, None);
+    let _: ServiceStatus = open.status(Some(&token)).unwrap();
 }
 
 #[test]
 fn what_is_no_tls_is_told_nothing() {
-    let open = Open::new(Limits::default());
+    let open = Open::new(ServiceLimits::default());
     for bytes in [
         &b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n"[..],
         &[0; 2000],
@@ -312,24 +317,24 @@ fn what_is_no_tls_is_told_nothing() {
         // At most an alert of TLS.
         assert!(said.is_empty() || said[0] == 21, "{said:?}");
     }
-    let token = open.make(Role::User, None);
-    let _: Status = open.status(Some(&token)).unwrap();
+    let token = open.make(AccessRole::User, None);
+    let _: ServiceStatus = open.status(Some(&token)).unwrap();
 }
 
 #[test]
 fn connections_of_a_user_are_counted_wherever_they_come_in() {
-    let open = Open::new(Limits {
+    let open = Open::new(ServiceLimits {
         connections: 3,
-        ..Limits::default()
+        ..ServiceLimits::default()
     });
-    let token = open.make(Role::User, None);
-    let mut taken: Vec<Client> = vec![
-        Client::connect(&open.socket()).unwrap(),
+    let token = open.make(AccessRole::User, None);
+    let mut taken: Vec<ApiClient> = vec![
+        ApiClient::connect(&open.socket()).unwrap(),
         open.client(Some(&token)),
         open.client(Some(&token)),
     ];
     for client in &mut taken {
-        let _: Status = client.get("/v1/status").unwrap();
+        let _: ServiceStatus = client.get("/v1/status").unwrap();
     }
     let (status, problem) = refused(open.status(Some(&token)));
     assert_eq!(

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Site, submission};
-use tollgate_model::outcome::{Ran, delay};
+use tollgate_model::outcome::{RunInterval, delay};
 use tollgate_model::{Credits, CreditsPerSecond, Decision, Market, Outcome, Reason, Span};
 use tollgate_risk::Objectives;
 use tollgate_service::core::Submission;
@@ -37,7 +37,7 @@ fn outcome(row: &JobRow, market: Market) -> Outcome {
         .start
         .zip(row.finish)
         .filter(|_| row.state == "finished");
-    let ran = ran.map(|(start, finish)| Ran { start, finish });
+    let ran = ran.map(|(start, finish)| RunInterval { start, finish });
     let price = row.price.unwrap_or_default();
     let budget = row.budget.unwrap_or_default();
     let late = ran.zip(row.due).map(|(ran, due)| delay(ran.finish, due));

@@ -6,7 +6,7 @@ use std::io::Write;
 
 use common::open::{Open, rest};
 use serde_json::{Value, json};
-use tollgate_service::access::Limits;
+use tollgate_service::access::ServiceLimits;
 use tollgate_service::api::openapi::document;
 
 impl Open {
@@ -57,7 +57,7 @@ fn check(document: &Value, answer: &Value, said: &str) {
 
 #[test]
 fn every_answer_is_as_described() {
-    let open = Open::new(Limits::default());
+    let open = Open::new(ServiceLimits::default());
     let document = document();
     let job = json!({"command": ["sleep", "60"], "procs": 2, "dir": "/", "estimate_s": 60.0});
     let many = json!({"command": ["true"], "procs": 1, "dir": "/", "array": "1-20"});
@@ -224,7 +224,7 @@ fn what_is_asked_for_is_described_by_types_that_are_there() {
 
 #[test]
 fn figures_are_of_everybody_and_of_nobody_in_particular() {
-    let open = Open::new(Limits::default());
+    let open = Open::new(ServiceLimits::default());
     let job = json!({"command": ["true"], "procs": 1, "dir": "/", "name": "very-secret"});
     let huge = json!({"command": ["true"], "procs": 100, "dir": "/"});
     open.answer("POST", "/v1/jobs", &job);
@@ -270,7 +270,7 @@ fn body_schema(document: &Value, path: &str) -> Value {
 
 #[test]
 fn body_is_accepted_by_the_description_if_and_only_if_by_the_service() {
-    let open = Open::new(Limits::default());
+    let open = Open::new(ServiceLimits::default());
     let document = document();
     let soon = "1971-01-01T00:00:00Z";
     let long = "x".repeat(129);

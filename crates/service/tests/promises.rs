@@ -7,21 +7,22 @@ use common::{Site, program, submission};
 use tollgate_model::{Credits, CreditsPerSecond, Instant, Market, Probability, Reason, Span};
 use tollgate_policy::registry::REGISTRY;
 use tollgate_service::core::{
-    Answer, Axis, Command, Floor, Ignored, Offer, Refusal, Standing, Submission,
+    AdmissionState, CommandError, ConfidenceThreshold, CounterOffer, OfferAxis, RejectReason,
+    ServiceCommand, Submission, SubmitOutcome,
 };
-use tollgate_service::keeper::{Ask, Failed};
+use tollgate_service::keeper::{ControllerRequest, RequestError};
 use tollgate_service::store::Store;
 
-fn refusals(answer: &Answer) -> &[Refusal] {
+fn refusals(answer: &SubmitOutcome) -> &[RejectReason] {
     match &answer.standing {
-        Standing::Rejected(refusals) => refusals,
-        Standing::Accepted { .. } | Standing::Queued | Standing::Deferred => {
+        AdmissionState::Rejected(refusals) => refusals,
+        AdmissionState::Accepted { .. } | AdmissionState::Queued | AdmissionState::Deferred => {
             panic!("expected a refusal: {answer:?}")
         }
     }
 }
 
-fn offer(answer: &Answer, axis: Axis) -> Option<Offer> {
+fn offer(answer: &SubmitOutcome, axis: OfferAxis) -> Option<CounterOffer> {
     answer
         .offers
         .iter()
@@ -30,7 +31,7 @@ fn offer(answer: &Answer, axis: Axis) -> Option<Offer> {
 }
 
 /// What was offered, handed in.
-fn taken(asked: &Submission, offer: &Offer) -> Submission {
+fn taken(asked: &Submission, offer: &CounterOffer) -> Submission {
     Submission {
         deadline: offer.deadline,
         budget: offer.budget,
@@ -50,7 +51,7 @@ fn a_refusal_names_every_reason_and_what_would_be_let_in() {
         ..submission("sleep", 50)
     };
     let answer = site.quote(asked.clone());
-    let both = [Reason::OverBudget, Reason::InsufficientShare].map(Refusal::Policy);
+    let both = [Reason::OverBudget, Reason::InsufficientShare].map(RejectReason::Policy);
     assert_eq!(refusals(&answer), both);
     // One axis alone does not help here.
     assert_eq!(answer.offers, []);
@@ -59,9 +60,9 @@ fn a_refusal_names_every_reason_and_what_would_be_let_in() {
     let answer = site.quote(asked.clone());
     assert_eq!(
         refusals(&answer),
-        [Refusal::Policy(Reason::InsufficientShare)]
+        [RejectReason::Policy(Reason::InsufficientShare)]
     );
-    let later = offer(&answer, Axis::Deadline).expect("a later deadline");
+    let later = offer(&answer, OfferAxis::Deadline).expect("a later deadline");
     // A tenth of a node is left.
     let secs = later.deadline.unwrap().as_secs_f64();
     assert!((500.0..=520.0).contains(&secs), "{secs} s");
@@ -69,8 +70,8 @@ fn a_refusal_names_every_reason_and_what_would_be_let_in() {
         .hand_in(taken(&asked, &later), &["sleep", "1"])
         .unwrap();
     match verdict.answer.standing {
-        Standing::Accepted { price } => assert_eq!(Some(price), later.price),
-        Standing::Queued | Standing::Deferred | Standing::Rejected(_) => {
+        AdmissionState::Accepted { price } => assert_eq!(Some(price), later.price),
+        AdmissionState::Queued | AdmissionState::Deferred | AdmissionState::Rejected(_) => {
             panic!("{later:?} was refused")
         }
     }
@@ -84,9 +85,12 @@ fn fewer_processors_and_a_higher_budget_are_offered() {
         ..submission("sleep", 10)
     };
     let answer = site.quote(wide);
-    assert_eq!(refusals(&answer), [Refusal::Policy(Reason::TooManyProcs)]);
     assert_eq!(
-        offer(&answer, Axis::Procs).map(|offer| offer.procs),
+        refusals(&answer),
+        [RejectReason::Policy(Reason::TooManyProcs)]
+    );
+    assert_eq!(
+        offer(&answer, OfferAxis::Procs).map(|offer| offer.procs),
         Some(2)
     );
 
@@ -97,7 +101,7 @@ fn fewer_processors_and_a_higher_budget_are_offered() {
         ..submission("sleep", 1_000)
     };
     let answer = site.quote(poor);
-    let keys: Vec<&str> = refusals(&answer).iter().map(Refusal::key).collect();
+    let keys: Vec<&str> = refusals(&answer).iter().map(RejectReason::key).collect();
     assert_eq!(keys, ["over_budget", "insufficient_share"]);
     let poor = Submission {
         budget: Some(Credits::from_f64(1.0)),
@@ -105,7 +109,7 @@ fn fewer_processors_and_a_higher_budget_are_offered() {
         ..submission("sleep", 99)
     };
     let answer = site.quote(poor);
-    let keys: Vec<&str> = refusals(&answer).iter().map(Refusal::key).collect();
+    let keys: Vec<&str> = refusals(&answer).iter().map(RejectReason::key).collect();
     assert_eq!(keys, ["over_budget", "confidence"]);
 
     let poor = Submission {
@@ -113,8 +117,11 @@ fn fewer_processors_and_a_higher_budget_are_offered() {
         ..submission("sleep", 10)
     };
     let answer = site.quote(poor);
-    assert_eq!(refusals(&answer), [Refusal::Policy(Reason::OverBudget)]);
-    let budget = offer(&answer, Axis::Budget).and_then(|offer| offer.budget);
+    assert_eq!(
+        refusals(&answer),
+        [RejectReason::Policy(Reason::OverBudget)]
+    );
+    let budget = offer(&answer, OfferAxis::Budget).and_then(|offer| offer.budget);
     // 10 s at a credit a second, and the incentive: estimate over deadline.
     let budget = budget.expect("a budget").as_f64();
     assert!((10.1..10.3).contains(&budget), "{budget}");
@@ -139,7 +146,7 @@ fn whatever_any_policy_offers_would_be_let_in() {
                 for offer in &answer.offers {
                     let again = site.quote(taken(&asked, offer));
                     assert!(
-                        !matches!(again.standing, Standing::Rejected(_)),
+                        !matches!(again.standing, AdmissionState::Rejected(_)),
                         "{} in {market}: {asked:?}: {offer:?}: {:?}",
                         named.name,
                         again.standing
@@ -163,18 +170,18 @@ fn what_is_hardly_kept_is_not_promised() {
     let mut site = Site::new("libra-risk");
     let answer = site.quote(impossible.clone());
     assert!(
-        matches!(answer.standing, Standing::Accepted { .. }),
+        matches!(answer.standing, AdmissionState::Accepted { .. }),
         "{answer:?}"
     );
     site.rules.confidence = 500_000;
     site.restart();
     let answer = site.quote(impossible.clone());
-    let [Refusal::Confidence { probability, floor }] = refusals(&answer) else {
+    let [RejectReason::Confidence { probability, floor }] = refusals(&answer) else {
         panic!("{answer:?}");
     };
     assert!(probability.as_f64() < 0.5);
-    assert_eq!(*floor, Floor::Site(500_000));
-    let later = offer(&answer, Axis::Deadline).expect("a later deadline");
+    assert_eq!(*floor, ConfidenceThreshold::Site(500_000));
+    let later = offer(&answer, OfferAxis::Deadline).expect("a later deadline");
     assert!(later.probability >= Probability::new(0.5), "{later:?}");
 
     let sure = Submission {
@@ -182,7 +189,7 @@ fn what_is_hardly_kept_is_not_promised() {
         ..impossible
     };
     let answer = site.quote(sure);
-    let surer = offer(&answer, Axis::Deadline).expect("a later deadline");
+    let surer = offer(&answer, OfferAxis::Deadline).expect("a later deadline");
     assert!(surer.deadline > later.deadline);
     assert!(surer.probability >= Probability::new(0.95), "{surer:?}");
 }
@@ -217,7 +224,7 @@ fn one_short_job_says_nothing_of_jobs_that_are_not_like_it() {
         ..submission("other", 3_600)
     };
     let answer = site.quote(asked);
-    let [Refusal::Confidence { probability, .. }] = refusals(&answer) else {
+    let [RejectReason::Confidence { probability, .. }] = refusals(&answer) else {
         panic!("{answer:?}");
     };
     // Evenly up to the hour.
@@ -227,12 +234,12 @@ fn one_short_job_says_nothing_of_jobs_that_are_not_like_it() {
     );
 }
 
-fn hold(site: &mut Site, secs: i64) -> (Option<u64>, Answer) {
+fn hold(site: &mut Site, secs: i64) -> (Option<u64>, SubmitOutcome) {
     let submission = Submission {
         hold: Some(Span::from_secs(secs)),
         ..submission("sleep", 20)
     };
-    site.ask(|reply| Ask::Hold {
+    site.ask(|reply| ControllerRequest::Hold {
         submission,
         due: None,
         reply,
@@ -240,10 +247,10 @@ fn hold(site: &mut Site, secs: i64) -> (Option<u64>, Answer) {
     .unwrap()
 }
 
-fn claim(site: &mut Site, job: u64) -> Result<(), Failed> {
+fn claim(site: &mut Site, job: u64) -> Result<(), RequestError> {
     let user = rustix::process::geteuid().as_raw();
     let program = Box::new(program(&["sleep", "5"]));
-    site.ask(|reply| Ask::Claim {
+    site.ask(|reply| ControllerRequest::Claim {
         user,
         job,
         program,
@@ -269,7 +276,7 @@ fn a_held_quote_keeps_its_room_and_lapses() {
     };
     assert_eq!(
         refusals(&site.quote(wide.clone())),
-        [Refusal::Policy(Reason::InsufficientShare)]
+        [RejectReason::Policy(Reason::InsufficientShare)]
     );
     site.restart();
     site.wait_until(59);
@@ -277,11 +284,11 @@ fn a_held_quote_keeps_its_room_and_lapses() {
     assert_eq!(site.keeper().next_wake(), Some(Instant::from_secs(60)));
     site.wait_until(60);
     assert_eq!(site.state(1).0, "expired");
-    let gone = Err(Failed::Ignored(Ignored::UnknownJob));
+    let gone = Err(RequestError::Ignored(CommandError::UnknownJob));
     assert_eq!(claim(&mut site, 1), gone);
     assert!(matches!(
         site.quote(wide).standing,
-        Standing::Accepted { .. }
+        AdmissionState::Accepted { .. }
     ));
     let store = Store::open(&site.store()).unwrap();
     assert_eq!(store.reader().unwrap().ledger(None).unwrap(), []);
@@ -294,7 +301,7 @@ fn a_held_quote_that_is_taken_up_runs_once_and_keeps_its_deadline() {
     site.wait_until(50);
     assert_eq!(claim(&mut site, 1), Ok(()));
     assert_eq!(site.state(1).0, "running");
-    let twice = Err(Failed::Ignored(Ignored::NoQuote));
+    let twice = Err(RequestError::Ignored(CommandError::NoQuote));
     assert_eq!(claim(&mut site, 1), twice);
     site.restart();
     site.wait_until(70);
@@ -308,7 +315,7 @@ fn a_quote_that_would_be_refused_or_promised_nothing_is_not_held() {
     let mut site = Site::new("edf");
     let (job, answer) = hold(&mut site, 60);
     assert_eq!((job, answer.held_until), (None, None));
-    assert_eq!(answer.standing, Standing::Queued);
+    assert_eq!(answer.standing, AdmissionState::Queued);
     let mut site = Site::new("libra");
     for _ in 0..2 {
         site.submit(&["sleep", "90"], 90).unwrap();
@@ -326,14 +333,14 @@ fn nobody_holds_more_than_their_part() {
         assert!(job.is_some(), "{answer:?}");
     }
     let (job, answer) = hold(&mut site, 1);
-    assert_eq!((job, refusals(&answer)), (None, &[Refusal::Holds][..]));
+    assert_eq!((job, refusals(&answer)), (None, &[RejectReason::Holds][..]));
     // One is given back.
-    let command = Command::Cancel {
+    let command = ServiceCommand::Cancel {
         job: 3,
         tasks: None,
     };
     let user = None;
-    site.ask(|reply| Ask::Act {
+    site.ask(|reply| ControllerRequest::Act {
         user,
         command,
         reply,
@@ -398,7 +405,11 @@ fn a_node_holds_so_many_tasks_and_no_more() {
             running, 14,
             "{policy}: the last place of each node is left free"
         );
-        assert_eq!(site.quote(whenever).standing, Standing::Queued, "{policy}");
+        assert_eq!(
+            site.quote(whenever).standing,
+            AdmissionState::Queued,
+            "{policy}"
+        );
         for promised in [101, 102] {
             site.submit(&["sleep", "1"], 1).unwrap();
             assert_eq!(site.state(promised).0, "running", "{policy}");
@@ -406,7 +417,7 @@ fn a_node_holds_so_many_tasks_and_no_more() {
         let answer = site.quote(submission("sleep", 1));
         assert_eq!(
             refusals(&answer),
-            [Refusal::Policy(Reason::NodeFull)],
+            [RejectReason::Policy(Reason::NodeFull)],
             "{policy}"
         );
         site.restart();
@@ -428,6 +439,9 @@ fn a_job_holds_as_many_nodes_as_its_memory_fills() {
         let spec = site.quote(asked(memory + 1)).spec;
         assert_eq!((spec.procs, spec.memory), (2, memory / 2 + 1));
         let too_much = site.quote(asked(2 * memory + 1));
-        assert_eq!(refusals(&too_much), [Refusal::Policy(Reason::NoMemory)]);
+        assert_eq!(
+            refusals(&too_much),
+            [RejectReason::Policy(Reason::NoMemory)]
+        );
     }
 }

@@ -3,21 +3,22 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed};
-use tollgate_gate::{Retry, WorkerId};
+use tollgate_gate::{OnEviction, WorkerId};
 use tollgate_model::{Credits, CreditsPerSecond, Instant, Market, Probability, Span};
-use tollgate_policy::Choice;
+use tollgate_policy::PolicySpec;
 use tollgate_policy::registry::REGISTRY;
 use tollgate_service::core::{
-    After, ArrayPlan, AttemptKey, Command, Core, ExitStatus, Fate, Need, Order, Plan, Ranges,
-    Rules, Submission,
+    AdmissionRules, ArraySpec, AttemptExit, AttemptProgress, Core, DependencyCondition,
+    EngineAction, JobDependency, ServiceCommand, Submission, SubmissionOptions, TaskAttemptKey,
+    TaskRanges,
 };
-use tollgate_service::store::{Batch, Program, Store};
+use tollgate_service::store::{CommandBatch, JobProgram, Store};
 
 /// What happens next. Numbers choose among what there is at that moment.
 #[derive(Clone, Debug)]
-enum Step {
+enum RecoveryStep {
     Wait(i64),
-    Batch(Vec<Doing>),
+    Batch(Vec<RecoveryAction>),
     /// Somebody asks how the policy on paper does.
     Look,
     Snapshot,
@@ -25,7 +26,7 @@ enum Step {
 }
 
 #[derive(Clone, Debug)]
-enum Doing {
+enum RecoveryAction {
     Submit {
         user: u32,
         procs: u32,
@@ -34,7 +35,7 @@ enum Doing {
         budget: Option<i64>,
         requeue: bool,
         hold_s: Option<i64>,
-        plan: Planned,
+        plan: OptionSample,
     },
     Claim(u64),
     End(usize, i64),
@@ -47,9 +48,9 @@ enum Doing {
 }
 
 /// How many tasks, at most how many at a time, after which job, and whether it is held.
-type Planned = (Option<u32>, Option<u32>, Option<u64>, bool);
+type OptionSample = (Option<u32>, Option<u32>, Option<u64>, bool);
 
-fn planned() -> impl Strategy<Value = Planned> {
+fn planned() -> impl Strategy<Value = OptionSample> {
     (
         prop::option::weighted(0.3, 1u32..30),
         prop::option::weighted(0.3, 1u32..4),
@@ -58,20 +59,23 @@ fn planned() -> impl Strategy<Value = Planned> {
     )
 }
 
-fn plan((tasks, most, after, held): Planned) -> Plan {
-    let need = Need::Success;
-    Plan {
-        array: tasks.map(|last| ArrayPlan {
-            tasks: Ranges::new(0, last),
+fn plan((tasks, most, after, held): OptionSample) -> SubmissionOptions {
+    let need = DependencyCondition::Success;
+    SubmissionOptions {
+        array: tasks.map(|last| ArraySpec {
+            tasks: TaskRanges::new(0, last),
             most,
         }),
-        after: after.map(|job| After { job, need }).into_iter().collect(),
+        after: after
+            .map(|job| JobDependency { job, need })
+            .into_iter()
+            .collect(),
         held,
         since: None,
     }
 }
 
-fn doing() -> impl Strategy<Value = Doing> {
+fn doing() -> impl Strategy<Value = RecoveryAction> {
     let submit = (
         0u32..3,
         1u32..4,
@@ -84,32 +88,32 @@ fn doing() -> impl Strategy<Value = Doing> {
     );
     prop_oneof![
         6 => submit.prop_map(|(user, procs, estimate_s, deadline_s, budget, requeue, hold_s, plan)| {
-            Doing::Submit { user, procs, estimate_s, deadline_s, budget, requeue, hold_s, plan }
+            RecoveryAction::Submit { user, procs, estimate_s, deadline_s, budget, requeue, hold_s, plan }
         }),
-        2 => (0u64..20).prop_map(Doing::Claim),
-        4 => (any::<usize>(), 1i64..60).prop_map(|(job, secs)| Doing::End(job, secs)),
-        1 => any::<usize>().prop_map(Doing::Lose),
-        1 => (0u64..20).prop_map(Doing::Cancel),
-        1 => (0u64..20).prop_map(Doing::Hold),
-        1 => (0u64..20).prop_map(Doing::Release),
-        1 => Just(Doing::Restart),
-        1 => Just(Doing::Tick),
+        2 => (0u64..20).prop_map(RecoveryAction::Claim),
+        4 => (any::<usize>(), 1i64..60).prop_map(|(job, secs)| RecoveryAction::End(job, secs)),
+        1 => any::<usize>().prop_map(RecoveryAction::Lose),
+        1 => (0u64..20).prop_map(RecoveryAction::Cancel),
+        1 => (0u64..20).prop_map(RecoveryAction::Hold),
+        1 => (0u64..20).prop_map(RecoveryAction::Release),
+        1 => Just(RecoveryAction::Restart),
+        1 => Just(RecoveryAction::Tick),
     ]
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = RecoveryStep> {
     prop_oneof![
-        4 => (0i64..20_000_000).prop_map(Step::Wait),
-        6 => prop::collection::vec(doing(), 1..5).prop_map(Step::Batch),
-        1 => Just(Step::Look),
-        1 => Just(Step::Snapshot),
-        1 => Just(Step::Crash),
+        4 => (0i64..20_000_000).prop_map(RecoveryStep::Wait),
+        6 => prop::collection::vec(doing(), 1..5).prop_map(RecoveryStep::Batch),
+        1 => Just(RecoveryStep::Look),
+        1 => Just(RecoveryStep::Snapshot),
+        1 => Just(RecoveryStep::Crash),
     ]
 }
 
-fn rules(policy: &str, market: Market) -> Rules {
-    Rules {
-        policy: Choice::named(policy).unwrap(),
+fn rules(policy: &str, market: Market) -> AdmissionRules {
+    AdmissionRules {
+        policy: PolicySpec::named(policy).unwrap(),
         market,
         price: 3600.0,
         default_estimate: Span::from_secs(10),
@@ -120,15 +124,15 @@ fn rules(policy: &str, market: Market) -> Rules {
     }
 }
 
-struct Service {
+struct RecoveryService {
     core: Core,
     store: Store,
     now: Instant,
     epoch: u32,
 }
 
-impl Service {
-    fn new(folder: &std::path::Path, rules: &Rules) -> Self {
+impl RecoveryService {
+    fn new(folder: &std::path::Path, rules: &AdmissionRules) -> Self {
         let mut store = Store::open(&folder.join("tollgate.db")).unwrap();
         let core = store.recover(rules).unwrap();
         let mut service = Self {
@@ -137,14 +141,14 @@ impl Service {
             now: Instant::from_secs(1_000),
             epoch: 0,
         };
-        service.commit(vec![Doing::Restart]);
+        service.commit(vec![RecoveryAction::Restart]);
         service
     }
 
-    fn running(&self) -> Vec<AttemptKey> {
+    fn running(&self) -> Vec<TaskAttemptKey> {
         let attempt = |order| match order {
-            Order::Start { attempt, .. } => Some(attempt),
-            Order::SetShare { .. } | Order::Kill { .. } => None,
+            EngineAction::Start { attempt, .. } => Some(attempt),
+            EngineAction::SetShare { .. } | EngineAction::Kill { .. } => None,
         };
         self.core
             .running()
@@ -153,12 +157,12 @@ impl Service {
             .collect()
     }
 
-    fn commands(&mut self, doing: Doing) -> Vec<Command> {
+    fn commands(&mut self, doing: RecoveryAction) -> Vec<ServiceCommand> {
         let running = self.running();
         let pick = |n: usize| (!running.is_empty()).then(|| running[n % running.len()]);
-        let report = |attempt, fate| Command::Report { attempt, fate };
+        let report = |attempt, fate| ServiceCommand::Report { attempt, fate };
         match doing {
-            Doing::Submit {
+            RecoveryAction::Submit {
                 user,
                 procs,
                 estimate_s,
@@ -167,7 +171,7 @@ impl Service {
                 requeue,
                 hold_s,
                 plan: planned,
-            } => vec![Command::Submit(Submission {
+            } => vec![ServiceCommand::Submit(Submission {
                 user,
                 name: format!("class {}", user % 2),
                 procs,
@@ -178,19 +182,19 @@ impl Service {
                 penalty: CreditsPerSecond::from_f64(0.5),
                 confidence: None,
                 retry: if requeue {
-                    Retry::Requeue
+                    OnEviction::Requeue
                 } else {
-                    Retry::Never
+                    OnEviction::Never
                 },
                 hold: hold_s
                     .map(Span::from_secs)
-                    .filter(|_| plan(planned) == Plan::default()),
+                    .filter(|_| plan(planned) == SubmissionOptions::default()),
                 plan: plan(planned),
             })],
-            Doing::End(n, secs) => pick(n)
+            RecoveryAction::End(n, secs) => pick(n)
                 .map(|attempt| {
-                    let fate = Fate::Ended {
-                        status: ExitStatus::Code(0),
+                    let fate = AttemptProgress::Ended {
+                        status: AttemptExit::Code(0),
                         killed: None,
                         at: self.now,
                         wall: Span::from_secs(secs),
@@ -201,22 +205,22 @@ impl Service {
                 })
                 .into_iter()
                 .collect(),
-            Doing::Lose(n) => pick(n)
-                .map(|attempt| report(attempt, Fate::Lost { at: self.now }))
+            RecoveryAction::Lose(n) => pick(n)
+                .map(|attempt| report(attempt, AttemptProgress::Lost { at: self.now }))
                 .into_iter()
                 .collect(),
-            Doing::Claim(job) => vec![Command::Claim { job }],
-            Doing::Cancel(job) => vec![Command::Cancel { job, tasks: None }],
-            Doing::Hold(job) => vec![Command::Hold { job, tasks: None }],
-            Doing::Release(job) => vec![Command::Release { job, tasks: None }],
-            Doing::Restart => {
+            RecoveryAction::Claim(job) => vec![ServiceCommand::Claim { job }],
+            RecoveryAction::Cancel(job) => vec![ServiceCommand::Cancel { job, tasks: None }],
+            RecoveryAction::Hold(job) => vec![ServiceCommand::Hold { job, tasks: None }],
+            RecoveryAction::Release(job) => vec![ServiceCommand::Release { job, tasks: None }],
+            RecoveryAction::Restart => {
                 let worker = WorkerId(0);
-                let gone = Command::WorkerGone {
+                let gone = ServiceCommand::WorkerGone {
                     worker,
                     epoch: self.epoch,
                 };
                 self.epoch += 1;
-                let up = Command::WorkerUp {
+                let up = ServiceCommand::WorkerUp {
                     worker,
                     epoch: self.epoch,
                     nodes: 3,
@@ -224,17 +228,17 @@ impl Service {
                 };
                 vec![gone, up]
             }
-            Doing::Tick => vec![Command::Tick],
+            RecoveryAction::Tick => vec![ServiceCommand::Tick],
         }
     }
 
-    fn commit(&mut self, doings: Vec<Doing>) {
-        let commands: Vec<Command> = doings
+    fn commit(&mut self, doings: Vec<RecoveryAction>) {
+        let commands: Vec<ServiceCommand> = doings
             .into_iter()
             .flat_map(|doing| self.commands(doing))
             .collect();
         let step = self.core.step(self.now, &commands);
-        let program = Program {
+        let program = JobProgram {
             argv: vec!["true".to_owned()],
             script: None,
             env: Vec::new(),
@@ -244,7 +248,7 @@ impl Service {
             memory: None,
         };
         self.store
-            .commit(&Batch {
+            .commit(&CommandBatch {
                 at: self.now,
                 commands: &commands,
                 changes: &step.changes,
@@ -270,26 +274,26 @@ proptest! {
     ) {
         let named = &REGISTRY[policy];
         let market = named.markets[0];
-        let shadow = shadow.map(|shadow| Choice::named(REGISTRY[shadow].name).unwrap());
-        let rules = Rules {
+        let shadow = shadow.map(|shadow| PolicySpec::named(REGISTRY[shadow].name).unwrap());
+        let rules = AdmissionRules {
             shadow: shadow.filter(|shadow| shadow.runs_in(market)),
             ..rules(named.name, market)
         };
         let folder = tempfile::tempdir().unwrap();
-        let mut service = Service::new(folder.path(), &rules);
+        let mut service = RecoveryService::new(folder.path(), &rules);
         for step in steps {
             match step {
-                Step::Wait(micros) => service.now += Span::from_micros(micros),
-                Step::Batch(doings) => service.commit(doings),
-                Step::Look => drop(service.core.comparison(service.now)),
-                Step::Snapshot => service.store.save(&mut service.core).unwrap(),
-                Step::Crash => service.core = service.store.recover(&rules).unwrap(),
+                RecoveryStep::Wait(micros) => service.now += Span::from_micros(micros),
+                RecoveryStep::Batch(doings) => service.commit(doings),
+                RecoveryStep::Look => drop(service.core.comparison(service.now)),
+                RecoveryStep::Snapshot => service.store.save(&mut service.core).unwrap(),
+                RecoveryStep::Crash => service.core = service.store.recover(&rules).unwrap(),
             }
             let recovered = service.store.recover(&rules).unwrap();
             prop_assert_eq!(format!("{:?}", recovered.running()), format!("{:?}", service.core.running()));
         }
         // Whoever looks sees on paper what the next step does there.
-        service.commit(vec![Doing::Tick]);
+        service.commit(vec![RecoveryAction::Tick]);
         let mut recovered = service.store.recover(&rules).unwrap();
         prop_assert_eq!(postcard::to_stdvec(&recovered.save()).unwrap(), service.bytes());
         // Opened again, the sums of all tables are those of their rows.

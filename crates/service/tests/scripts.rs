@@ -2,20 +2,20 @@
 
 mod common;
 
-use tollgate_engine::Script;
-use tollgate_service::core::{ArrayPlan, Command, Plan, Submission};
-use tollgate_service::keeper::{Ask, Verdict};
+use tollgate_engine::LaunchScript;
+use tollgate_service::core::{ArraySpec, ServiceCommand, Submission, SubmissionOptions};
+use tollgate_service::keeper::{ControllerRequest, SubmittedJob};
 use tollgate_service::store::Store;
 
 use common::{Site, program, submission};
 
 const TEXT: &str = "#!/bin/sh\nexit 0\n";
 
-fn hand_in(site: &mut Site, submission: Submission, text: &str) -> Verdict {
+fn hand_in(site: &mut Site, submission: Submission, text: &str) -> SubmittedJob {
     let mut program = program(&["work", "10"]);
-    program.script = Some(Script::new(text));
+    program.script = Some(LaunchScript::new(text));
     let program = Box::new(program);
-    site.ask(|reply| Ask::Submit {
+    site.ask(|reply| ControllerRequest::Submit {
         submission,
         due: None,
         program,
@@ -27,13 +27,13 @@ fn hand_in(site: &mut Site, submission: Submission, text: &str) -> Verdict {
 /// The text that the store has for a script.
 fn stored(site: &Site, text: &str) -> Option<String> {
     let store = Store::open(&site.store()).unwrap();
-    store.script(Script::new(text).sha256()).unwrap()
+    store.script(LaunchScript::new(text).sha256()).unwrap()
 }
 
 fn cancel(site: &mut Site, job: u64) {
-    let command = Command::Cancel { job, tasks: None };
+    let command = ServiceCommand::Cancel { job, tasks: None };
     let user = None;
-    site.ask(|reply| Ask::Act {
+    site.ask(|reply| ControllerRequest::Act {
         user,
         command,
         reply,
@@ -44,9 +44,9 @@ fn cancel(site: &mut Site, job: u64) {
 #[test]
 fn script_is_stored_until_the_last_job_with_it_is_over() {
     let mut site = Site::new("easy");
-    let held = Plan {
+    let held = SubmissionOptions {
         held: true,
-        ..Plan::default()
+        ..SubmissionOptions::default()
     };
     let held = Submission {
         plan: held,
@@ -57,7 +57,7 @@ fn script_is_stored_until_the_last_job_with_it_is_over() {
     hand_in(&mut site, submission("work", 10), "another");
     // The row of a job names the script, and does not repeat it.
     let script = site.row(first).program.unwrap().script.unwrap();
-    assert_eq!(script, Script::new(TEXT).without_text());
+    assert_eq!(script, LaunchScript::new(TEXT).without_text());
     site.pass(20);
     assert_eq!(site.state(first).0, "finished");
     assert_eq!(stored(&site, TEXT).as_deref(), Some(TEXT));
@@ -81,13 +81,13 @@ fn script_of_a_rejected_job_is_not_stored() {
 #[test]
 fn tasks_of_an_array_run_the_script_after_a_restart_too() {
     let mut site = Site::new("easy");
-    let array = ArrayPlan {
+    let array = ArraySpec {
         tasks: "1-6".parse().unwrap(),
         most: None,
     };
-    let plan = Plan {
+    let plan = SubmissionOptions {
         array: Some(array),
-        ..Plan::default()
+        ..SubmissionOptions::default()
     };
     let work = Submission {
         plan,

@@ -8,28 +8,29 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed};
 use tollgate_gate::WorkerId;
 use tollgate_model::{Instant, Market, Span};
-use tollgate_policy::Choice;
+use tollgate_policy::PolicySpec;
 use tollgate_policy::registry::REGISTRY;
 use tollgate_service::core::{
-    After, ArrayPlan, AttemptKey, Command, Comparison, Core, ExitStatus, Fate, Need, Order, Plan,
-    Ranges, Rules, Step, Submission,
+    AdmissionRules, ArraySpec, AttemptExit, AttemptProgress, Core, DependencyCondition,
+    EngineAction, JobDependency, PolicyComparison, ServiceCommand, StepOutput, Submission,
+    SubmissionOptions, TaskAttemptKey, TaskRanges,
 };
 
 use common::{rules, submission};
 
 /// A machine of three cores, on which jobs take as long as they take.
-struct World {
+struct CoreDriver {
     core: Core,
     now: Instant,
     runtimes: BTreeMap<u64, Span>,
-    ends: BTreeSet<(Instant, AttemptKey)>,
-    started: BTreeMap<AttemptKey, Instant>,
+    ends: BTreeSet<(Instant, TaskAttemptKey)>,
+    started: BTreeMap<TaskAttemptKey, Instant>,
     /// Everything that was decided, in words.
     said: Vec<String>,
 }
 
-impl World {
-    fn new(rules: &Rules) -> Self {
+impl CoreDriver {
+    fn new(rules: &AdmissionRules) -> Self {
         let mut world = Self {
             core: Core::new(rules.clone()),
             now: Instant::from_secs(1_000),
@@ -38,7 +39,7 @@ impl World {
             started: BTreeMap::new(),
             said: Vec::new(),
         };
-        world.step(&[Command::WorkerUp {
+        world.step(&[ServiceCommand::WorkerUp {
             worker: WorkerId(0),
             epoch: 1,
             nodes: 3,
@@ -47,19 +48,19 @@ impl World {
         world
     }
 
-    fn step(&mut self, commands: &[Command]) -> Step {
+    fn step(&mut self, commands: &[ServiceCommand]) -> StepOutput {
         let step = self.core.step(self.now, commands);
         self.said.push(format!("{} {step:?}", self.now));
         for order in &step.orders {
             match order {
-                Order::Start { attempt, .. } => {
+                EngineAction::Start { attempt, .. } => {
                     self.started.insert(*attempt, self.now);
                     let runtime = self.runtimes.get(&attempt.job);
                     let end = self.now + runtime.copied().unwrap_or(Span::from_secs(1));
                     self.ends.insert((end, *attempt));
                 }
-                Order::SetShare { .. } => {}
-                Order::Kill { attempt } => {
+                EngineAction::SetShare { .. } => {}
+                EngineAction::Kill { attempt } => {
                     self.ends.retain(|(_, other)| other != attempt);
                     self.ends.insert((self.now, *attempt));
                 }
@@ -78,7 +79,7 @@ impl World {
                 break;
             };
             self.now = self.now.max(at);
-            let mut commands = vec![Command::Tick];
+            let mut commands = vec![ServiceCommand::Tick];
             while let Some(&(at, attempt)) = self.ends.first().filter(|(at, _)| *at <= self.now) {
                 self.ends.remove(&(at, attempt));
                 commands.push(self.ended(attempt));
@@ -88,11 +89,11 @@ impl World {
         self.now = self.now.max(until);
     }
 
-    fn ended(&self, attempt: AttemptKey) -> Command {
-        Command::Report {
+    fn ended(&self, attempt: TaskAttemptKey) -> ServiceCommand {
+        ServiceCommand::Report {
             attempt,
-            fate: Fate::Ended {
-                status: ExitStatus::Code(0),
+            fate: AttemptProgress::Ended {
+                status: AttemptExit::Code(0),
                 killed: None,
                 at: self.now,
                 wall: self.now.since(self.started[&attempt]),
@@ -105,14 +106,14 @@ impl World {
     /// Hands a job in that takes `runtime_s`; it is the `job`th.
     fn submit(&mut self, job: u64, submission: Submission, runtime_s: i64) {
         self.runtimes.insert(job, Span::from_secs(runtime_s));
-        self.step(&[Command::Submit(submission)]);
+        self.step(&[ServiceCommand::Submit(submission)]);
     }
 
     fn wait(&mut self, secs: i64) {
         self.run(self.now + Span::from_secs(secs));
     }
 
-    fn comparison(&mut self) -> Comparison {
+    fn comparison(&mut self) -> PolicyComparison {
         self.core.comparison(self.now).expect("a shadow")
     }
 }
@@ -120,7 +121,7 @@ impl World {
 /// What users do: after so many seconds, a job of so many processors, with an estimate, a
 /// deadline and a true run time; and perhaps the one before is taken back or held.
 #[derive(Clone, Debug)]
-struct Deed {
+struct UserAction {
     after_s: i64,
     procs: u32,
     estimate_s: i64,
@@ -129,7 +130,7 @@ struct Deed {
     then: u32,
 }
 
-fn deed() -> impl Strategy<Value = Deed> {
+fn deed() -> impl Strategy<Value = UserAction> {
     (
         0i64..20,
         1u32..4,
@@ -139,7 +140,7 @@ fn deed() -> impl Strategy<Value = Deed> {
         0u32..12,
     )
         .prop_map(
-            |(after_s, procs, estimate_s, deadline_s, runtime_s, then)| Deed {
+            |(after_s, procs, estimate_s, deadline_s, runtime_s, then)| UserAction {
                 after_s,
                 procs,
                 estimate_s,
@@ -150,26 +151,26 @@ fn deed() -> impl Strategy<Value = Deed> {
         )
 }
 
-fn cancel(job: u64) -> Command {
-    Command::Cancel { job, tasks: None }
+fn cancel(job: u64) -> ServiceCommand {
+    ServiceCommand::Cancel { job, tasks: None }
 }
 
 /// Some are arrays, or start after another one.
-fn plan(deed: &Deed, job: u64) -> Plan {
-    let tasks = (deed.then == 3).then(|| Ranges::new(0, deed.procs + 3));
-    let after = (deed.then == 4 && job > 1).then_some(After {
+fn plan(deed: &UserAction, job: u64) -> SubmissionOptions {
+    let tasks = (deed.then == 3).then(|| TaskRanges::new(0, deed.procs + 3));
+    let after = (deed.then == 4 && job > 1).then_some(JobDependency {
         job: job / 2,
-        need: Need::End,
+        need: DependencyCondition::End,
     });
-    Plan {
-        array: tasks.map(|tasks| ArrayPlan { tasks, most: None }),
+    SubmissionOptions {
+        array: tasks.map(|tasks| ArraySpec { tasks, most: None }),
         after: after.into_iter().collect(),
         held: deed.then == 5,
         since: None,
     }
 }
 
-fn play(world: &mut World, deeds: &[Deed], takes_back: bool) {
+fn play(world: &mut CoreDriver, deeds: &[UserAction], takes_back: bool) {
     for (deed, job) in deeds.iter().zip(1..) {
         world.wait(deed.after_s);
         let submission = Submission {
@@ -178,15 +179,15 @@ fn play(world: &mut World, deeds: &[Deed], takes_back: bool) {
             plan: if takes_back {
                 plan(deed, job)
             } else {
-                Plan::default()
+                SubmissionOptions::default()
             },
             ..submission("work", deed.estimate_s)
         };
         world.submit(job, submission, deed.runtime_s);
         match deed.then {
             0 if takes_back => drop(world.step(&[cancel(job)])),
-            1 if takes_back => drop(world.step(&[Command::Hold { job, tasks: None }])),
-            2 if takes_back => drop(world.step(&[Command::Release {
+            1 if takes_back => drop(world.step(&[ServiceCommand::Hold { job, tasks: None }])),
+            2 if takes_back => drop(world.step(&[ServiceCommand::Release {
                 job: job / 2,
                 tasks: None,
             }])),
@@ -196,9 +197,9 @@ fn play(world: &mut World, deeds: &[Deed], takes_back: bool) {
     world.run(world.now + Span::from_secs(100_000));
 }
 
-fn with_shadow(rules: &Rules, shadow: &str) -> Rules {
-    Rules {
-        shadow: Some(Choice::named(shadow).unwrap()),
+fn with_shadow(rules: &AdmissionRules, shadow: &str) -> AdmissionRules {
+    AdmissionRules {
+        shadow: Some(PolicySpec::named(shadow).unwrap()),
         ..rules.clone()
     }
 }
@@ -215,10 +216,10 @@ proptest! {
         let (named, shadow) = (&REGISTRY[policy], &REGISTRY[shadow]);
         let shared = named.markets.iter().find(|market| shadow.markets.contains(market));
         prop_assume!(shared.is_some());
-        let alone = Rules { confidence: 500_000, ..rules(named.name, *shared.unwrap()) };
-        let mut one = World::new(&alone);
+        let alone = AdmissionRules { confidence: 500_000, ..rules(named.name, *shared.unwrap()) };
+        let mut one = CoreDriver::new(&alone);
         play(&mut one, &deeds, true);
-        let mut other = World::new(&with_shadow(&alone, shadow.name));
+        let mut other = CoreDriver::new(&with_shadow(&alone, shadow.name));
         play(&mut other, &deeds, true);
         prop_assert_eq!(&one.said, &other.said);
         // Nothing is left but what is held back, or waits behind it.
@@ -235,7 +236,7 @@ proptest! {
     ) {
         let named = REGISTRY.iter().find(|named| named.name == policy).unwrap();
         let alone = rules(policy, named.markets[0]);
-        let mut world = World::new(&with_shadow(&alone, policy));
+        let mut world = CoreDriver::new(&with_shadow(&alone, policy));
         play(&mut world, &deeds, false);
         let both = world.comparison();
         prop_assert_eq!(both.real, both.paper);
@@ -247,7 +248,7 @@ proptest! {
 #[test]
 fn a_job_that_was_kept_out_ends_on_paper_by_forecast_and_is_marked() {
     let real = rules("edf-bf", Market::None);
-    let mut world = World::new(&with_shadow(&real, "fcfs"));
+    let mut world = CoreDriver::new(&with_shadow(&real, "fcfs"));
     // Kept out under both: nobody could ever keep that deadline.
     world.submit(1, submission("wide", 10), 10);
     let hopeless = Submission {
@@ -266,7 +267,7 @@ fn a_job_that_was_kept_out_ends_on_paper_by_forecast_and_is_marked() {
 
 #[test]
 fn a_job_that_was_taken_back_counts_under_neither() {
-    let mut world = World::new(&with_shadow(&rules("fcfs", Market::None), "easy"));
+    let mut world = CoreDriver::new(&with_shadow(&rules("fcfs", Market::None), "easy"));
     world.submit(1, submission("work", 10), 10);
     world.step(&[cancel(1)]);
     world.wait(100);
@@ -277,14 +278,14 @@ fn a_job_that_was_taken_back_counts_under_neither() {
 
 #[test]
 fn a_quote_is_handed_in_on_paper_once_it_is_taken_up() {
-    let mut world = World::new(&with_shadow(&rules("libra", Market::None), "fcfs"));
+    let mut world = CoreDriver::new(&with_shadow(&rules("libra", Market::None), "fcfs"));
     let held = Submission {
         hold: Some(Span::from_secs(60)),
         ..submission("work", 10)
     };
     world.submit(1, held, 10);
     assert_eq!(world.comparison().undecided, 0);
-    world.step(&[Command::Claim { job: 1 }]);
+    world.step(&[ServiceCommand::Claim { job: 1 }]);
     assert_eq!(world.comparison().undecided, 1);
     world.wait(1_000);
     let both = world.comparison();
@@ -294,7 +295,7 @@ fn a_quote_is_handed_in_on_paper_once_it_is_taken_up() {
 #[test]
 fn one_that_begins_late_takes_over_the_jobs_that_are_there() {
     let real = rules("fcfs", Market::None);
-    let mut world = World::new(&real);
+    let mut world = CoreDriver::new(&real);
     for job in 1..=4 {
         world.submit(job, submission("old", 50), 50);
     }
@@ -318,26 +319,26 @@ fn one_that_begins_late_takes_over_the_jobs_that_are_there() {
 
 #[test]
 fn every_task_of_an_array_is_one_and_a_job_that_waits_comes_when_it_need_not() {
-    let mut world = World::new(&with_shadow(&rules("easy", Market::None), "fcfs"));
+    let mut world = CoreDriver::new(&with_shadow(&rules("easy", Market::None), "fcfs"));
     let array = Submission {
-        plan: Plan {
-            array: Some(ArrayPlan {
-                tasks: Ranges::new(0, 9),
+        plan: SubmissionOptions {
+            array: Some(ArraySpec {
+                tasks: TaskRanges::new(0, 9),
                 most: None,
             }),
-            ..Plan::default()
+            ..SubmissionOptions::default()
         },
         deadline: None,
         ..submission("work", 10)
     };
     world.submit(1, array, 10);
     let after = Submission {
-        plan: Plan {
-            after: vec![After {
+        plan: SubmissionOptions {
+            after: vec![JobDependency {
                 job: 1,
-                need: Need::End,
+                need: DependencyCondition::End,
             }],
-            ..Plan::default()
+            ..SubmissionOptions::default()
         },
         deadline: None,
         ..submission("then", 10)
@@ -353,7 +354,7 @@ fn every_task_of_an_array_is_one_and_a_job_that_waits_comes_when_it_need_not() {
 #[test]
 fn another_policy_on_paper_begins_anew() {
     let real = rules("fcfs", Market::None);
-    let mut world = World::new(&with_shadow(&real, "easy"));
+    let mut world = CoreDriver::new(&with_shadow(&real, "easy"));
     world.submit(1, submission("work", 10), 10);
     world.wait(100);
     assert_eq!(world.comparison().real.submitted, 1);

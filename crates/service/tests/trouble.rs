@@ -11,14 +11,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::{Site, rules, submission};
-use tollgate_engine::{MemoryEngine, MemoryWorld, memory::Deed};
+use tollgate_engine::{SimEngine, SimHost, memory::SimProgram};
 use tollgate_model::{Instant, Market};
-use tollgate_policy::Choice;
-use tollgate_service::core::{Command, Core, Standing};
-use tollgate_service::fault::Moment;
-use tollgate_service::keeper::{Ask, Failed, Keeper};
-use tollgate_service::store::{Selection, Store, StoreError, integrity};
-use tollgate_service::{Folder, FolderError};
+use tollgate_policy::PolicySpec;
+use tollgate_service::core::{AdmissionState, Core, ServiceCommand};
+use tollgate_service::fault::ServiceFailpoint;
+use tollgate_service::keeper::{Controller, ControllerRequest, RequestError};
+use tollgate_service::store::{JobFilter, Store, StoreError, integrity};
+use tollgate_service::{DataDir, DataDirError};
 
 #[test]
 fn a_full_disk_takes_nothing_new_and_records_what_ends() {
@@ -29,17 +29,17 @@ fn a_full_disk_takes_nothing_new_and_records_what_ends() {
     // As long as that room is taken up there is none.
     let watched = reserve.clone();
     site.keeper().sabotage(Box::new(move |moment| {
-        let full = watched.is_file() && moment == Moment::Decided;
+        let full = watched.is_file() && moment == ServiceFailpoint::Decided;
         if full {
             return Err(io::ErrorKind::StorageFull.into());
         }
         Ok(())
     }));
-    assert_eq!(site.submit(&["sleep", "5"], 10), Err(Failed::Full));
+    assert_eq!(site.submit(&["sleep", "5"], 10), Err(RequestError::Full));
     assert!(!reserve.exists(), "the room was given up");
     // Nobody else may have it either: then it cannot be taken up again.
     fs::create_dir(&reserve).unwrap();
-    assert_eq!(site.submit(&["sleep", "5"], 10), Err(Failed::Full));
+    assert_eq!(site.submit(&["sleep", "5"], 10), Err(RequestError::Full));
     site.wait_until(6);
     assert_eq!(site.state(1).0, "finished");
     // There is room again.
@@ -54,9 +54,9 @@ fn a_full_disk_takes_nothing_new_and_records_what_ends() {
 }
 
 /// A file system of a few megabytes; it is taken away with this.
-struct SmallDisk(tempfile::TempDir);
+struct TmpfsDisk(tempfile::TempDir);
 
-impl SmallDisk {
+impl TmpfsDisk {
     /// None where this user may not mount anything.
     fn mount() -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
@@ -82,7 +82,7 @@ impl SmallDisk {
     }
 }
 
-impl Drop for SmallDisk {
+impl Drop for TmpfsDisk {
     fn drop(&mut self) {
         let _ = Program::new("umount").arg("-l").arg(self.0.path()).status();
     }
@@ -90,26 +90,26 @@ impl Drop for SmallDisk {
 
 #[test]
 fn a_disk_that_is_really_full_loses_nothing() {
-    let Some(disk) = SmallDisk::mount() else {
+    let Some(disk) = TmpfsDisk::mount() else {
         eprintln!("skipped: this user may not mount a small file system");
         return;
     };
-    let world = MemoryWorld::new(2, 1 << 30, Deed::of_command);
+    let world = SimHost::new(2, 1 << 30, SimProgram::of_command);
     let path = disk.0.path().join("tollgate.db");
     let store = Store::open(&path).unwrap();
     let now = Box::new({
         let world = world.clone();
         move || world.now()
     });
-    let engine = MemoryEngine::open(&world);
-    let mut keeper = Keeper::new(store, engine, &rules("libra", Market::None), now).unwrap();
+    let engine = SimEngine::open(&world);
+    let mut keeper = Controller::new(store, engine, &rules("libra", Market::None), now).unwrap();
     keeper.begin().unwrap();
-    let hand_in = |keeper: &mut Keeper<MemoryEngine>| {
+    let hand_in = |keeper: &mut Controller<SimEngine>| {
         let (reply, mut answer) = tokio::sync::oneshot::channel();
         let mut program = common::program(&["sleep", "5"]);
         program.argv.push("x".repeat(50_000));
         program.argv.truncate(2);
-        keeper.turn(vec![Ask::Submit {
+        keeper.turn(vec![ControllerRequest::Submit {
             submission: submission("sleep", 10),
             due: None,
             program: Box::new(program),
@@ -128,24 +128,24 @@ fn a_disk_that_is_really_full_loses_nothing() {
         }
         Err(failed) => Some(failed),
     });
-    assert_eq!(refused, Some(Failed::Full));
+    assert_eq!(refused, Some(RequestError::Full));
     world.advance_to(Instant::from_secs(6));
     keeper.turn(Vec::new());
     let reader = Store::open(&path).unwrap().reader().unwrap();
     assert_eq!(reader.job(1).unwrap().unwrap().state, "finished");
-    let all = Selection {
+    let all = JobFilter {
         limit: u32::MAX,
-        ..Selection::default()
+        ..JobFilter::default()
     };
     assert_eq!(reader.jobs(&all).unwrap().len() as u64, accepted);
-    assert_eq!(hand_in(&mut keeper), Err(Failed::Full));
+    assert_eq!(hand_in(&mut keeper), Err(RequestError::Full));
     fs::remove_file(ballast).unwrap();
     hand_in(&mut keeper).unwrap();
 }
 
 #[test]
 fn store_on_a_full_disk_is_refused_as_full() {
-    let Some(disk) = SmallDisk::mount() else {
+    let Some(disk) = TmpfsDisk::mount() else {
         eprintln!("skipped: this user may not mount a small file system");
         return;
     };
@@ -193,12 +193,12 @@ fn a_clock_that_is_set_back_stands_still() {
 fn a_folder_is_used_by_one_service_at_a_time() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("data");
-    let first = Folder::lock(&path).unwrap();
-    let second = Folder::lock(&path).unwrap_err();
-    assert!(matches!(second, FolderError::InUse(_)), "{second}");
+    let first = DataDir::lock(&path).unwrap();
+    let second = DataDir::lock(&path).unwrap_err();
+    assert!(matches!(second, DataDirError::InUse(_)), "{second}");
     assert!(second.hint().is_some());
     drop(first);
-    Folder::lock(&path).unwrap();
+    DataDir::lock(&path).unwrap();
 }
 
 /// A store with some jobs in it, the state that follows from it, and its rules.
@@ -280,10 +280,10 @@ fn rules_are_not_changed_under_jobs_that_were_promised_something() {
     // Once they are over, so can everything.
     site.wait_until(5_000);
     assert_eq!(site.keeper().core().jobs().len(), 0);
-    site.rules.policy = Choice::named("fcfs").unwrap();
+    site.rules.policy = PolicySpec::named("fcfs").unwrap();
     site.restart();
     let verdict = site.submit(&["sleep", "30"], 10).unwrap();
-    assert_eq!(verdict.answer.standing, Standing::Queued);
+    assert_eq!(verdict.answer.standing, AdmissionState::Queued);
 }
 
 #[test]
@@ -334,13 +334,13 @@ fn what_could_not_be_written_was_not_decided() {
     let fails = Arc::new(AtomicBool::new(true));
     let broken = Arc::clone(&fails);
     site.keeper().sabotage(Box::new(move |moment| {
-        if moment == Moment::Decided && broken.load(Ordering::Relaxed) {
+        if moment == ServiceFailpoint::Decided && broken.load(Ordering::Relaxed) {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
         Ok(())
     }));
     let failed = site.submit(&["sleep", "5"], 10).unwrap_err();
-    assert!(matches!(failed, Failed::Store(_)), "{failed}");
+    assert!(matches!(failed, RequestError::Store(_)), "{failed}");
     assert_eq!(site.keeper().core().jobs().len(), 0);
     fails.store(false, Ordering::Relaxed);
     assert_eq!(site.submit(&["sleep", "5"], 10).unwrap().job, 1);
@@ -351,15 +351,15 @@ fn what_could_not_be_written_was_not_decided() {
     fails.store(false, Ordering::Relaxed);
     site.wait_until(8);
     assert_eq!(site.state(1).0, "finished");
-    let command = Command::Cancel {
+    let command = ServiceCommand::Cancel {
         job: 1,
         tasks: None,
     };
     let user = None;
-    let over = site.ask(|reply| Ask::Act {
+    let over = site.ask(|reply| ControllerRequest::Act {
         user,
         command,
         reply,
     });
-    assert!(matches!(over, Err(Failed::Ignored(_))));
+    assert!(matches!(over, Err(RequestError::Ignored(_))));
 }

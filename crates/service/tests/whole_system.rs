@@ -11,7 +11,7 @@ mod simulation;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use simulation::Run;
+use simulation::ServiceSimulation;
 
 /// How many seeds the usual test tries.
 const SEEDS: u64 = 20;
@@ -25,7 +25,7 @@ fn nothing_that_was_answered_is_lost_or_done_twice() {
     };
     let mut crashes = 0;
     for seed in seeds {
-        match catch_unwind(AssertUnwindSafe(|| Run::new(seed).run())) {
+        match catch_unwind(AssertUnwindSafe(|| ServiceSimulation::new(seed).run())) {
             Ok(survived) => crashes += survived,
             Err(failure) => {
                 eprintln!(

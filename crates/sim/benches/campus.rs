@@ -3,20 +3,20 @@
 //! `cargo bench -p tollgate-sim --bench campus`.
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use tollgate_sim::campus::{Environment, Policies, Settings, year};
+use tollgate_sim::campus::{CampusConfig, CampusEnvironment, CampusPolicies, year};
 
 fn years(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("campus");
     group.sample_size(10);
     for (name, settings) in [
-        ("simulation", Settings::default()),
-        ("history", Settings::history()),
+        ("simulation", CampusConfig::default()),
+        ("history", CampusConfig::history()),
     ] {
-        let draw = || Environment::draw(&settings).expect("the defaults make sense");
+        let draw = || CampusEnvironment::draw(&settings).expect("the defaults make sense");
         group.bench_function(format!("{name}/make"), |bencher| bencher.iter(draw));
         let campus = draw();
         for (retry, select) in [("x0", "c1"), ("n2:3", "c2"), ("d1:100,90h,3+n2", "c5")] {
-            let policies = Policies {
+            let policies = CampusPolicies {
                 retry: retry.parse().expect("a retry policy"),
                 select: select.parse().expect("a select policy"),
             };

@@ -4,17 +4,17 @@
 use criterion::{Criterion, criterion_group, criterion_main};
 use rand_pcg::rand_core::SeedableRng;
 use rand_pcg::{Pcg64, Pcg64Mcg};
-use tollgate_sim::federation::{Decider, Environment, Setup, run};
+use tollgate_sim::federation::{FederationConfig, FederationEnvironment, MigrationDecider, run};
 
 fn federation(criterion: &mut Criterion) {
-    let setup = Setup::default();
-    let environments: Vec<Environment> = (0..100)
-        .map(|seed| Environment::draw(&setup, &mut Pcg64::seed_from_u64(seed)))
+    let setup = FederationConfig::default();
+    let environments: Vec<FederationEnvironment> = (0..100)
+        .map(|seed| FederationEnvironment::draw(&setup, &mut Pcg64::seed_from_u64(seed)))
         .collect();
     let mut group = criterion.benchmark_group("federation");
     group.sample_size(10);
     for name in ["none", "paper", "marginal"] {
-        let decider = Decider::parse(name).expect("a name from the list");
+        let decider = MigrationDecider::parse(name).expect("a name from the list");
         group.bench_function(format!("100 runs, {name}"), |bencher| {
             bencher.iter(|| {
                 let outcomes = environments.iter().map(|environment| {

@@ -8,28 +8,28 @@ use std::sync::Arc;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use tollgate_model::{Instant, Market, Span};
-use tollgate_policy::Choice;
-use tollgate_sim::{Record, Settings, replay};
-use tollgate_workload::{Arrival, Generator, ReadOptions, Workload};
+use tollgate_policy::PolicySpec;
+use tollgate_sim::{RecordLevel, ReplayConfig, replay};
+use tollgate_workload::{JobArrival, ReadOptions, Workload, WorkloadGenerator};
 
-fn run(choice: &Choice, arrivals: &[Arrival], nodes: u32, market: Market) {
-    let settings = Settings {
+fn run(choice: &PolicySpec, arrivals: &[JobArrival], nodes: u32, market: Market) {
+    let settings = ReplayConfig {
         nodes,
         market,
-        record: Record::Outcomes,
+        record: RecordLevel::Outcomes,
     };
     replay(arrivals.iter().copied(), choice.build(market), &settings).expect("nothing is checked");
 }
 
 /// Every policy on the embedded default workload, in the first market that it belongs to.
 fn default_workload(criterion: &mut Criterion) {
-    let trace = Arc::new(Generator::default().trace());
+    let trace = Arc::new(WorkloadGenerator::default().trace());
     let mut group = criterion.benchmark_group("default");
     for named in tollgate_policy::registry::REGISTRY {
         let market = named.markets[0];
         let workload = Workload::new(trace.clone(), Default::default(), market).expect("defaults");
-        let arrivals: Vec<Arrival> = workload.arrivals().collect();
-        let choice = Choice::named(named.name).expect("registered");
+        let arrivals: Vec<JobArrival> = workload.arrivals().collect();
+        let choice = PolicySpec::named(named.name).expect("registered");
         group.throughput(Throughput::Elements(arrivals.len() as u64));
         group.sample_size(20);
         group.bench_function(named.name, |bencher| {
@@ -48,14 +48,14 @@ fn easy_on_lublin(criterion: &mut Criterion) {
     let path = folder.join("swf/lublin_256.swf.gz");
     let trace = tollgate_workload::open(&path, ReadOptions::default()).expect("the trace reads");
     let workload = Workload::new(Arc::new(trace), Default::default(), Market::None);
-    let once: Vec<Arrival> = workload.expect("defaults").arrivals().collect();
+    let once: Vec<JobArrival> = workload.expect("defaults").arrivals().collect();
     let span = once[once.len() - 1].spec.submit.since(Instant::ZERO);
-    let choice = Choice::named("easy").expect("registered");
+    let choice = PolicySpec::named("easy").expect("registered");
     let mut group = criterion.benchmark_group("easy-lublin");
     for (name, stretch) in [("drains", 1.2), ("overload", 1.0)] {
         for copies in [1, 10, 100] {
             let apart = Span::from_secs_f64(span.as_secs_f64() * stretch);
-            let arrivals: Vec<Arrival> = (0..copies)
+            let arrivals: Vec<JobArrival> = (0..copies)
                 .flat_map(|copy| {
                     let shift = Span::from_micros(apart.as_micros() * copy);
                     once.iter().map(move |arrival| {

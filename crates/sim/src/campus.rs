@@ -33,11 +33,11 @@ pub mod tally;
 pub mod tasks;
 pub mod year;
 
-pub use environment::Environment;
-pub use layout::Layout;
-pub use sessions::{Session, Sessions};
-pub use settings::{Settings, SettingsError};
-pub use tally::Tally;
-pub use tasks::{Fate, Task, Truth};
+pub use environment::CampusEnvironment;
+pub use layout::CampusLayout;
+pub use sessions::{CampusSessions, UserSession};
+pub use settings::{CampusConfig, CampusConfigError};
+pub use tally::CampusMetrics;
+pub use tasks::{CampusTask, TaskFate, TaskTruth};
 pub use tollgate_policy::{retry, select};
-pub use year::{Policies, Year, year};
+pub use year::{CampusPolicies, CampusRun, year};

@@ -1,10 +1,10 @@
 //! An independent verifier of finished schedules: reads outcomes and placements, and believes
 //! nothing that the gate says about itself.
 
-use tollgate_gate::Violation;
+use tollgate_gate::InvariantViolation;
 use tollgate_model::{Decision, Instant, Outcome, Span};
 
-use crate::cluster::{Replay, Settings};
+use crate::cluster::{ReplayConfig, ReplayResult};
 
 /// Verifies a whole schedule: nobody started before submission, nobody ended before having run,
 /// who was accepted has finished and who was rejected never ran, nobody ran on nodes that do not
@@ -14,9 +14,9 @@ use crate::cluster::{Replay, Settings};
 ///
 /// # Errors
 /// The first thing that is wrong.
-pub fn schedule(replay: &Replay, settings: &Settings) -> Result<(), Violation> {
+pub fn schedule(replay: &ReplayResult, settings: &ReplayConfig) -> Result<(), InvariantViolation> {
     for (job, outcome) in replay.outcomes.iter().enumerate() {
-        story(outcome).map_err(|what| Violation(format!("job {job} {what}")))?;
+        story(outcome).map_err(|what| InvariantViolation(format!("job {job} {what}")))?;
     }
     capacity(replay, settings)
 }
@@ -40,7 +40,7 @@ fn story(outcome: &Outcome) -> Result<(), &'static str> {
 /// On each node, jobs that overlap in time must have had time enough together: in each busy
 /// period, the sum of their run times is at most its length. Two jobs that each want the node to
 /// themselves can only overlap by breaking this.
-fn capacity(replay: &Replay, settings: &Settings) -> Result<(), Violation> {
+fn capacity(replay: &ReplayResult, settings: &ReplayConfig) -> Result<(), InvariantViolation> {
     let Some(placements) = &replay.placements else {
         return Ok(());
     };
@@ -49,13 +49,13 @@ fn capacity(replay: &Replay, settings: &Settings) -> Result<(), Violation> {
         let wide: u32 = placements.of(job).iter().map(|range| range.len).sum();
         if outcome.ran.is_some() && wide != outcome.procs {
             let procs = outcome.procs;
-            return Err(Violation(format!(
+            return Err(InvariantViolation(format!(
                 "job {job} ran on {wide} nodes, not {procs}"
             )));
         }
         for node in placements.of(job).iter().flat_map(|range| range.nodes()) {
             let Some(node) = nodes.get_mut(node.index()) else {
-                return Err(Violation(format!(
+                return Err(InvariantViolation(format!(
                     "job {job} ran on a node that is not there"
                 )));
             };
@@ -69,16 +69,16 @@ fn capacity(replay: &Replay, settings: &Settings) -> Result<(), Violation> {
 }
 
 /// A stretch in which the jobs that ran on a node overlapped.
-struct Period {
+struct BusyPeriod {
     from: Instant,
     to: Instant,
     work: Span,
     jobs: i64,
 }
 
-fn busy_periods(node: usize, outcomes: &mut [&Outcome]) -> Result<(), Violation> {
+fn busy_periods(node: usize, outcomes: &mut [&Outcome]) -> Result<(), InvariantViolation> {
     outcomes.sort_by_key(|outcome| outcome.ran.map(|ran| ran.start));
-    let mut periods: Vec<Period> = Vec::new();
+    let mut periods: Vec<BusyPeriod> = Vec::new();
     for outcome in outcomes {
         let Some(ran) = outcome.ran else { continue };
         match periods.last_mut() {
@@ -87,7 +87,7 @@ fn busy_periods(node: usize, outcomes: &mut [&Outcome]) -> Result<(), Violation>
                 period.work += outcome.runtime;
                 period.jobs += 1;
             }
-            Some(_) | None => periods.push(Period {
+            Some(_) | None => periods.push(BusyPeriod {
                 from: ran.start,
                 to: ran.finish,
                 work: outcome.runtime,
@@ -100,7 +100,7 @@ fn busy_periods(node: usize, outcomes: &mut [&Outcome]) -> Result<(), Violation>
         // microsecond early for the sake of an arrival.
         let rounding = Span::from_micros(2 * (period.jobs - 1));
         if period.work > period.to.since(period.from) + rounding {
-            return Err(Violation(format!(
+            return Err(InvariantViolation(format!(
                 "node {node} did {} s of work from {} to {}",
                 period.work, period.from, period.to
             )));

@@ -4,15 +4,16 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use tollgate_gate::{
-    Answer, Discipline, Effect, Ending, Gate, Input, Retry, Said, Violation, WorkerId,
+    Effect, Gate, GateInput, InputAck, InvariantViolation, JobEnding, Notice, OnEviction,
+    PassTrigger, WorkerId,
 };
-use tollgate_model::outcome::Ran;
+use tollgate_model::outcome::RunInterval;
 use tollgate_model::{Credits, Decision, Instant, JobId, Market, NodeId, NodeRange, Outcome, Span};
-use tollgate_policy::{Job, Policy, TOLERANCE_S, Timers};
-use tollgate_workload::Arrival;
+use tollgate_policy::{JobSlot, Policy, TOLERANCE_S, TimerTree};
+use tollgate_workload::JobArrival;
 
 use crate::check;
-use crate::estimates::{Estimates, Known, Teller};
+use crate::estimates::{EstimateOrigin, EstimateProvider, JobContext};
 
 /// The most nodes of a machine: a policy keeps up to 400 bytes for each, 4 GB in all.
 pub const MAX_NODES: u32 = 10_000_000;
@@ -23,18 +24,18 @@ pub const MAX_RECORD_NODES: u32 = 1_000_000;
 
 /// What a replay is run with besides its jobs and its policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct ReplayConfig {
     /// How many nodes there are; at least 1.
     pub nodes: u32,
     /// Who pays.
     pub market: Market,
     /// What is recorded and verified besides the outcomes.
-    pub record: Record,
+    pub record: RecordLevel,
 }
 
 /// What a replay records and verifies besides the outcomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Record {
+pub enum RecordLevel {
     /// Nothing.
     Outcomes,
     /// Where each job ran.
@@ -45,23 +46,23 @@ pub enum Record {
 
 /// What became of every job.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Replay {
+pub struct ReplayResult {
     /// One a job, in the order of arrival.
     pub outcomes: Vec<Outcome>,
     /// Where each job ran, if that was recorded.
-    pub placements: Option<Placements>,
+    pub placements: Option<JobPlacements>,
 }
 
 /// Where each job ran: node ranges in ascending order, empty for a job that never did. And what
 /// was reserved for it before.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Placements {
+pub struct JobPlacements {
     ranges: Vec<NodeRange>,
     spans: Vec<(u32, u32)>,
     reserved: Vec<Option<Instant>>,
 }
 
-impl Placements {
+impl JobPlacements {
     fn new(jobs: usize) -> Self {
         Self {
             ranges: Vec::new(),
@@ -70,7 +71,7 @@ impl Placements {
         }
     }
 
-    fn set(&mut self, index: usize, job: &Job) {
+    fn set(&mut self, index: usize, job: &JobSlot) {
         let from = self.ranges.len() as u32;
         self.ranges.extend_from_slice(job.placement());
         self.spans[index] = (from, self.ranges.len() as u32);
@@ -93,13 +94,13 @@ impl Placements {
 /// cluster whose nodes never fail, until all that was let in has finished.
 ///
 /// # Errors
-/// With [`Record::Checked`], the first thing in the schedule that must never happen.
+/// With [`RecordLevel::Checked`], the first thing in the schedule that must never happen.
 pub fn replay(
-    arrivals: impl ExactSizeIterator<Item = Arrival>,
+    arrivals: impl ExactSizeIterator<Item = JobArrival>,
     policy: Box<dyn Policy>,
-    settings: &Settings,
-) -> Result<Replay, Violation> {
-    replay_with(arrivals, policy, settings, Estimates::User, &[])
+    settings: &ReplayConfig,
+) -> Result<ReplayResult, InvariantViolation> {
+    replay_with(arrivals, policy, settings, EstimateOrigin::User, &[])
 }
 
 /// As [`replay`], with these estimates in the place of the users'. Forecasts are learned inside
@@ -110,41 +111,41 @@ pub fn replay(
 /// # Errors
 /// As [`replay`].
 pub fn replay_with(
-    mut arrivals: impl ExactSizeIterator<Item = Arrival>,
+    mut arrivals: impl ExactSizeIterator<Item = JobArrival>,
     policy: Box<dyn Policy>,
-    settings: &Settings,
-    estimates: Estimates,
-    known: &[Known],
-) -> Result<Replay, Violation> {
-    let teller = Teller::new(estimates, known);
-    let mut world = World::new(arrivals.len(), policy, settings, teller);
+    settings: &ReplayConfig,
+    estimates: EstimateOrigin,
+    known: &[JobContext],
+) -> Result<ReplayResult, InvariantViolation> {
+    let teller = EstimateProvider::new(estimates, known);
+    let mut world = ClusterSim::new(arrivals.len(), policy, settings, teller);
     world.run(&mut arrivals);
     let replay = world.into_replay()?;
-    if settings.record == Record::Checked {
+    if settings.record == RecordLevel::Checked {
         check::schedule(&replay, settings)?;
     }
     Ok(replay)
 }
 
-struct World<'a> {
+struct ClusterSim<'a> {
     gate: Gate,
-    teller: Teller<'a>,
+    teller: EstimateProvider<'a>,
     effects: Vec<Effect>,
     /// What the world knows of the job in each slot.
-    truths: Vec<Truth>,
+    truths: Vec<GroundTruth>,
     /// When space-shared jobs end; at one instant in order of arrival.
     ends: BinaryHeap<Reverse<(Instant, usize, JobId, u32)>>,
     /// When, on each node, the first of the tasks that share it ends.
-    node_ends: Timers,
+    node_ends: TimerTree,
     outcomes: Vec<Option<Outcome>>,
-    placements: Option<Placements>,
+    placements: Option<JobPlacements>,
     arrived: usize,
     checking: bool,
 }
 
 /// The truth about a job.
 #[derive(Clone, Copy, Debug)]
-struct Truth {
+struct GroundTruth {
     /// Its place in the order of arrival.
     index: usize,
     runtime: Span,
@@ -154,10 +155,15 @@ struct Truth {
     utility: Credits,
 }
 
-impl<'a> World<'a> {
-    fn new(jobs: usize, policy: Box<dyn Policy>, settings: &Settings, teller: Teller<'a>) -> Self {
+impl<'a> ClusterSim<'a> {
+    fn new(
+        jobs: usize,
+        policy: Box<dyn Policy>,
+        settings: &ReplayConfig,
+        teller: EstimateProvider<'a>,
+    ) -> Self {
         let mut gate = Gate::new(policy, settings.market);
-        if settings.record == Record::Checked {
+        if settings.record == RecordLevel::Checked {
             gate.start_checking();
         }
         let mut world = Self {
@@ -166,13 +172,14 @@ impl<'a> World<'a> {
             effects: Vec::new(),
             truths: Vec::new(),
             ends: BinaryHeap::new(),
-            node_ends: Timers::new(settings.nodes as usize),
+            node_ends: TimerTree::new(settings.nodes as usize),
             outcomes: Vec::with_capacity(jobs),
-            placements: (settings.record != Record::Outcomes).then(|| Placements::new(jobs)),
+            placements: (settings.record != RecordLevel::Outcomes)
+                .then(|| JobPlacements::new(jobs)),
             arrived: 0,
-            checking: settings.record == Record::Checked,
+            checking: settings.record == RecordLevel::Checked,
         };
-        let up = Input::WorkerUp {
+        let up = GateInput::WorkerUp {
             worker: WorkerId(0),
             epoch: 1,
             nodes: settings.nodes,
@@ -184,7 +191,7 @@ impl<'a> World<'a> {
 
     /// Runs to the end of the last job. Not generic, so that the loop is compiled and optimised here
     /// and not in the crate that calls it.
-    fn run(&mut self, arrivals: &mut dyn Iterator<Item = Arrival>) {
+    fn run(&mut self, arrivals: &mut dyn Iterator<Item = JobArrival>) {
         let mut arrivals = arrivals.peekable();
         let discipline = self.gate.discipline();
         loop {
@@ -194,25 +201,25 @@ impl<'a> World<'a> {
                 return;
             };
             match discipline {
-                Discipline::Instant => {
+                PassTrigger::Instant => {
                     self.end_all(next);
-                    self.input(next, Input::Tick);
+                    self.input(next, GateInput::Tick);
                     while let Some(arrival) = arrivals.next_if(|a| a.spec.submit == next) {
                         self.arrive(arrival);
                     }
                     self.settle(next);
                 }
-                Discipline::Event => {
+                PassTrigger::Event => {
                     while let Some(arrival) = arrivals.next_if(|a| a.spec.submit == next) {
                         self.arrive(arrival);
                         self.settle(next);
                     }
                     while let Some((job, attempt)) = self.pop_end(next) {
-                        self.input(next, Input::Ended { job, attempt });
+                        self.input(next, GateInput::Ended { job, attempt });
                         self.settle(next);
                     }
                     self.end_tasks(next);
-                    self.input(next, Input::Tick);
+                    self.input(next, GateInput::Tick);
                     self.settle(next);
                 }
             }
@@ -228,7 +235,7 @@ impl<'a> World<'a> {
 
     fn end_all(&mut self, now: Instant) {
         while let Some((job, attempt)) = self.pop_end(now) {
-            self.input(now, Input::Ended { job, attempt });
+            self.input(now, GateInput::Ended { job, attempt });
         }
         self.end_tasks(now);
     }
@@ -257,7 +264,9 @@ impl<'a> World<'a> {
                 .map(|task| (task.job, view.job(task.job).attempt));
             // A task that ends changes the rates of the others, so they are ended one by one.
             match done.min_by_key(|(job, _)| self.truths[job.index()].index) {
-                Some((job, attempt)) => self.input(now, Input::TaskEnded { job, attempt, node }),
+                Some((job, attempt)) => {
+                    self.input(now, GateInput::TaskEnded { job, attempt, node })
+                }
                 None => self.watch_node(now, node),
             }
         }
@@ -267,9 +276,9 @@ impl<'a> World<'a> {
         self.truths[job.index()].runtime_s
     }
 
-    fn arrive(&mut self, arrival: Arrival) {
+    fn arrive(&mut self, arrival: JobArrival) {
         let now = arrival.spec.submit;
-        let truth = Truth {
+        let truth = GroundTruth {
             index: self.arrived,
             runtime: arrival.runtime,
             runtime_s: arrival.runtime.as_secs_f64(),
@@ -278,13 +287,13 @@ impl<'a> World<'a> {
         self.arrived += 1;
         self.outcomes.push(None);
         let told = self.teller.tell(truth.index, &arrival);
-        let submitted = Input::Submitted {
+        let submitted = GateInput::Submitted {
             spec: told.spec,
-            retry: Retry::Never,
+            retry: OnEviction::Never,
             forecast: told.forecast,
         };
         let answer = self.gate.handle(now, submitted, &mut self.effects);
-        let Ok(Answer::Job(job)) = answer else {
+        let Ok(InputAck::Job(job)) = answer else {
             unreachable!("a job from a workload is well-formed: {answer:?}");
         };
         if job.index() >= self.truths.len() {
@@ -294,7 +303,7 @@ impl<'a> World<'a> {
         self.carry_out(now);
     }
 
-    fn input(&mut self, now: Instant, input: Input) {
+    fn input(&mut self, now: Instant, input: GateInput) {
         let answer = self.gate.handle(now, input, &mut self.effects);
         debug_assert!(answer.is_ok(), "the world reports what is true: {answer:?}");
         self.carry_out(now);
@@ -316,19 +325,19 @@ impl<'a> World<'a> {
                 }
                 Effect::Verdict {
                     job,
-                    said: Said::Rejected(reason),
+                    said: Notice::Rejected(reason),
                 } => self.conclude(now, job, Decision::Rejected(reason)),
                 Effect::Over {
                     job,
-                    ending: Ending::Finished,
+                    ending: JobEnding::Finished,
                 } => self.conclude(now, job, Decision::Accepted),
                 Effect::Verdict {
-                    said: Said::Accepted { .. } | Said::Queued,
+                    said: Notice::Accepted { .. } | Notice::Queued,
                     ..
                 } => {}
                 Effect::Kill { .. }
                 | Effect::Over {
-                    ending: Ending::Cancelled | Ending::Lost,
+                    ending: JobEnding::Cancelled | JobEnding::Lost,
                     ..
                 } => unreachable!("nobody cancels, nothing vanishes here: {effect:?}"),
             }
@@ -389,7 +398,7 @@ impl<'a> World<'a> {
             procs: job.spec.procs,
             decision,
             decided: accepted.map_or(now, |accepted| accepted.at),
-            ran: job.start.map(|start| Ran { start, finish: now }),
+            ran: job.start.map(|start| RunInterval { start, finish: now }),
             due: job.spec.due(),
             budget: job.spec.sla.budget.unwrap_or_default(),
             price: accepted.map_or(Credits::ZERO, |accepted| accepted.price),
@@ -400,14 +409,16 @@ impl<'a> World<'a> {
         }
     }
 
-    fn into_replay(self) -> Result<Replay, Violation> {
+    fn into_replay(self) -> Result<ReplayResult, InvariantViolation> {
         if self.checking {
             self.gate.check(Instant::MAX)?;
         }
         let outcomes = self.outcomes.into_iter().enumerate().map(|(job, outcome)| {
-            outcome.ok_or_else(|| Violation(format!("job {job} was lost: it never got an outcome")))
+            outcome.ok_or_else(|| {
+                InvariantViolation(format!("job {job} was lost: it never got an outcome"))
+            })
         });
-        Ok(Replay {
+        Ok(ReplayResult {
             outcomes: outcomes.collect::<Result<_, _>>()?,
             placements: self.placements,
         })

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-use tollgate_forecast::{ClassId, Context, Forecast, Forecaster, Job, Record};
+use tollgate_forecast::{ClassId, CompletedJob, Forecast, ForecastJob, Forecaster, JobAttributes};
 use tollgate_model::{Distribution, Instant, JobSpec, Probability, Span};
-use tollgate_workload::Arrival;
+use tollgate_workload::JobArrival;
 
 /// What stands in the place of a job's estimate.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum Estimates {
+pub enum EstimateOrigin {
     /// What its user says.
     #[default]
     User,
@@ -30,9 +30,9 @@ pub enum Estimates {
     "`{0}` is none: expected user, true, forecast:LEVEL or user+forecast:LEVEL, with a LEVEL above 0 \
      and below 1"
 )]
-pub struct EstimatesError(pub String);
+pub struct EstimateOriginError(pub String);
 
-impl Estimates {
+impl EstimateOrigin {
     /// Whether anything is forecast.
     pub const fn are_forecast(self) -> bool {
         match self {
@@ -42,10 +42,10 @@ impl Estimates {
     }
 }
 
-impl FromStr for Estimates {
-    type Err = EstimatesError;
+impl FromStr for EstimateOrigin {
+    type Err = EstimateOriginError;
 
-    fn from_str(word: &str) -> Result<Self, EstimatesError> {
+    fn from_str(word: &str) -> Result<Self, EstimateOriginError> {
         let level = |word: &str| {
             let level = word.parse().ok().and_then(Probability::new);
             level.filter(|level| 0.0 < level.as_f64() && level.as_f64() < 1.0)
@@ -57,11 +57,11 @@ impl FromStr for Estimates {
             Some(("user+forecast", word)) => level(word).map(Self::Larger),
             None | Some(_) => None,
         };
-        read.ok_or_else(|| EstimatesError(word.to_owned()))
+        read.ok_or_else(|| EstimateOriginError(word.to_owned()))
     }
 }
 
-impl fmt::Display for Estimates {
+impl fmt::Display for EstimateOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::User => f.write_str("user"),
@@ -74,29 +74,29 @@ impl fmt::Display for Estimates {
 
 /// What a forecaster is told of a job beside what a policy sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Known {
+pub struct JobContext {
     /// Whose job it is.
     pub class: ClassId,
     /// What it runs, and where.
-    pub context: Context,
+    pub context: JobAttributes,
     /// Whether its user gave the estimate. Where not, it is the run time, which no forecaster may
     /// see.
     pub estimated: bool,
 }
 
 /// A job of which nothing is known but what a policy sees.
-impl Default for Known {
+impl Default for JobContext {
     fn default() -> Self {
         Self {
             class: ClassId(0),
-            context: Context::default(),
+            context: JobAttributes::default(),
             estimated: true,
         }
     }
 }
 
 /// What a policy is told of a job beside what it asks for.
-pub(crate) struct Told {
+pub(crate) struct JobEstimate {
     /// The job with the estimate that the policy is to believe.
     pub(crate) spec: JobSpec,
     /// The whole distribution, where there is a forecast.
@@ -104,17 +104,17 @@ pub(crate) struct Told {
 }
 
 /// Tells estimates, and learns from the jobs that have ended in the run, as they end.
-pub(crate) struct Teller<'a> {
-    estimates: Estimates,
-    known: &'a [Known],
+pub(crate) struct EstimateProvider<'a> {
+    estimates: EstimateOrigin,
+    known: &'a [JobContext],
     forecaster: Forecaster,
     /// What was said of the jobs that have not ended yet, by place in the order of arrival.
-    said: BTreeMap<usize, (Job, Forecast)>,
+    said: BTreeMap<usize, (ForecastJob, Forecast)>,
 }
 
-impl<'a> Teller<'a> {
+impl<'a> EstimateProvider<'a> {
     /// `known` has a row a job, in order of arrival; for jobs beyond it the default stands.
-    pub(crate) fn new(estimates: Estimates, known: &'a [Known]) -> Self {
+    pub(crate) fn new(estimates: EstimateOrigin, known: &'a [JobContext]) -> Self {
         Self {
             estimates,
             known,
@@ -124,23 +124,23 @@ impl<'a> Teller<'a> {
     }
 
     /// What is told of the job that arrives as the `index`-th.
-    pub(crate) fn tell(&mut self, index: usize, arrival: &Arrival) -> Told {
+    pub(crate) fn tell(&mut self, index: usize, arrival: &JobArrival) -> JobEstimate {
         let user = arrival.spec.estimate;
         let (estimate, forecast) = match self.estimates {
-            Estimates::User => (user, None),
-            Estimates::True => (arrival.runtime, None),
-            Estimates::Forecast(level) => {
+            EstimateOrigin::User => (user, None),
+            EstimateOrigin::True => (arrival.runtime, None),
+            EstimateOrigin::Forecast(level) => {
                 let forecast = self.forecast(index, &arrival.spec);
                 (forecast.quantile(level), Some(forecast))
             }
-            Estimates::Larger(level) => {
+            EstimateOrigin::Larger(level) => {
                 let forecast = self.forecast(index, &arrival.spec);
                 let bound = forecast.quantile(level);
                 let said = self.known(index).estimated.then_some(user);
                 (said.map_or(bound, |said| said.max(bound)), Some(forecast))
             }
         };
-        Told {
+        JobEstimate {
             spec: JobSpec {
                 estimate,
                 ..arrival.spec
@@ -149,13 +149,13 @@ impl<'a> Teller<'a> {
         }
     }
 
-    fn known(&self, index: usize) -> Known {
+    fn known(&self, index: usize) -> JobContext {
         self.known.get(index).copied().unwrap_or_default()
     }
 
     fn forecast(&mut self, index: usize, spec: &JobSpec) -> Distribution {
         let known = self.known(index);
-        let job = Job {
+        let job = ForecastJob {
             class: known.class,
             procs: spec.procs,
             request: known.estimated.then_some(spec.estimate),
@@ -170,7 +170,7 @@ impl<'a> Teller<'a> {
     /// Learns that the `index`-th job, handed in at `submit`, has run for `runtime` and ended.
     pub(crate) fn learn(&mut self, index: usize, submit: Instant, runtime: Span, finish: Instant) {
         if let Some((job, said)) = self.said.remove(&index) {
-            let record = Record {
+            let record = CompletedJob {
                 job,
                 submit,
                 finish,
@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn words_are_read_as_they_are_written() {
         for word in ["user", "true", "forecast:0.9", "user+forecast:0.95"] {
-            assert_eq!(word.parse::<Estimates>().unwrap().to_string(), word);
+            assert_eq!(word.parse::<EstimateOrigin>().unwrap().to_string(), word);
         }
         for word in [
             "",
@@ -206,12 +206,12 @@ mod tests {
             "user+forecast:0",
             "forecast:NaN",
         ] {
-            assert!(word.parse::<Estimates>().is_err(), "{word}");
+            assert!(word.parse::<EstimateOrigin>().is_err(), "{word}");
         }
     }
 
-    fn arrival(estimate: i64, runtime: i64) -> Arrival {
-        Arrival {
+    fn arrival(estimate: i64, runtime: i64) -> JobArrival {
+        JobArrival {
             spec: JobSpec {
                 submit: Instant::ZERO,
                 estimate: Span::from_secs(estimate),
@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn only_jobs_that_ended_are_learned_from() {
         let level = Probability::new(0.9).unwrap();
-        let mut teller = Teller::new(Estimates::Forecast(level), &[]);
+        let mut teller = EstimateProvider::new(EstimateOrigin::Forecast(level), &[]);
         let before = teller.tell(0, &arrival(10_000, 50)).spec.estimate;
         for job in 1..50 {
             teller.tell(job, &arrival(10_000, 50));
@@ -252,13 +252,17 @@ mod tests {
     #[test]
     fn an_estimate_that_no_user_gave_is_kept_from_the_forecaster() {
         let level = Probability::new(0.9).unwrap();
-        let known = [Known {
+        let known = [JobContext {
             estimated: false,
-            ..Known::default()
+            ..JobContext::default()
         }; 2];
         let told = |job, runtime| {
-            [Estimates::Forecast(level), Estimates::Larger(level)].map(|estimates| {
-                let mut teller = Teller::new(estimates, &known);
+            [
+                EstimateOrigin::Forecast(level),
+                EstimateOrigin::Larger(level),
+            ]
+            .map(|estimates| {
+                let mut teller = EstimateProvider::new(estimates, &known);
                 teller.tell(job, &arrival(runtime, runtime)).spec.estimate
             })
         };
@@ -268,7 +272,7 @@ mod tests {
     #[test]
     fn the_larger_of_user_and_forecast_is_never_below_the_user() {
         let level = Probability::new(0.9).unwrap();
-        let mut teller = Teller::new(Estimates::Larger(level), &[]);
+        let mut teller = EstimateProvider::new(EstimateOrigin::Larger(level), &[]);
         for job in 0..50 {
             teller.tell(job, &arrival(10_000, 50));
             teller.learn(

@@ -21,7 +21,7 @@ mod run;
 mod setup;
 mod site;
 
-pub use decider::{Decider, DeciderError, OMNISCIENT};
-pub use environment::Environment;
-pub use run::{Outcome, Tick, run, run_watched};
-pub use setup::{DrawOrder, Setup};
+pub use decider::{MigrationDecider, MigrationDeciderError, OMNISCIENT};
+pub use environment::FederationEnvironment;
+pub use run::{FederationOutcome, SiteSample, run, run_watched};
+pub use setup::{DrawOrder, FederationConfig};

@@ -19,10 +19,11 @@ pub mod federation;
 pub mod rebid;
 
 pub use cluster::{
-    MAX_NODES, MAX_RECORD_NODES, Placements, Record, Replay, Settings, replay, replay_with,
+    JobPlacements, MAX_NODES, MAX_RECORD_NODES, RecordLevel, ReplayConfig, ReplayResult, replay,
+    replay_with,
 };
-pub use estimates::{Estimates, EstimatesError, Known};
+pub use estimates::{EstimateOrigin, EstimateOriginError, JobContext};
 pub use rebid::{is_blind_to_bids, rebid};
-pub use tollgate_forecast::{ClassId, Context};
-pub use tollgate_policy::{Choice, PolicyError};
-pub use tollgate_workload::Arrival;
+pub use tollgate_forecast::{ClassId, JobAttributes};
+pub use tollgate_policy::{PolicyError, PolicySpec};
+pub use tollgate_workload::JobArrival;

@@ -1,13 +1,13 @@
 //! What the same schedule earns when users bid otherwise.
 
 use tollgate_model::{Credits, Decision, Market, Outcome};
-use tollgate_policy::Choice;
-use tollgate_workload::Arrival;
+use tollgate_policy::PolicySpec;
+use tollgate_workload::JobArrival;
 
 /// Whether a policy decides without looking at budgets and penalty rates where users bid, so that
 /// other bids change what its schedule earns and nothing else. Such a policy also runs where
 /// nobody pays.
-pub fn is_blind_to_bids(choice: &Choice) -> bool {
+pub fn is_blind_to_bids(choice: &PolicySpec) -> bool {
     choice.runs_in(Market::None)
 }
 
@@ -17,7 +17,7 @@ pub fn is_blind_to_bids(choice: &Choice) -> bool {
 ///
 /// # Panics
 /// If there is not one arrival an outcome.
-pub fn rebid(outcomes: &mut [Outcome], arrivals: &[Arrival]) {
+pub fn rebid(outcomes: &mut [Outcome], arrivals: &[JobArrival]) {
     assert_eq!(outcomes.len(), arrivals.len(), "the same jobs");
     for (outcome, arrival) in outcomes.iter_mut().zip(arrivals) {
         let sla = arrival.spec.sla;

@@ -3,12 +3,15 @@
 use proptest::prelude::*;
 use rand_pcg::rand_core::SeedableRng;
 use rand_pcg::{Pcg64, Pcg64Mcg};
-use tollgate_sim::federation::{Decider, DrawOrder, Environment, Outcome, Setup, run, run_watched};
+use tollgate_sim::federation::{
+    DrawOrder, FederationConfig, FederationEnvironment, FederationOutcome, MigrationDecider, run,
+    run_watched,
+};
 
-fn outcomes(setup: &Setup, words: &str, runs: u64) -> Vec<Outcome> {
-    let decider = Decider::parse(words).expect("it is on the list");
+fn outcomes(setup: &FederationConfig, words: &str, runs: u64) -> Vec<FederationOutcome> {
+    let decider = MigrationDecider::parse(words).expect("it is on the list");
     let run = |seed| {
-        let environment = Environment::draw(setup, &mut Pcg64::seed_from_u64(seed));
+        let environment = FederationEnvironment::draw(setup, &mut Pcg64::seed_from_u64(seed));
         run(
             setup,
             &environment,
@@ -19,12 +22,12 @@ fn outcomes(setup: &Setup, words: &str, runs: u64) -> Vec<Outcome> {
     (0..runs).map(run).collect()
 }
 
-fn mean(outcomes: &[Outcome]) -> f64 {
+fn mean(outcomes: &[FederationOutcome]) -> f64 {
     outcomes.iter().map(|run| run.user_jobs).sum::<f64>() / outcomes.len() as f64
 }
 
 /// By how much the mean of `words` is above no migration, in %.
-fn gain(setup: &Setup, words: &str, runs: u64) -> f64 {
+fn gain(setup: &FederationConfig, words: &str, runs: u64) -> f64 {
     let without = mean(&outcomes(setup, "none", runs));
     (mean(&outcomes(setup, words, runs)) / without - 1.0) * 100.0
 }
@@ -32,7 +35,7 @@ fn gain(setup: &Setup, words: &str, runs: u64) -> f64 {
 /// 200 runs know a mean of 368.6 thousand to about half a percent, a gain to about a point.
 #[test]
 fn the_reference_figures_come_out() {
-    let setup = Setup::default();
+    let setup = FederationConfig::default();
     let without = mean(&outcomes(&setup, "none", 200));
     assert!((without / 368_600.0 - 1.0).abs() < 0.02, "{without}");
     for (words, expected) in [
@@ -50,13 +53,13 @@ fn the_reference_figures_come_out() {
 
 #[test]
 fn the_default_never_does_worse_than_no_migration() {
-    assert!(gain(&Setup::default(), "marginal", 100) > 30.0);
+    assert!(gain(&FederationConfig::default(), "marginal", 100) > 30.0);
     for limit in [0, 12, 8, 6, 4] {
         for change in [0, 5, 20, 100] {
-            let setup = Setup {
+            let setup = FederationConfig {
                 limit,
                 change,
-                ..Setup::default()
+                ..FederationConfig::default()
             };
             let gain = gain(&setup, "marginal", 30);
             assert!(gain > 0.0, "limit {limit}, change {change}: {gain}");
@@ -66,13 +69,13 @@ fn the_default_never_does_worse_than_no_migration() {
 
 #[test]
 fn the_papers_metric_loses_where_waits_change_fast_or_sites_have_limits() {
-    let fast = Setup {
+    let fast = FederationConfig {
         change: 5,
-        ..Setup::default()
+        ..FederationConfig::default()
     };
-    let limited = Setup {
+    let limited = FederationConfig {
         limit: 4,
-        ..Setup::default()
+        ..FederationConfig::default()
     };
     for setup in [fast, limited] {
         assert!(gain(&setup, "paper", 50) < -5.0);
@@ -82,7 +85,7 @@ fn the_papers_metric_loses_where_waits_change_fast_or_sites_have_limits() {
 
 #[test]
 fn a_wrong_word_is_answered_with_the_right_ones() {
-    let said = |words| Decider::parse(words).unwrap_err().to_string();
+    let said = |words| MigrationDecider::parse(words).unwrap_err().to_string();
     assert_eq!(
         said("papre"),
         "there is no migration policy `papre`: none, paper, share, rate, cap-aware, marginal, \
@@ -91,7 +94,7 @@ fn a_wrong_word_is_answered_with_the_right_ones() {
     assert!(said("omniscient:moves=0").contains("moves=N (1 to 1000)"));
 }
 
-fn setups() -> impl Strategy<Value = Setup> {
+fn setups() -> impl Strategy<Value = FederationConfig> {
     let order = prop_oneof![Just(DrawOrder::Random), Just(DrawOrder::OldestFirst)];
     let counts = (1usize..6, 1u32..6, 1u32..8, 1u32..60);
     let waits = (1u32..10, 0u32..10, 0u32..12, any::<bool>());
@@ -103,7 +106,7 @@ fn setups() -> impl Strategy<Value = Setup> {
             age,
             order,
         )| {
-            Setup {
+            FederationConfig {
                 sites,
                 proxies,
                 run_ticks,
@@ -114,7 +117,7 @@ fn setups() -> impl Strategy<Value = Setup> {
                 limit,
                 first_age: age,
                 order,
-                ..Setup::default()
+                ..FederationConfig::default()
             }
         },
     )
@@ -133,8 +136,8 @@ proptest! {
             "marginal",
             "omniscient:moves=9,keep=0",
         ];
-        let decider = Decider::parse(names[policy]).unwrap();
-        let environment = Environment::draw(&setup, &mut Pcg64::seed_from_u64(seed));
+        let decider = MigrationDecider::parse(names[policy]).unwrap();
+        let environment = FederationEnvironment::draw(&setup, &mut Pcg64::seed_from_u64(seed));
         let random = Pcg64Mcg::seed_from_u64(seed);
         let all = setup.proxies * setup.sites as u32;
         let mut ticks = 0;

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use tollgate_model::Market;
-use tollgate_policy::Choice;
+use tollgate_policy::PolicySpec;
 use tollgate_policy::named::REGISTRY;
-use tollgate_sim::{Arrival, Record, Settings, is_blind_to_bids, rebid, replay};
-use tollgate_workload::{Factor, Generator, Settings as JobSettings, Workload};
+use tollgate_sim::{JobArrival, RecordLevel, ReplayConfig, is_blind_to_bids, rebid, replay};
+use tollgate_workload::{SlaFactor, Workload, WorkloadConfig as JobSettings, WorkloadGenerator};
 
-fn arrivals(budget: Factor, penalty: Factor) -> Vec<Arrival> {
-    let trace = Arc::new(Generator::default().trace().last(400));
+fn arrivals(budget: SlaFactor, penalty: SlaFactor) -> Vec<JobArrival> {
+    let trace = Arc::new(WorkloadGenerator::default().trace().last(400));
     let settings = JobSettings {
         budget,
         penalty,
@@ -21,26 +21,26 @@ fn arrivals(budget: Factor, penalty: Factor) -> Vec<Arrival> {
 
 #[test]
 fn a_rebid_schedule_is_that_of_a_replay() {
-    let usual = arrivals(Factor::default(), Factor::default());
-    let other = Factor {
+    let usual = arrivals(SlaFactor::default(), SlaFactor::default());
+    let other = SlaFactor {
         low: 2.0,
         ratio: 7.0,
         bias: 3.0,
     };
     let rebids = arrivals(other, other);
-    let settings = Settings {
+    let settings = ReplayConfig {
         nodes: 128,
         market: Market::Bid,
-        record: Record::Outcomes,
+        record: RecordLevel::Outcomes,
     };
-    let blind: Vec<Choice> = REGISTRY
+    let blind: Vec<PolicySpec> = REGISTRY
         .iter()
-        .map(|named| Choice::named(named.name).unwrap())
+        .map(|named| PolicySpec::named(named.name).unwrap())
         .filter(is_blind_to_bids)
         .collect();
     assert_eq!(blind.len(), REGISTRY.len() - 1, "all but first-reward");
     for choice in blind {
-        let run = |arrivals: &[Arrival]| {
+        let run = |arrivals: &[JobArrival]| {
             let policy = choice.build(Market::Bid);
             let replay = replay(arrivals.iter().copied(), policy, &settings);
             replay.unwrap().outcomes

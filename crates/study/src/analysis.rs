@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use tollgate_risk::integrated::WeightsError;
 use tollgate_risk::{Normalisation, Objective, Profile, Ranking, Risk, Scale, Weights};
 
-use crate::estimate::Estimate;
-use crate::results::{At, Results};
+use crate::estimate::SeedMean;
+use crate::results::{ExperimentPoint, StudyResults};
 
 /// Risk analysis of one set and market (Yeo & Buyya 2008, §4): a point a policy, scenario and
 /// seed.
@@ -14,7 +14,7 @@ use crate::results::{At, Results};
 /// Scores are normalised within a seed: each is a repetition of the whole experiment, and more
 /// of them leave the figures of the others alone. Figures of several seeds are means.
 #[derive(Clone, Debug)]
-pub struct Analysis {
+pub struct RiskAnalysis {
     normalisation: Normalisation,
     policies: Vec<String>,
     /// The scenarios of the set, by their place in the experiment.
@@ -26,16 +26,16 @@ pub struct Analysis {
 
 /// A point of a risk analysis plot over all seeds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Point {
+pub struct RiskPointEstimate {
     /// How well the policy does, 0 to 1.
-    pub performance: Estimate,
+    pub performance: SeedMean,
     /// How much that varies, 0 to 0.5.
-    pub volatility: Estimate,
+    pub volatility: SeedMean,
 }
 
 /// A policy in a ranking.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ranked {
+pub struct RankedPolicy {
     /// 1 for the best; policies that tie share it.
     pub rank: usize,
     /// The policy, by its place in the market.
@@ -47,10 +47,15 @@ pub struct Ranked {
     pub like_next: Option<bool>,
 }
 
-impl Analysis {
+impl RiskAnalysis {
     /// Analyses one set and market, by their places in the experiment. The pool for
     /// normalisation is every policy, scenario and value of them.
-    pub fn of(results: &Results, set: usize, market: usize, normalisation: Normalisation) -> Self {
+    pub fn of(
+        results: &StudyResults,
+        set: usize,
+        market: usize,
+        normalisation: Normalisation,
+    ) -> Self {
         let experiment = results.experiment();
         let name = &experiment.sets[set].name;
         let scenarios: Vec<usize> = (0..experiment.scenarios.len())
@@ -58,7 +63,7 @@ impl Analysis {
             .collect();
         let policies = experiment.markets[market].policies.clone();
         let seeds = experiment.seeds as usize;
-        let cells = Cells {
+        let cells = MarketResults {
             results,
             set,
             market,
@@ -123,8 +128,12 @@ impl Analysis {
     /// The points of a policy over all seeds, a scenario each.
     ///
     /// # Errors
-    /// As [`Analysis::points_of_seed`].
-    pub fn points(&self, policy: usize, weights: &Weights) -> Result<Vec<Point>, WeightsError> {
+    /// As [`RiskAnalysis::points_of_seed`].
+    pub fn points(
+        &self,
+        policy: usize,
+        weights: &Weights,
+    ) -> Result<Vec<RiskPointEstimate>, WeightsError> {
         let scenarios = self.separate[policy].iter().zip(&self.scenarios);
         scenarios
             .map(|(seeds, scenario)| {
@@ -135,9 +144,9 @@ impl Analysis {
                 let of = |figure: fn(&Risk) -> f64, name: &str| {
                     let values: Vec<f64> = risks.iter().map(figure).collect();
                     let what = format!("{name} of {} in {scenario}", self.policies[policy]);
-                    Estimate::of(&values, &what).expect("there is at least one seed")
+                    SeedMean::of(&values, &what).expect("there is at least one seed")
                 };
-                Ok(Point {
+                Ok(RiskPointEstimate {
                     performance: of(|risk| risk.performance, "performance"),
                     volatility: of(|risk| risk.volatility, "volatility"),
                 })
@@ -148,10 +157,10 @@ impl Analysis {
     /// What a policy is ranked by: its points over all seeds, summed up.
     ///
     /// # Errors
-    /// As [`Analysis::points_of_seed`].
+    /// As [`RiskAnalysis::points_of_seed`].
     pub fn profile(&self, policy: usize, weights: &Weights) -> Result<Profile, WeightsError> {
         let points = self.points(policy, weights)?;
-        let means: Vec<Risk> = points.iter().map(Point::mean).collect();
+        let means: Vec<Risk> = points.iter().map(RiskPointEstimate::mean).collect();
         Ok(Profile::of(&means).expect("a set has at least one scenario"))
     }
 
@@ -161,8 +170,12 @@ impl Analysis {
     /// under any seed: if the interval of the paired differences contains 0, they are not.
     ///
     /// # Errors
-    /// As [`Analysis::points_of_seed`].
-    pub fn ranking(&self, by: Ranking, weights: &Weights) -> Result<Vec<Ranked>, WeightsError> {
+    /// As [`RiskAnalysis::points_of_seed`].
+    pub fn ranking(
+        &self,
+        by: Ranking,
+        weights: &Weights,
+    ) -> Result<Vec<RankedPolicy>, WeightsError> {
         let profiles: Vec<Profile> = (0..self.policies.len())
             .map(|policy| self.profile(policy, weights))
             .collect::<Result<_, _>>()?;
@@ -173,7 +186,7 @@ impl Analysis {
                 Some(next) => self.alike(by, weights, place.policy, next.policy)?,
                 None => None,
             };
-            ranked.push(Ranked {
+            ranked.push(RankedPolicy {
                 rank: place.rank,
                 policy: place.policy,
                 profile: profiles[place.policy],
@@ -209,7 +222,7 @@ impl Analysis {
             return Ok((self.seeds > 1).then_some(true));
         };
         let what = format!("{} before {}", self.policies[one], self.policies[other]);
-        let estimate = Estimate::of(&differences, &what);
+        let estimate = SeedMean::of(&differences, &what);
         let interval = estimate.and_then(|estimate| estimate.interval);
         Ok(interval.map(|interval| interval.contains(0.0)))
     }
@@ -229,7 +242,7 @@ fn figures(by: Ranking, profile: &Profile) -> [f64; 5] {
     }
 }
 
-impl Point {
+impl RiskPointEstimate {
     /// The means of both figures.
     pub const fn mean(&self) -> Risk {
         Risk {
@@ -240,13 +253,13 @@ impl Point {
 }
 
 /// The results of one set and market.
-struct Cells<'r> {
-    results: &'r Results,
+struct MarketResults<'r> {
+    results: &'r StudyResults,
     set: usize,
     market: usize,
 }
 
-impl Cells<'_> {
+impl MarketResults<'_> {
     /// The raw values of an objective as a scenario varies, under one seed.
     fn raw(
         &self,
@@ -257,7 +270,7 @@ impl Cells<'_> {
     ) -> impl Iterator<Item = Option<f64>> {
         let values = self.results.experiment().scenarios[scenario].values.len();
         (0..values).map(move |value| {
-            let at = At {
+            let at = ExperimentPoint {
                 set: self.set,
                 market: self.market,
                 scenario,

@@ -21,7 +21,7 @@ pub struct JobArray {
 
 /// Why a job array did not come to its end.
 #[derive(Debug, thiserror::Error)]
-pub enum BatchError {
+pub enum JobArrayError {
     /// The command of the batch system cannot be run.
     #[error("`{command}` cannot be run: {error}")]
     Command {
@@ -40,7 +40,7 @@ pub enum BatchError {
     },
 }
 
-impl BatchError {
+impl JobArrayError {
     /// The next thing to try.
     pub const fn hint(&self) -> &'static str {
         match self {
@@ -78,18 +78,18 @@ impl JobArray {
 ///
 /// # Errors
 /// If it cannot be handed in, or if an element failed.
-pub fn submit_to_slurm(script: &Path) -> Result<(), BatchError> {
+pub fn submit_to_slurm(script: &Path) -> Result<(), JobArrayError> {
     let command = "sbatch";
     let status = Command::new(command)
         .args(["--wait", "--parsable"])
         .arg(script)
         .stdout(std::process::Stdio::null())
         .status()
-        .map_err(|error| BatchError::Command { command, error })?;
+        .map_err(|error| JobArrayError::Command { command, error })?;
     if status.success() {
         return Ok(());
     }
-    Err(BatchError::Failed { command, status })
+    Err(JobArrayError::Failed { command, status })
 }
 
 /// Words for a shell: each is taken as it is.

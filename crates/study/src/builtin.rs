@@ -2,7 +2,7 @@
 
 /// An experiment that comes with tollgate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Builtin {
+pub struct BuiltinExperiment {
     /// Its name.
     pub name: &'static str,
     /// Its file, as it is.
@@ -10,26 +10,26 @@ pub struct Builtin {
 }
 
 /// Every experiment that comes with tollgate, the oldest first.
-pub const BUILTINS: &[Builtin] = &[
-    Builtin {
+pub const BUILTINS: &[BuiltinExperiment] = &[
+    BuiltinExperiment {
         name: "libra-risk-2006",
         text: include_str!("../../../studies/libra-risk-2006.toml"),
     },
-    Builtin {
+    BuiltinExperiment {
         name: "integrated-risk-2008",
         text: include_str!("../../../studies/integrated-risk-2008.toml"),
     },
-    Builtin {
+    BuiltinExperiment {
         name: "mycluster-2009",
         text: include_str!("../../../studies/mycluster-2009.toml"),
     },
-    Builtin {
+    BuiltinExperiment {
         name: "miscreant-2013",
         text: include_str!("../../../studies/miscreant-2013.toml"),
     },
 ];
 
-impl Builtin {
+impl BuiltinExperiment {
     /// The experiment of that name.
     pub fn named(name: &str) -> Option<&'static Self> {
         BUILTINS.iter().find(|builtin| builtin.name == name)
@@ -40,7 +40,7 @@ impl Builtin {
 mod tests {
     use super::*;
     use crate::experiment::Experiment;
-    use crate::plan::Plan;
+    use crate::plan::RunPlan;
 
     #[test]
     fn every_builtin_is_an_experiment_of_its_name() {
@@ -51,10 +51,10 @@ mod tests {
     }
 
     fn planned(name: &str) -> (usize, usize) {
-        let text = Builtin::named(name).unwrap().text;
+        let text = BuiltinExperiment::named(name).unwrap().text;
         let mut experiment = Experiment::parse(name, text).unwrap();
         experiment.seeds = 1;
-        let plan = Plan::of(&experiment);
+        let plan = RunPlan::of(&experiment);
         (plan.rows.len(), plan.runs())
     }
 

@@ -7,7 +7,7 @@ pub const CHARTS: &str = "charts.json";
 
 /// A picture: lines, steps or points over two axes. `report` draws it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Chart {
+pub struct WorldChart {
     /// The name of the picture; unique in the study, fit for a file.
     pub id: String,
     /// The heading under which it stands; pictures with the same heading stand together.
@@ -24,12 +24,12 @@ pub struct Chart {
     pub series: Vec<ChartSeries>,
     /// A table below the pictures of the heading.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sheet: Option<Sheet>,
+    pub sheet: Option<ChartTable>,
 }
 
 /// A table of words and numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sheet {
+pub struct ChartTable {
     /// What it shows.
     pub caption: String,
     /// A head a column.
@@ -44,7 +44,7 @@ pub struct ChartSeries {
     /// Its name in the legend.
     pub name: String,
     /// How it is drawn.
-    pub drawn: Drawn,
+    pub drawn: SeriesKind,
     /// x and y, in the order in which they are joined.
     pub points: Vec<[f64; 2]>,
     /// Words beside the points, in their order; none where there are fewer.
@@ -55,7 +55,7 @@ pub struct ChartSeries {
 /// How a series is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Drawn {
+pub enum SeriesKind {
     /// Joined by straight lines, with a mark at each.
     Lines,
     /// Joined by straight lines, without marks: for many points.
@@ -68,7 +68,7 @@ pub enum Drawn {
 }
 
 /// Pictures as the file [`CHARTS`] holds them.
-pub(crate) fn to_json(charts: &[Chart]) -> String {
+pub(crate) fn to_json(charts: &[WorldChart]) -> String {
     let text = serde_json::to_string(charts).expect("words and numbers");
     format!("{text}\n")
 }

@@ -3,44 +3,44 @@
 use std::collections::BTreeSet;
 
 use tollgate_model::Market;
-use tollgate_sim::{Choice, MAX_NODES};
+use tollgate_sim::{MAX_NODES, PolicySpec};
 
 use crate::experiment::{Experiment, Scenario};
-use crate::measure::{Measure, MeasureName};
+use crate::measure::{MetricName, StudyMetric};
 use crate::nearest::nearest;
-use crate::place::Place;
-use crate::plan::{MAX_ROWS, Plan};
-use crate::setting::{Key, Overrides};
-use crate::words::{Vocabulary, Word};
+use crate::place::TomlPath;
+use crate::plan::{MAX_ROWS, RunPlan};
+use crate::setting::{SettingKey, SettingOverrides};
+use crate::words::{Keyword, KeywordEnum};
 use crate::world::WorldKind;
 
 mod claims;
 
 /// What is wrong, and where.
 #[derive(Debug)]
-pub(crate) struct Fault {
-    pub(crate) place: Place,
+pub(crate) struct ValidationError {
+    pub(crate) place: TomlPath,
     pub(crate) message: String,
 }
 
-type Checked = Result<(), Fault>;
+type ValidationResult = Result<(), ValidationError>;
 
 /// The first thing that is wrong.
-pub(crate) fn check(experiment: &Experiment) -> Checked {
+pub(crate) fn check(experiment: &Experiment) -> ValidationResult {
     let Experiment { seeds, world, .. } = experiment;
-    at_least_one(Place::key("seeds"), *seeds)?;
+    at_least_one(TomlPath::key("seeds"), *seeds)?;
     fit(experiment)?;
     if let Some(nodes) = world.nodes {
-        let place = || Place::key("world").then("nodes");
+        let place = || TomlPath::key("world").then("nodes");
         at_least_one(place(), nodes.into())?;
         if nodes > MAX_NODES {
             return fault(place(), format!("expected at most {MAX_NODES}"));
         }
     }
     if let Some(last) = experiment.workload.last {
-        at_least_one(Place::key("workload").then("last"), last as u64)?;
+        at_least_one(TomlPath::key("workload").then("last"), last as u64)?;
     }
-    overrides(&Place::key("base"), world.kind.0, &experiment.base)?;
+    overrides(&TomlPath::key("base"), world.kind.0, &experiment.base)?;
     markets(experiment)?;
     sets(experiment)?;
     scenarios(experiment)?;
@@ -50,12 +50,12 @@ pub(crate) fn check(experiment: &Experiment) -> Checked {
 }
 
 /// That nothing is said of one world that means something in another only.
-fn fit(experiment: &Experiment) -> Checked {
+fn fit(experiment: &Experiment) -> ValidationResult {
     let Experiment {
         world, workload, ..
     } = experiment;
-    let place = Place::key("world");
-    let lacking = |place: Place, what: &str| {
+    let place = TomlPath::key("world");
+    let lacking = |place: TomlPath, what: &str| {
         let message = format!("the world `{}` has no {what}", world.kind);
         fault(place, message)
     };
@@ -63,7 +63,9 @@ fn fit(experiment: &Experiment) -> Checked {
         None if world.scale.is_some() => lacking(place.then("scale"), "scale: see `workload.last`"),
         None => Ok(()),
         Some(_) if world.nodes.is_some() => lacking(place.then("nodes"), "nodes"),
-        Some(_) if *workload != Default::default() => lacking(Place::key("workload"), "workload"),
+        Some(_) if *workload != Default::default() => {
+            lacking(TomlPath::key("workload"), "workload")
+        }
         Some(_) => match world.scale {
             Some(scale) if !(scale > 0.0 && scale <= MOST_SCALE) => fault(
                 place.then("scale"),
@@ -75,8 +77,8 @@ fn fit(experiment: &Experiment) -> Checked {
 }
 
 /// That the results fit into memory.
-fn size(experiment: &Experiment) -> Checked {
-    let rows = Plan::rows_of(experiment);
+fn size(experiment: &Experiment) -> ValidationResult {
+    let rows = RunPlan::rows_of(experiment);
     if rows <= MAX_ROWS {
         return Ok(());
     }
@@ -84,27 +86,27 @@ fn size(experiment: &Experiment) -> Checked {
         "{} seeds give {rows} rows of results: expected at most {MAX_ROWS}",
         experiment.seeds
     );
-    fault(Place::key("seeds"), message)
+    fault(TomlPath::key("seeds"), message)
 }
 
 /// How much larger than full size a world may be.
 pub(crate) const MOST_SCALE: f64 = 100.0;
 
-fn fault(place: Place, message: impl Into<String>) -> Checked {
-    Err(Fault {
+fn fault(place: TomlPath, message: impl Into<String>) -> ValidationResult {
+    Err(ValidationError {
         place,
         message: message.into(),
     })
 }
 
-fn at_least_one(place: Place, count: u64) -> Checked {
+fn at_least_one(place: TomlPath, count: u64) -> ValidationResult {
     if count == 0 {
         return fault(place, "expected at least 1");
     }
     Ok(())
 }
 
-fn not_empty<T>(place: Place, list: &[T]) -> Checked {
+fn not_empty<T>(place: TomlPath, list: &[T]) -> ValidationResult {
     if list.is_empty() {
         return fault(place, "expected at least one");
     }
@@ -112,7 +114,7 @@ fn not_empty<T>(place: Place, list: &[T]) -> Checked {
 }
 
 /// Each name once, and each fit to be the name of a file.
-fn names<'a>(list: &Place, key: &str, names: impl Iterator<Item = &'a str>) -> Checked {
+fn names<'a>(list: &TomlPath, key: &str, names: impl Iterator<Item = &'a str>) -> ValidationResult {
     let mut seen = BTreeSet::new();
     for (at, name) in names.enumerate() {
         let place = list.item(at).then(key);
@@ -132,11 +134,11 @@ fn names<'a>(list: &Place, key: &str, names: impl Iterator<Item = &'a str>) -> C
 
 /// That `name` is one of `known`; `lacking` is the beginning of the message if it is not.
 fn known<'a>(
-    place: Place,
+    place: TomlPath,
     lacking: &str,
     name: &str,
     known: impl Iterator<Item = &'a str> + Clone,
-) -> Checked {
+) -> ValidationResult {
     if known.clone().any(|there| there == name) {
         return Ok(());
     }
@@ -151,7 +153,7 @@ fn known<'a>(
     )
 }
 
-fn overrides(place: &Place, world: WorldKind, overrides: &Overrides) -> Checked {
+fn overrides(place: &TomlPath, world: WorldKind, overrides: &SettingOverrides) -> ValidationResult {
     for (key, value) in &overrides.0 {
         let place = place.then(key);
         setting(place.clone(), world, key)?;
@@ -161,11 +163,11 @@ fn overrides(place: &Place, world: WorldKind, overrides: &Overrides) -> Checked 
 }
 
 /// That the world has a setting of that name.
-fn setting(place: Place, world: WorldKind, key: &str) -> Checked {
+fn setting(place: TomlPath, world: WorldKind, key: &str) -> ValidationResult {
     word(place, "a setting", key, &world.settings())
 }
 
-fn in_range(place: Place, world: WorldKind, key: &str, value: f64) -> Checked {
+fn in_range(place: TomlPath, world: WorldKind, key: &str, value: f64) -> ValidationResult {
     match world.check_setting(key, value) {
         Ok(()) => Ok(()),
         Err(message) => fault(place, message),
@@ -173,7 +175,11 @@ fn in_range(place: Place, world: WorldKind, key: &str, value: f64) -> Checked {
 }
 
 /// The measure of that name.
-fn measure(place: Place, experiment: &Experiment, name: &MeasureName) -> Result<Measure, Fault> {
+fn measure(
+    place: TomlPath,
+    experiment: &Experiment,
+    name: &MetricName,
+) -> Result<StudyMetric, ValidationError> {
     let measures = experiment.world.kind.0.measures();
     let words: Vec<&str> = measures.iter().map(|measure| measure.word()).collect();
     word(place, "a measure", &name.0, &words)?;
@@ -181,7 +187,7 @@ fn measure(place: Place, experiment: &Experiment, name: &MeasureName) -> Result<
 }
 
 /// That `named` is one of `words`, which are of that kind.
-fn word(place: Place, kind: &str, named: &str, words: &[&str]) -> Checked {
+fn word(place: TomlPath, kind: &str, named: &str, words: &[&str]) -> ValidationResult {
     if words.contains(&named) {
         return Ok(());
     }
@@ -195,8 +201,8 @@ fn word(place: Place, kind: &str, named: &str, words: &[&str]) -> Checked {
     )
 }
 
-fn markets(experiment: &Experiment) -> Checked {
-    let list = Place::key("market");
+fn markets(experiment: &Experiment) -> ValidationResult {
+    let list = TomlPath::key("market");
     not_empty(list.clone(), &experiment.markets)?;
     let words = experiment.markets.iter().map(|market| market.name.0.word());
     names(&list, "name", words)?;
@@ -220,14 +226,19 @@ fn markets(experiment: &Experiment) -> Checked {
     Ok(())
 }
 
-fn policy(place: Place, world: Word<WorldKind>, words: &str, market: Word<Market>) -> Checked {
+fn policy(
+    place: TomlPath,
+    world: Keyword<WorldKind>,
+    words: &str,
+    market: Keyword<Market>,
+) -> ValidationResult {
     if let Some(model) = world.0.model() {
         return match model.check_policy(words) {
             Ok(()) => Ok(()),
             Err(message) => fault(place, message),
         };
     }
-    match Choice::parse_list(words).as_deref() {
+    match PolicySpec::parse_list(words).as_deref() {
         Ok([choice]) if choice.runs_in(market.0) => Ok(()),
         Ok([_]) => fault(
             place,
@@ -240,8 +251,8 @@ fn policy(place: Place, world: Word<WorldKind>, words: &str, market: Word<Market
     }
 }
 
-fn sets(experiment: &Experiment) -> Checked {
-    let list = Place::key("set");
+fn sets(experiment: &Experiment) -> ValidationResult {
+    let list = TomlPath::key("set");
     not_empty(list.clone(), &experiment.sets)?;
     let sets = &experiment.sets;
     names(&list, "name", sets.iter().map(|set| set.name.as_str()))?;
@@ -252,8 +263,8 @@ fn sets(experiment: &Experiment) -> Checked {
     Ok(())
 }
 
-fn scenarios(experiment: &Experiment) -> Checked {
-    let list = Place::key("scenario");
+fn scenarios(experiment: &Experiment) -> ValidationResult {
+    let list = TomlPath::key("scenario");
     let scenarios = &experiment.scenarios;
     not_empty(list.clone(), scenarios)?;
     names(&list, "name", scenarios.iter().map(|s| s.name.as_str()))?;
@@ -287,7 +298,7 @@ fn scenarios(experiment: &Experiment) -> Checked {
 }
 
 /// That the settings of each run go together.
-fn together(place: &Place, experiment: &Experiment, scenario: &Scenario) -> Checked {
+fn together(place: &TomlPath, experiment: &Experiment, scenario: &Scenario) -> ValidationResult {
     let Some(model) = experiment.world.kind.0.model() else {
         return Ok(());
     };
@@ -303,11 +314,11 @@ fn together(place: &Place, experiment: &Experiment, scenario: &Scenario) -> Chec
     Ok(())
 }
 
-fn values(place: &Place, world: WorldKind, scenario: &Scenario) -> Checked {
+fn values(place: &TomlPath, world: WorldKind, scenario: &Scenario) -> ValidationResult {
     not_empty(place.clone(), &scenario.values)?;
     for (at, value) in scenario.values.iter().enumerate() {
         let place = place.item(at);
-        let Key(key) = &scenario.vary;
+        let SettingKey(key) = &scenario.vary;
         in_range(place.clone(), world, key, *value)?;
         if scenario.values[..at].contains(value) {
             return fault(place, format!("there is another {value}"));
@@ -316,8 +327,8 @@ fn values(place: &Place, world: WorldKind, scenario: &Scenario) -> Checked {
     Ok(())
 }
 
-fn pictures(experiment: &Experiment) -> Checked {
-    let list = Place::key("curves");
+fn pictures(experiment: &Experiment) -> ValidationResult {
+    let list = TomlPath::key("curves");
     names(&list, "id", experiment.curves.iter().map(|p| p.id.as_str()))?;
     for (at, curves) in experiment.curves.iter().enumerate() {
         let place = list.item(at);
@@ -341,14 +352,14 @@ fn pictures(experiment: &Experiment) -> Checked {
             known(place, "that scenario has no policy", words, run)?;
         }
         let at = place.then("measure");
-        if let Measure::Risk(_) = measure(at.clone(), experiment, &curves.measure)? {
+        if let StudyMetric::Risk(_) = measure(at.clone(), experiment, &curves.measure)? {
             return fault(
                 at,
                 format!("`{}` has no value at a single setting", curves.measure),
             );
         }
     }
-    let list = Place::key("risk-plot");
+    let list = TomlPath::key("risk-plot");
     if experiment.world.kind.0.model().is_some() && !experiment.risk_plots.is_empty() {
         let message = format!("the world `{}` has no objectives", experiment.world.kind);
         return fault(list, message);
@@ -367,7 +378,7 @@ fn pictures(experiment: &Experiment) -> Checked {
     Ok(())
 }
 
-fn objectives<T: PartialEq>(place: Place, objectives: &[T]) -> Checked {
+fn objectives<T: PartialEq>(place: TomlPath, objectives: &[T]) -> ValidationResult {
     not_empty(place.clone(), objectives)?;
     let twice = (1..objectives.len()).find(|&at| objectives[..at].contains(&objectives[at]));
     match twice {
@@ -376,19 +387,23 @@ fn objectives<T: PartialEq>(place: Place, objectives: &[T]) -> Checked {
     }
 }
 
-fn set(place: Place, experiment: &Experiment, name: &str) -> Checked {
+fn set(place: TomlPath, experiment: &Experiment, name: &str) -> ValidationResult {
     let sets = experiment.sets.iter().map(|set| set.name.as_str());
     known(place, "there is no set", name, sets)
 }
 
 /// That `name` is a scenario that is run in `set`.
-fn scenario(place: Place, experiment: &Experiment, name: &str, set: &str) -> Checked {
+fn scenario(place: TomlPath, experiment: &Experiment, name: &str, set: &str) -> ValidationResult {
     let scenarios = experiment.scenarios.iter().filter(|s| s.is_in(set));
     let lacking = format!("set `{set}` has no scenario");
     known(place, &lacking, name, scenarios.map(|s| s.name.as_str()))
 }
 
-fn market(place: &Place, experiment: &Experiment, name: Option<Word<Market>>) -> Checked {
+fn market(
+    place: &TomlPath,
+    experiment: &Experiment,
+    name: Option<Keyword<Market>>,
+) -> ValidationResult {
     if experiment.market(name).is_some() {
         return Ok(());
     }

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use tollgate_model::Market;
 use tollgate_risk::Objective;
 
-use crate::measure::MeasureName;
-use crate::words::{Vocabulary, Word};
+use crate::measure::MetricName;
+use crate::words::{Keyword, KeywordEnum};
 
 /// A statement that a run of the experiment can confirm or refute.
 ///
@@ -23,21 +23,21 @@ pub struct Claim {
     /// The statement in words.
     pub claim: String,
     /// What is known to come out; `--strict` insists on `holds`.
-    pub expected: Word<Expectation>,
+    pub expected: Keyword<ClaimExpectation>,
     /// The sets of the experiment; each.
     pub sets: Vec<String>,
     /// The market; may be left out where there is only one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub market: Option<Word<Market>>,
+    pub market: Option<Keyword<Market>>,
     /// The scenarios it speaks of: each in a measure of runs, all together in a measure of risk.
     /// For the latter none means all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scenarios: Vec<String>,
     /// What is measured.
-    pub measure: MeasureName,
+    pub measure: MetricName,
     /// Combinations of objectives that a measure of risk weighs equally; each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub objectives: Vec<Vec<Word<Objective>>>,
+    pub objectives: Vec<Vec<Keyword<Objective>>>,
     /// The policies it speaks of; each.
     pub policies: Vec<String>,
     /// The policies they are compared with; each.
@@ -51,9 +51,9 @@ pub struct Claim {
     pub to: Option<f64>,
     /// Where else the same is measured, to compare with.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub against: Option<Against>,
+    pub against: Option<ClaimBaseline>,
     /// How the quantity must lie.
-    pub relation: Word<Relation>,
+    pub relation: Keyword<ClaimRelation>,
     /// By how much at least; with a negative number, at most so much the other way. Default 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<f64>,
@@ -68,7 +68,7 @@ pub struct Claim {
 /// Another place in the same experiment; what is not named is as in the claim.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Against {
+pub struct ClaimBaseline {
     /// Another set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub set: Option<String>,
@@ -77,7 +77,7 @@ pub struct Against {
     pub scenario: Option<String>,
     /// Another combination of objectives.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub objectives: Option<Vec<Word<Objective>>>,
+    pub objectives: Option<Vec<Keyword<Objective>>>,
     /// Another least value of the varied setting.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<f64>,
@@ -88,7 +88,7 @@ pub struct Against {
 
 /// What is known to come out of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Expectation {
+pub enum ClaimExpectation {
     /// It is confirmed.
     Holds,
     /// It is not: refuted, or not to be told.
@@ -97,7 +97,7 @@ pub enum Expectation {
 
 /// How the quantity of a claim must lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Relation {
+pub enum ClaimRelation {
     /// Above `by`.
     Greater,
     /// Below minus `by`.
@@ -114,7 +114,7 @@ pub enum Relation {
     Crosses,
 }
 
-impl Relation {
+impl ClaimRelation {
     /// Whether it is about the course of a curve rather than about its height.
     pub const fn is_course(self) -> bool {
         match self {
@@ -124,7 +124,7 @@ impl Relation {
     }
 }
 
-impl Vocabulary for Expectation {
+impl KeywordEnum for ClaimExpectation {
     const KIND: &'static str = "an expectation";
 
     fn all() -> Vec<Self> {
@@ -139,7 +139,7 @@ impl Vocabulary for Expectation {
     }
 }
 
-impl Vocabulary for Relation {
+impl KeywordEnum for ClaimRelation {
     const KIND: &'static str = "a relation";
 
     fn all() -> Vec<Self> {

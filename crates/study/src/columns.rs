@@ -3,12 +3,12 @@
 use tollgate_model::{Credits, Reason, Span};
 use tollgate_risk::Objectives;
 
-use crate::results::Figures;
+use crate::results::RunMeasurements;
 use crate::world::WorldKind;
 
 /// A column of the results that holds a figure of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Column {
+pub struct ResultColumn {
     /// Its name in the header; the unit comes last.
     pub name: &'static str,
     /// What it holds.
@@ -17,7 +17,7 @@ pub struct Column {
 
 /// The columns that hold figures of the cluster world, in order; columns that count jobs by the reason of their
 /// rejection follow, called `rejected_` and [`Reason::key`].
-pub const COLUMNS: [Column; 15] = [
+pub const COLUMNS: [ResultColumn; 15] = [
     column("submitted", "jobs submitted"),
     column("accepted", "jobs admitted"),
     column("rejected", "jobs rejected"),
@@ -53,12 +53,12 @@ pub const COLUMNS: [Column; 15] = [
     column("makespan_s", "from the first submission to the last finish"),
 ];
 
-const fn column(name: &'static str, meaning: &'static str) -> Column {
-    Column { name, meaning }
+const fn column(name: &'static str, meaning: &'static str) -> ResultColumn {
+    ResultColumn { name, meaning }
 }
 
 /// What the columns of a world hold, those that count rejections left out.
-pub(crate) fn of(world: WorldKind) -> Vec<Column> {
+pub(crate) fn of(world: WorldKind) -> Vec<ResultColumn> {
     match world.model() {
         None => COLUMNS.to_vec(),
         Some(model) => {
@@ -85,10 +85,10 @@ pub(crate) fn names(world: WorldKind) -> Vec<String> {
 }
 
 /// The figures of a run, a cell a column.
-pub(crate) fn cells(run: &Figures) -> Vec<String> {
+pub(crate) fn cells(run: &RunMeasurements) -> Vec<String> {
     match run {
-        Figures::Cluster(objectives) => of_objectives(objectives),
-        Figures::Quantities(_, values) => values.iter().map(|&value| text(value)).collect(),
+        RunMeasurements::Cluster(objectives) => of_objectives(objectives),
+        RunMeasurements::Quantities(_, values) => values.iter().map(|&value| text(value)).collect(),
     }
 }
 
@@ -122,22 +122,25 @@ fn text(value: Option<impl ToString>) -> String {
 }
 
 /// The figures that [`cells`] wrote of a run in `world`; none if these are not its cells.
-pub(crate) fn parse<'a>(world: WorldKind, cells: impl Iterator<Item = &'a str>) -> Option<Figures> {
+pub(crate) fn parse<'a>(
+    world: WorldKind,
+    cells: impl Iterator<Item = &'a str>,
+) -> Option<RunMeasurements> {
     let Some(model) = world.model() else {
-        return objectives(cells).map(Figures::Cluster);
+        return objectives(cells).map(RunMeasurements::Cluster);
     };
-    let mut cells = Cells(cells);
+    let mut cells = CellParser(cells);
     let number = |cell: &str| cell.parse().ok().filter(|number: &f64| number.is_finite());
     let values = model.quantities().iter();
     let values = values
         .map(|_| cells.optional(number))
         .collect::<Option<_>>()?;
     let over = cells.0.next().is_none();
-    over.then_some(Figures::Quantities(world, values))
+    over.then_some(RunMeasurements::Quantities(world, values))
 }
 
 fn objectives<'a>(cells: impl Iterator<Item = &'a str>) -> Option<Objectives> {
-    let mut cells = Cells(cells);
+    let mut cells = CellParser(cells);
     let mut run = Objectives {
         submitted: cells.number()?,
         accepted: cells.number()?,
@@ -165,9 +168,9 @@ fn objectives<'a>(cells: impl Iterator<Item = &'a str>) -> Option<Objectives> {
     cells.0.next().is_none().then_some(run)
 }
 
-struct Cells<I>(I);
+struct CellParser<I>(I);
 
-impl<'a, I: Iterator<Item = &'a str>> Cells<I> {
+impl<'a, I: Iterator<Item = &'a str>> CellParser<I> {
     fn number<T: std::str::FromStr>(&mut self) -> Option<T> {
         self.0.next()?.parse().ok()
     }
@@ -243,7 +246,7 @@ mod tests {
                 utilisation,
                 makespan,
             };
-            let run = Figures::Cluster(run);
+            let run = RunMeasurements::Cluster(run);
             let written = cells(&run);
             prop_assert_eq!(written.len(), names(WorldKind::Cluster).len());
             let words = written.iter().map(String::as_str);
@@ -257,7 +260,7 @@ mod tests {
         let count = world.model().unwrap().quantities().len();
         let mut values = vec![Some(1.0 / 3.0); count];
         values[0] = None;
-        let run = Figures::Quantities(world, values);
+        let run = RunMeasurements::Quantities(world, values);
         let written = cells(&run);
         assert_eq!(written.len(), names(world).len());
         let words = || written.iter().map(String::as_str);

@@ -4,18 +4,18 @@ use rand_pcg::Pcg64;
 use rand_pcg::rand_core::SeedableRng;
 use tollgate_risk::{Bootstrap, Interval};
 
-use crate::fingerprint::Fingerprint;
+use crate::fingerprint::InputFingerprint;
 
 /// A mean over seeds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Estimate {
+pub struct SeedMean {
     /// The mean.
     pub mean: f64,
     /// Where it lies at 95 %, by bootstrap; none with a single seed.
     pub interval: Option<Interval>,
 }
 
-impl Estimate {
+impl SeedMean {
     /// The mean of `values`, one a seed; none if there are none. `what` names the figure: its
     /// random stream is its own, so that no other figure moves its interval.
     pub fn of(values: &[f64], what: &str) -> Option<Self> {
@@ -40,7 +40,7 @@ impl Estimate {
 
 /// The random stream of a figure.
 fn stream(what: &str) -> Pcg64 {
-    let mut key = Fingerprint::default();
+    let mut key = InputFingerprint::default();
     key.text(what);
     Pcg64::seed_from_u64(key.get())
 }
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn one_seed_gives_a_mean_without_an_interval() {
-        let estimate = Estimate::of(&[3.0], "x").unwrap();
+        let estimate = SeedMean::of(&[3.0], "x").unwrap();
         assert_eq!((estimate.mean, estimate.interval), (3.0, None));
         assert_eq!(
             estimate.range(),
@@ -60,14 +60,14 @@ mod tests {
                 high: 3.0
             }
         );
-        assert_eq!(Estimate::of(&[], "x"), None);
+        assert_eq!(SeedMean::of(&[], "x"), None);
     }
 
     #[test]
     fn an_interval_depends_on_its_figure_alone() {
         let values = [1.0, 2.0, 4.0, 8.0, 16.0];
-        let estimate = Estimate::of(&values, "x").unwrap();
-        assert_eq!(Estimate::of(&values, "x"), Some(estimate));
+        let estimate = SeedMean::of(&values, "x").unwrap();
+        assert_eq!(SeedMean::of(&values, "x"), Some(estimate));
         assert!(estimate.range().contains(estimate.mean));
     }
 }

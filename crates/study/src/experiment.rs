@@ -4,13 +4,13 @@ use schemars::{JsonSchema, schema_for};
 use serde::{Deserialize, Serialize};
 use tollgate_model::Market;
 use tollgate_risk::{Normalisation, Objective};
-use tollgate_workload::{NeverRan, Settings};
+use tollgate_workload::{NeverRanHandling, WorkloadConfig};
 
 use crate::claim::Claim;
-use crate::measure::{Measure, MeasureName};
-use crate::setting::{Key, Overrides, apply};
-use crate::words::Word;
-use crate::world::{Model, Values, WorldKind};
+use crate::measure::{MetricName, StudyMetric};
+use crate::setting::{SettingKey, SettingOverrides, apply};
+use crate::words::Keyword;
+use crate::world::{ParameterValues, WorldKind, WorldModel};
 
 /// An experiment: which policies meet which jobs in which world, what is varied, what is plotted
 /// and what is claimed.
@@ -29,31 +29,31 @@ pub struct Experiment {
     pub seeds: u64,
     /// How raw values become scores in risk analysis.
     #[serde(default)]
-    pub normalisation: Word<Normalisation>,
+    pub normalisation: Keyword<Normalisation>,
     /// Where the jobs run.
     #[serde(default)]
-    pub world: World,
+    pub world: WorldSpec,
     /// Where the jobs come from.
     #[serde(default)]
-    pub workload: WorkloadSource,
+    pub workload: WorkloadSpec,
     /// Settings of the workload, or of the world, that differ from the default in every run.
     #[serde(default)]
-    pub base: Overrides,
+    pub base: SettingOverrides,
     /// Who pays, and the policies that are compared then. At least one.
     #[serde(rename = "market")]
-    pub markets: Vec<MarketPlan>,
+    pub markets: Vec<MarketSpec>,
     /// Variants of the whole experiment. At least one.
     #[serde(rename = "set")]
-    pub sets: Vec<Set>,
+    pub sets: Vec<ExperimentSet>,
     /// What is varied. At least one.
     #[serde(rename = "scenario")]
     pub scenarios: Vec<Scenario>,
     /// Plots of a measure over the varied setting.
     #[serde(default, rename = "curves", skip_serializing_if = "Vec::is_empty")]
-    pub curves: Vec<Curves>,
+    pub curves: Vec<CurvePlotSpec>,
     /// Risk analysis plots.
     #[serde(default, rename = "risk-plot", skip_serializing_if = "Vec::is_empty")]
-    pub risk_plots: Vec<RiskPlot>,
+    pub risk_plots: Vec<RiskPlotSpec>,
     /// What is claimed.
     #[serde(default, rename = "claim", skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<Claim>,
@@ -62,10 +62,10 @@ pub struct Experiment {
 /// Where the jobs run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct World {
+pub struct WorldSpec {
     /// What kind of world it is.
     #[serde(default)]
-    pub kind: Word<WorldKind>,
+    pub kind: Keyword<WorldKind>,
     /// How many nodes a cluster has; as many as the workload says if it is left out. At least 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nodes: Option<u32>,
@@ -78,7 +78,7 @@ pub struct World {
 /// Where the jobs come from.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct WorkloadSource {
+pub struct WorkloadSpec {
     /// A trace; without one the embedded workload is generated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
@@ -88,15 +88,15 @@ pub struct WorkloadSource {
     pub last: Option<usize>,
     /// What becomes of jobs that never ran.
     #[serde(default)]
-    pub never_ran: Word<NeverRan>,
+    pub never_ran: Keyword<NeverRanHandling>,
 }
 
 /// A market and the policies that are compared in it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct MarketPlan {
+pub struct MarketSpec {
     /// Who pays.
-    pub name: Word<Market>,
+    pub name: Keyword<Market>,
     /// The policies, each `NAME` or `NAME:KEY=VALUE,..`. At least one.
     pub policies: Vec<String>,
 }
@@ -104,7 +104,7 @@ pub struct MarketPlan {
 /// A variant of the whole experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Set {
+pub struct ExperimentSet {
     /// Its name.
     pub name: String,
     /// What is special about it, in a few words.
@@ -112,7 +112,7 @@ pub struct Set {
     pub title: String,
     /// Settings that differ from `base` in it.
     #[serde(default)]
-    pub settings: Overrides,
+    pub settings: SettingOverrides,
 }
 
 /// One setting, varied while the others stay.
@@ -125,12 +125,12 @@ pub struct Scenario {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub title: String,
     /// Which setting is varied.
-    pub vary: Key,
+    pub vary: SettingKey,
     /// The values that it takes, each once. At least one.
     pub values: Vec<f64>,
     /// Settings that differ from those of the set in it.
     #[serde(default)]
-    pub settings: Overrides,
+    pub settings: SettingOverrides,
     /// The sets in which it is run; all if none is named.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sets: Vec<String>,
@@ -142,7 +142,7 @@ pub struct Scenario {
 /// A plot: the varied setting on x, a measure on y, one line a policy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Curves {
+pub struct CurvePlotSpec {
     /// The name of the picture; unique in the file.
     pub id: String,
     /// Its title.
@@ -152,11 +152,11 @@ pub struct Curves {
     pub set: String,
     /// The market; may be left out where there is only one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub market: Option<Word<Market>>,
+    pub market: Option<Keyword<Market>>,
     /// The scenario.
     pub scenario: String,
     /// What is measured in each run.
-    pub measure: MeasureName,
+    pub measure: MetricName,
     /// The policies that it shows; all that are run in the scenario if none is named.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub policies: Vec<String>,
@@ -165,7 +165,7 @@ pub struct Curves {
 /// A plot: volatility on x, performance on y, one point a policy and scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct RiskPlot {
+pub struct RiskPlotSpec {
     /// The name of the picture; unique in the file.
     pub id: String,
     /// Its title.
@@ -175,9 +175,9 @@ pub struct RiskPlot {
     pub set: String,
     /// The market; may be left out where there is only one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub market: Option<Word<Market>>,
+    pub market: Option<Keyword<Market>>,
     /// The objectives, weighed equally. At least one.
-    pub objectives: Vec<Word<Objective>>,
+    pub objectives: Vec<Keyword<Objective>>,
 }
 
 const fn one() -> u64 {
@@ -191,7 +191,7 @@ impl Experiment {
     }
 
     /// The set of that name.
-    pub fn set(&self, name: &str) -> Option<&Set> {
+    pub fn set(&self, name: &str) -> Option<&ExperimentSet> {
         self.sets.iter().find(|set| set.name == name)
     }
 
@@ -201,7 +201,7 @@ impl Experiment {
     }
 
     /// The market that was named; if none was, the only one there is.
-    pub fn market(&self, named: Option<Word<Market>>) -> Option<&MarketPlan> {
+    pub fn market(&self, named: Option<Keyword<Market>>) -> Option<&MarketSpec> {
         match named {
             Some(name) => self.markets.iter().find(|market| market.name == name),
             None if self.markets.len() == 1 => self.markets.first(),
@@ -222,16 +222,16 @@ impl Experiment {
     }
 
     /// The measure that a file names, if its world has it.
-    pub fn measure(&self, name: &MeasureName) -> Option<Measure> {
+    pub fn measure(&self, name: &MetricName) -> Option<StudyMetric> {
         self.world.kind.0.measure(&name.0)
     }
 
     /// The settings of a workload in one place of the experiment: its own, those of the set, of
     /// the scenario, and the value that is varied, the later ones over the earlier.
-    pub fn settings(&self, set: &Set, scenario: &Scenario, value: f64) -> Settings {
-        let mut settings = Settings {
+    pub fn settings(&self, set: &ExperimentSet, scenario: &Scenario, value: f64) -> WorkloadConfig {
+        let mut settings = WorkloadConfig {
             never_ran: self.workload.never_ran.0,
-            ..Settings::default()
+            ..WorkloadConfig::default()
         };
         for overrides in [&self.base, &set.settings, &scenario.settings] {
             overrides.apply(&mut settings);
@@ -241,8 +241,14 @@ impl Experiment {
     }
 
     /// Likewise the settings of a world that is no cluster.
-    pub fn values(&self, model: &dyn Model, set: &Set, scenario: &Scenario, value: f64) -> Values {
-        let mut values = Values::of(model);
+    pub fn values(
+        &self,
+        model: &dyn WorldModel,
+        set: &ExperimentSet,
+        scenario: &Scenario,
+        value: f64,
+    ) -> ParameterValues {
+        let mut values = ParameterValues::of(model);
         for overrides in [&self.base, &set.settings, &scenario.settings] {
             for (key, value) in &overrides.0 {
                 values.set(key, *value);

@@ -17,9 +17,9 @@ use std::path::{Path, PathBuf};
 /// | `journal.csv` | runs that are over, while others are not |
 /// | `piece-K-of-N.csv` | the runs of a chunk |
 #[derive(Clone, Debug)]
-pub struct Folder(PathBuf);
+pub struct OutputDir(PathBuf);
 
-impl Folder {
+impl OutputDir {
     /// The folder at `path`, which is made if it is not there.
     ///
     /// # Errors
@@ -35,7 +35,7 @@ impl Folder {
     }
 
     /// Where the runs of a chunk are.
-    pub(crate) fn piece(&self, chunk: crate::run::Chunk) -> PathBuf {
+    pub(crate) fn piece(&self, chunk: crate::run::StudyChunk) -> PathBuf {
         self.path(&format!("piece-{}-of-{}.csv", chunk.number(), chunk.of()))
     }
 

@@ -5,15 +5,15 @@ use std::fmt;
 /// A digest of what was put in, in order: FNV-1a with 64 bits (Fowler, Noll & Vo). It protects
 /// against mistakes, not against malice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fingerprint(u64);
+pub struct InputFingerprint(u64);
 
-impl Default for Fingerprint {
+impl Default for InputFingerprint {
     fn default() -> Self {
         Self(0xcbf2_9ce4_8422_2325)
     }
 }
 
-impl Fingerprint {
+impl InputFingerprint {
     /// Puts in a number.
     pub fn number(&mut self, number: u64) {
         self.bytes(&number.to_le_bytes());
@@ -38,7 +38,7 @@ impl Fingerprint {
 }
 
 /// 16 hexadecimal digits.
-impl fmt::Display for Fingerprint {
+impl fmt::Display for InputFingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:016x}", self.0)
     }
@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn the_digest_is_the_published_one() {
-        let mut fingerprint = Fingerprint::default();
+        let mut fingerprint = InputFingerprint::default();
         fingerprint.bytes(b"foobar");
         assert_eq!(fingerprint.to_string(), "85944171f73967e8");
     }

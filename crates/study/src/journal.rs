@@ -5,37 +5,37 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use crate::columns;
-use crate::fingerprint::Fingerprint;
-use crate::plan::{Plan, RunId};
-use crate::results::Figures;
-use crate::run::Finished;
+use crate::fingerprint::InputFingerprint;
+use crate::plan::{RunId, RunPlan};
+use crate::results::RunMeasurements;
+use crate::run::FinishedRuns;
 
 /// The version of the format, in the first line.
 const FORMAT: &str = "tollgate-study-journal 1";
 
 /// A journal that is open for more runs.
 #[derive(Debug)]
-pub(crate) struct Journal(File);
+pub(crate) struct RunJournal(File);
 
 /// What a journal holds.
-pub(crate) enum Contents {
+pub(crate) enum JournalContents {
     /// Runs of this study, and how many bytes they take: what follows was cut off or damaged.
-    Runs(Finished, u64),
+    Runs(FinishedRuns, u64),
     /// Something else.
     Foreign,
 }
 
-impl Journal {
+impl RunJournal {
     /// Opens the journal of a study, a new one or one that holds some runs, and gives these; none
     /// if it belongs to another study. A last line that was cut off is taken away.
     pub(crate) fn open(
         path: &Path,
-        plan: &Plan,
-        study: Fingerprint,
-    ) -> io::Result<Option<(Self, Finished)>> {
+        plan: &RunPlan,
+        study: InputFingerprint,
+    ) -> io::Result<Option<(Self, FinishedRuns)>> {
         let (finished, length) = match contents(path, plan, study)? {
-            Contents::Runs(finished, length) => (finished, length),
-            Contents::Foreign => return Ok(None),
+            JournalContents::Runs(finished, length) => (finished, length),
+            JournalContents::Foreign => return Ok(None),
         };
         let options = OpenOptions::new().create(true).append(true).open(path)?;
         options.set_len(length)?;
@@ -47,7 +47,7 @@ impl Journal {
     }
 
     /// Notes a run.
-    pub(crate) fn note(&mut self, run: RunId, figures: &Figures) -> io::Result<()> {
+    pub(crate) fn note(&mut self, run: RunId, figures: &RunMeasurements) -> io::Result<()> {
         let cells = columns::cells(figures).join(",");
         self.line(&format!("{},{},{cells}", run.batch, run.policy))
     }
@@ -59,18 +59,22 @@ impl Journal {
 }
 
 /// The runs in the journal at `path`; none if there is no such file.
-pub(crate) fn contents(path: &Path, plan: &Plan, study: Fingerprint) -> io::Result<Contents> {
+pub(crate) fn contents(
+    path: &Path,
+    plan: &RunPlan,
+    study: InputFingerprint,
+) -> io::Result<JournalContents> {
     match fs::read(path) {
         Ok(bytes) => Ok(parse(&String::from_utf8_lossy(&bytes), plan, study)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            Ok(Contents::Runs(Finished::new(), 0))
+            Ok(JournalContents::Runs(FinishedRuns::new(), 0))
         }
         Err(error) => Err(error),
     }
 }
 
-fn parse(text: &str, plan: &Plan, study: Fingerprint) -> Contents {
-    let mut finished = Finished::new();
+fn parse(text: &str, plan: &RunPlan, study: InputFingerprint) -> JournalContents {
+    let mut finished = FinishedRuns::new();
     let mut length = 0;
     for line in text.split_inclusive('\n') {
         let Some(whole) = line.strip_suffix('\n') else {
@@ -78,7 +82,7 @@ fn parse(text: &str, plan: &Plan, study: Fingerprint) -> Contents {
         };
         if length == 0 {
             if whole != head(study) {
-                return Contents::Foreign;
+                return JournalContents::Foreign;
             }
         } else {
             let Some((run, figures)) = read(whole, plan) else {
@@ -88,14 +92,14 @@ fn parse(text: &str, plan: &Plan, study: Fingerprint) -> Contents {
         }
         length += line.len() as u64;
     }
-    Contents::Runs(finished, length)
+    JournalContents::Runs(finished, length)
 }
 
-fn head(study: Fingerprint) -> String {
+fn head(study: InputFingerprint) -> String {
     format!("{FORMAT} {study}")
 }
 
-fn read(line: &str, plan: &Plan) -> Option<(RunId, Figures)> {
+fn read(line: &str, plan: &RunPlan) -> Option<(RunId, RunMeasurements)> {
     let mut cells = line.split(',');
     let run = RunId {
         batch: cells.next()?.parse().ok()?,

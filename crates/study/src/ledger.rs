@@ -2,15 +2,15 @@
 
 use std::io::Write;
 
-use crate::claim::{Claim, Expectation, Relation};
-use crate::estimate::Estimate;
-use crate::quantity::Quantities;
-use crate::results::{Results, ResultsError};
-use crate::words::Word;
+use crate::claim::{Claim, ClaimExpectation, ClaimRelation};
+use crate::estimate::SeedMean;
+use crate::quantity::ClaimMetrics;
+use crate::results::{ResultsError, StudyResults};
+use crate::words::Keyword;
 
 /// What became of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Verdict {
+pub enum ClaimVerdict {
     /// Its quantity lies where it says, at 95 %.
     Holds,
     /// It lies elsewhere, at 95 %.
@@ -21,32 +21,32 @@ pub enum Verdict {
 
 /// A line of the ledger.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Entry {
+pub struct ClaimResult {
     /// The claim.
     pub claim: Claim,
     /// What became of it.
-    pub verdict: Verdict,
+    pub verdict: ClaimVerdict,
     /// Its quantity over all seeds; of several pairs of policies the one that speaks most
     /// against it. None if there is no such thing, as a crossing of curves that never cross.
-    pub measured: Option<Estimate>,
+    pub measured: Option<SeedMean>,
 }
 
 /// Every claim of an experiment with what became of it, in the order of the file.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ledger {
+pub struct ClaimResults {
     /// A claim each.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ClaimResult>,
 }
 
-impl Ledger {
+impl ClaimResults {
     /// Tests every claim on `results`.
-    pub fn of(results: &Results) -> Self {
-        let quantities = Quantities::of(results);
+    pub fn of(results: &StudyResults) -> Self {
+        let quantities = ClaimMetrics::of(results);
         let claims = results.experiment().claims.iter();
         let entries = claims.map(|claim| {
             let values = quantities.values(claim);
-            let measured = values.and_then(|values| Estimate::of(&values, &claim.id));
-            Entry {
+            let measured = values.and_then(|values| SeedMean::of(&values, &claim.id));
+            ClaimResult {
                 claim: claim.clone(),
                 verdict: verdict(claim, measured),
                 measured,
@@ -58,15 +58,16 @@ impl Ledger {
     }
 
     /// How many claims came to `verdict`.
-    pub fn count(&self, verdict: Verdict) -> usize {
+    pub fn count(&self, verdict: ClaimVerdict) -> usize {
         let entries = self.entries.iter();
         entries.filter(|entry| entry.verdict == verdict).count()
     }
 
     /// The claims that were expected to hold and do not.
-    pub fn broken(&self) -> impl Iterator<Item = &Entry> {
+    pub fn broken(&self) -> impl Iterator<Item = &ClaimResult> {
         self.entries.iter().filter(|entry| {
-            entry.claim.expected.0 == Expectation::Holds && entry.verdict != Verdict::Holds
+            entry.claim.expected.0 == ClaimExpectation::Holds
+                && entry.verdict != ClaimVerdict::Holds
         })
     }
 
@@ -88,7 +89,7 @@ impl Ledger {
     }
 }
 
-impl Entry {
+impl ClaimResult {
     fn cells(&self) -> [String; 8] {
         let number = |number: Option<f64>| number.map(|n| n.to_string()).unwrap_or_default();
         let interval = self.measured.and_then(|measured| measured.interval);
@@ -106,27 +107,27 @@ impl Entry {
 }
 
 /// Whether the quantity lies where the claim says. With a single seed it is taken as it is.
-fn verdict(claim: &Claim, measured: Option<Estimate>) -> Verdict {
+fn verdict(claim: &Claim, measured: Option<SeedMean>) -> ClaimVerdict {
     let Some(measured) = measured else {
         return match claim.relation {
-            Word(Relation::Crosses) => Verdict::Fails,
-            Word(
-                Relation::Greater
-                | Relation::Less
-                | Relation::Is
-                | Relation::Rising
-                | Relation::Falling
-                | Relation::Level,
-            ) => Verdict::Undecided,
+            Keyword(ClaimRelation::Crosses) => ClaimVerdict::Fails,
+            Keyword(
+                ClaimRelation::Greater
+                | ClaimRelation::Less
+                | ClaimRelation::Is
+                | ClaimRelation::Rising
+                | ClaimRelation::Falling
+                | ClaimRelation::Level,
+            ) => ClaimVerdict::Undecided,
         };
     };
     let range = measured.range();
     let (by, value) = (claim.by.unwrap_or(0.0), claim.value.unwrap_or(0.0));
     let within = claim.within.unwrap_or(0.0);
     let (inside, outside) = match claim.relation.0 {
-        Relation::Greater | Relation::Rising => (range.low > by, range.high <= by),
-        Relation::Less | Relation::Falling => (range.high < -by, range.low >= -by),
-        Relation::Is | Relation::Level | Relation::Crosses => {
+        ClaimRelation::Greater | ClaimRelation::Rising => (range.low > by, range.high <= by),
+        ClaimRelation::Less | ClaimRelation::Falling => (range.high < -by, range.low >= -by),
+        ClaimRelation::Is | ClaimRelation::Level | ClaimRelation::Crosses => {
             let (low, high) = (value - within, value + within);
             (
                 low <= range.low && range.high <= high,
@@ -135,13 +136,13 @@ fn verdict(claim: &Claim, measured: Option<Estimate>) -> Verdict {
         }
     };
     match (inside, outside) {
-        (true, _) => Verdict::Holds,
-        (false, true) => Verdict::Fails,
-        (false, false) => Verdict::Undecided,
+        (true, _) => ClaimVerdict::Holds,
+        (false, true) => ClaimVerdict::Fails,
+        (false, false) => ClaimVerdict::Undecided,
     }
 }
 
-impl std::fmt::Display for Verdict {
+impl std::fmt::Display for ClaimVerdict {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Holds => "holds",

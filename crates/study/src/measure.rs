@@ -8,22 +8,22 @@ use serde::{Deserialize, Serialize};
 use tollgate_model::Span;
 use tollgate_risk::Objectives;
 
-use crate::results::Figures;
-use crate::words::Vocabulary;
-use crate::world::{Quantity, WorldKind};
+use crate::results::RunMeasurements;
+use crate::words::KeywordEnum;
+use crate::world::{WorldKind, WorldMetric};
 
 /// A figure that a curve shows or a claim speaks of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Measure {
+pub enum StudyMetric {
     /// A figure of single runs: a column of the results.
-    Run(RunMeasure),
+    Run(RunMetric),
     /// A figure of risk analysis, over the objectives that go with it.
-    Risk(RiskMeasure),
+    Risk(RiskMetric),
 }
 
 /// A column of the results that holds a figure of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum RunMeasure {
+pub enum RunMetric {
     /// Eq. 1 of Yeo & Buyya 2008, in seconds.
     Wait,
     /// Eq. 2, in %.
@@ -49,12 +49,12 @@ pub enum RunMeasure {
     /// From the first submission to the last finish, in seconds.
     Makespan,
     /// What a world other than the cluster measures.
-    Quantity(&'static Quantity),
+    Quantity(&'static WorldMetric),
 }
 
 /// A figure of a policy's points in a risk analysis plot, one point a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum RiskMeasure {
+pub enum RiskMetric {
     /// Mean performance over the scenarios named, or over all.
     Performance,
     /// Mean volatility over the scenarios named, or over all.
@@ -79,7 +79,7 @@ pub enum RiskMeasure {
     RankVolatility,
 }
 
-impl RiskMeasure {
+impl RiskMetric {
     pub(crate) const ALL: [Self; 11] = [
         Self::Performance,
         Self::Volatility,
@@ -111,7 +111,7 @@ impl RiskMeasure {
     }
 }
 
-impl Measure {
+impl StudyMetric {
     /// Its name in files.
     pub const fn word(self) -> &'static str {
         match self {
@@ -121,7 +121,7 @@ impl Measure {
     }
 }
 
-impl RunMeasure {
+impl RunMetric {
     /// Those of the cluster world.
     pub(crate) const CLUSTER: [Self; 12] = [
         Self::Wait,
@@ -157,10 +157,10 @@ impl RunMeasure {
     }
 
     /// Its value in a run; none where it is undefined, as the wait if nothing was fulfilled.
-    pub fn of(self, run: &Figures) -> Option<f64> {
+    pub fn of(self, run: &RunMeasurements) -> Option<f64> {
         match run {
-            Figures::Cluster(objectives) => self.of_objectives(objectives),
-            Figures::Quantities(world, values) => {
+            RunMeasurements::Cluster(objectives) => self.of_objectives(objectives),
+            RunMeasurements::Quantities(world, values) => {
                 let known = world.model()?.quantities().iter();
                 let place = known.map(Self::Quantity).position(|known| known == self)?;
                 *values.get(place)?
@@ -192,15 +192,15 @@ impl RunMeasure {
 /// A measure as a file names it; which there are is for the experiment's world to say.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct MeasureName(pub String);
+pub struct MetricName(pub String);
 
-impl fmt::Display for MeasureName {
+impl fmt::Display for MetricName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl JsonSchema for MeasureName {
+impl JsonSchema for MetricName {
     fn inline_schema() -> bool {
         true
     }

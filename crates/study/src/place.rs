@@ -7,15 +7,15 @@ use toml::de::{DeTable, DeValue};
 
 /// The way to a value: keys of tables and places in lists, from the outside in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Place(Vec<Step>);
+pub(crate) struct TomlPath(Vec<TomlPathSegment>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Step {
+enum TomlPathSegment {
     Key(String),
     Item(usize),
 }
 
-impl Place {
+impl TomlPath {
     /// The value of a top-level key.
     pub(crate) fn key(key: &str) -> Self {
         Self::default().then(key)
@@ -24,14 +24,14 @@ impl Place {
     /// The value of a key of the table that stands here.
     pub(crate) fn then(&self, key: &str) -> Self {
         let mut steps = self.0.clone();
-        steps.push(Step::Key(key.to_owned()));
+        steps.push(TomlPathSegment::Key(key.to_owned()));
         Self(steps)
     }
 
     /// An item, from 0, of the list that stands here.
     pub(crate) fn item(&self, index: usize) -> Self {
         let mut steps = self.0.clone();
-        steps.push(Step::Item(index));
+        steps.push(TomlPathSegment::Item(index));
         Self(steps)
     }
 
@@ -45,7 +45,7 @@ impl Place {
     }
 
     fn span(&self, table: &Spanned<DeTable<'_>>) -> Range<usize> {
-        let Some((Step::Key(first), rest)) = self.0.split_first() else {
+        let Some((TomlPathSegment::Key(first), rest)) = self.0.split_first() else {
             return 0..0;
         };
         let Some(mut value) = table.get_ref().get(first.as_str()) else {
@@ -61,7 +61,7 @@ impl Place {
     }
 }
 
-impl Step {
+impl TomlPathSegment {
     fn of<'v, 'i>(&self, value: &'v DeValue<'i>) -> Option<&'v Spanned<DeValue<'i>>> {
         match self {
             Self::Key(key) => value.get(key.as_str()),
@@ -71,13 +71,13 @@ impl Step {
 }
 
 /// `scenario[2].values[0]`, items from 0.
-impl std::fmt::Display for Place {
+impl std::fmt::Display for TomlPath {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for (at, step) in self.0.iter().enumerate() {
             match step {
-                Step::Key(key) if at == 0 => f.write_str(key)?,
-                Step::Key(key) => write!(f, ".{key}")?,
-                Step::Item(index) => write!(f, "[{index}]")?,
+                TomlPathSegment::Key(key) if at == 0 => f.write_str(key)?,
+                TomlPathSegment::Key(key) => write!(f, ".{key}")?,
+                TomlPathSegment::Item(index) => write!(f, "[{index}]")?,
             }
         }
         Ok(())
@@ -98,13 +98,13 @@ mod tests {
 
     #[test]
     fn a_place_has_a_name_and_a_line() {
-        let items = Place::key("b");
+        let items = TomlPath::key("b");
         for (place, name, line) in [
-            (Place::key("a"), "a", 1),
+            (TomlPath::key("a"), "a", 1),
             (items.item(0).then("c").item(1), "b[0].c[1]", 5),
             (items.item(1).then("c"), "b[1].c", 8),
             (items.item(1).then("missing"), "b[1].missing", 7),
-            (Place::key("missing"), "missing", 1),
+            (TomlPath::key("missing"), "missing", 1),
         ] {
             assert_eq!((place.to_string().as_str(), place.line(TEXT)), (name, line));
         }

@@ -3,23 +3,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tollgate_model::Market;
-use tollgate_sim::Choice;
-use tollgate_workload::{Factor, Settings};
+use tollgate_sim::PolicySpec;
+use tollgate_workload::{SlaFactor, WorkloadConfig};
 
-use crate::experiment::{Experiment, Scenario, Set};
-use crate::world::{Model, Values, WorldKind};
+use crate::experiment::{Experiment, ExperimentSet, Scenario};
+use crate::world::{ParameterValues, WorldKind, WorldModel};
 
 /// The most rows of an experiment's results: a row and its part of a batch take up to 1 kB.
 pub const MAX_ROWS: u64 = 1_000_000;
 
 /// The rows of an experiment's results, and the runs that they take.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct RunPlan {
     /// One a (set, market, scenario, value, policy, seed), in this order of the experiment's
     /// file; seeds ascend.
     pub rows: Vec<PlannedRow>,
     /// What must be simulated: jobs, and the policies that meet them.
-    pub batches: Vec<Batch>,
+    pub batches: Vec<RunBatch>,
 }
 
 /// A row of the results.
@@ -52,76 +52,76 @@ pub struct RunId {
 
 /// Runs over the same jobs, or in the same world with the same settings.
 #[derive(Clone, Debug)]
-pub struct Batch {
+pub struct RunBatch {
     /// The family of batches that share work, from 0, without gaps: those whose jobs differ in
     /// their bids alone, where there are bids (a policy that does not look at bids has one
     /// schedule in all of them); those that share the environment of a world.
     pub family: usize,
     /// What is run.
-    pub work: Work,
+    pub work: BatchWork,
     /// The policies that are run, by their places, ascending.
     pub wanted: BTreeSet<u32>,
 }
 
 /// What the runs of a batch are.
 #[derive(Clone, Debug)]
-pub enum Work {
+pub enum BatchWork {
     /// Jobs meet policies on a cluster.
-    Cluster(Jobs),
+    Cluster(ClusterBatch),
     /// Policies decide in another world.
-    Model(Trial),
+    Model(WorldBatch),
 }
 
 /// Jobs and the policies that meet them.
 #[derive(Clone, Debug)]
-pub struct Jobs {
+pub struct ClusterBatch {
     /// Who pays.
     pub market: Market,
     /// What is done to the jobs, the seed included.
-    pub settings: Settings,
+    pub settings: WorkloadConfig,
     /// Who decides, a policy a run.
-    pub policies: Vec<Choice>,
+    pub policies: Vec<PolicySpec>,
 }
 
 /// A world with settings, and the policies that decide there.
 #[derive(Clone, Debug)]
-pub struct Trial {
-    /// Which world; one with a [`crate::world::Model`].
+pub struct WorldBatch {
+    /// Which world; one with a [`crate::world::WorldModel`].
     pub world: WorldKind,
     /// How large it is, 1 for full size.
     pub scale: f64,
     /// Its settings.
-    pub values: Values,
+    pub values: ParameterValues,
     /// What its draws depend on.
     pub seed: u64,
     /// Who decides, in words, a policy a run.
     pub policies: Vec<String>,
 }
 
-impl Batch {
+impl RunBatch {
     /// How many policies there are to choose from.
     pub fn policies(&self) -> usize {
         match &self.work {
-            Work::Cluster(jobs) => jobs.policies.len(),
-            Work::Model(trial) => trial.policies.len(),
+            BatchWork::Cluster(jobs) => jobs.policies.len(),
+            BatchWork::Model(trial) => trial.policies.len(),
         }
     }
 
     /// The world that it runs in.
     pub const fn world(&self) -> WorldKind {
         match &self.work {
-            Work::Cluster(_) => WorldKind::Cluster,
-            Work::Model(trial) => trial.world,
+            BatchWork::Cluster(_) => WorldKind::Cluster,
+            BatchWork::Model(trial) => trial.world,
         }
     }
 }
 
-impl Plan {
+impl RunPlan {
     /// Plans all of `experiment`, which has been checked. Runs with the same market, policy,
     /// seed and settings are one, and settings that the market never looks at do not count:
     /// penalties only where users bid, budgets only where anybody pays.
     pub fn of(experiment: &Experiment) -> Self {
-        let mut planner = Planner {
+        let mut planner = RunPlanner {
             experiment,
             known: BTreeMap::new(),
             families: BTreeMap::new(),
@@ -164,21 +164,21 @@ impl Plan {
 }
 
 /// The only policy that checked words name.
-fn choice(words: &str) -> Choice {
-    let choices = Choice::parse_list(words).expect("the experiment was checked");
+fn choice(words: &str) -> PolicySpec {
+    let choices = PolicySpec::parse_list(words).expect("the experiment was checked");
     choices.into_iter().next().expect("a list of words has one")
 }
 
-struct Planner<'a> {
+struct RunPlanner<'a> {
     experiment: &'a Experiment,
     /// Batches by market and by what counts of their settings.
     known: BTreeMap<(Market, Vec<u64>), u32>,
     /// Families likewise.
     families: BTreeMap<(Market, Vec<u64>), usize>,
-    plan: Plan,
+    plan: RunPlan,
 }
 
-impl Planner<'_> {
+impl RunPlanner<'_> {
     fn scenarios(&mut self, set: usize, market: usize) {
         let experiment = self.experiment;
         let name = &experiment.sets[set].name;
@@ -211,7 +211,13 @@ impl Planner<'_> {
     }
 
     /// The batches of one setting, a seed each.
-    fn batches(&mut self, set: &Set, market: usize, scenario: &Scenario, value: usize) -> Vec<u32> {
+    fn batches(
+        &mut self,
+        set: &ExperimentSet,
+        market: usize,
+        scenario: &Scenario,
+        value: usize,
+    ) -> Vec<u32> {
         let experiment = self.experiment;
         let value = scenario.values[value];
         let seeds = 1..=experiment.seeds;
@@ -219,7 +225,7 @@ impl Planner<'_> {
             None => {
                 let settings = experiment.settings(set, scenario, value);
                 seeds
-                    .map(|seed| self.jobs(market, Settings { seed, ..settings }))
+                    .map(|seed| self.jobs(market, WorkloadConfig { seed, ..settings }))
                     .collect()
             }
             Some(model) => {
@@ -231,13 +237,13 @@ impl Planner<'_> {
         }
     }
 
-    fn jobs(&mut self, market: usize, settings: Settings) -> u32 {
+    fn jobs(&mut self, market: usize, settings: WorkloadConfig) -> u32 {
         let plan = &self.experiment.markets[market];
         let name = plan.name.0;
         let settings = relevant(settings, name);
         let family = key(&but_for_bids(settings, name));
         let work = || {
-            Work::Cluster(Jobs {
+            BatchWork::Cluster(ClusterBatch {
                 market: name,
                 settings,
                 policies: plan.policies.iter().map(|words| choice(words)).collect(),
@@ -246,7 +252,13 @@ impl Planner<'_> {
         self.batch(name, key(&settings), family, work)
     }
 
-    fn trial(&mut self, market: usize, model: &dyn Model, values: &Values, seed: u64) -> u32 {
+    fn trial(
+        &mut self,
+        market: usize,
+        model: &dyn WorldModel,
+        values: &ParameterValues,
+        seed: u64,
+    ) -> u32 {
         let plan = &self.experiment.markets[market];
         let with_seed = |mut key: Vec<u64>| {
             key.push(seed);
@@ -254,7 +266,7 @@ impl Planner<'_> {
         };
         let family = with_seed(values.key(model, true));
         let work = || {
-            Work::Model(Trial {
+            BatchWork::Model(WorldBatch {
                 world: self.experiment.world.kind.0,
                 scale: self.experiment.world.scale.unwrap_or(1.0),
                 values: values.clone(),
@@ -272,7 +284,7 @@ impl Planner<'_> {
         market: Market,
         key: Vec<u64>,
         family: Vec<u64>,
-        work: impl FnOnce() -> Work,
+        work: impl FnOnce() -> BatchWork,
     ) -> u32 {
         let next = self.plan.batches.len() as u32;
         let batch = *self.known.entry((market, key)).or_insert(next);
@@ -281,7 +293,7 @@ impl Planner<'_> {
             let new_family = self.families.len();
             let family = *self.families.entry((market, family)).or_insert(new_family);
             let wanted = BTreeSet::new();
-            self.plan.batches.push(Batch {
+            self.plan.batches.push(RunBatch {
                 family,
                 work,
                 wanted,
@@ -292,13 +304,13 @@ impl Planner<'_> {
 }
 
 /// The settings with those that the market never looks at as they are by default.
-fn relevant(mut settings: Settings, market: Market) -> Settings {
+fn relevant(mut settings: WorkloadConfig, market: Market) -> WorkloadConfig {
     match market {
         Market::None => {
-            settings.budget = Factor::default();
-            settings.penalty = Factor::default();
+            settings.budget = SlaFactor::default();
+            settings.penalty = SlaFactor::default();
         }
-        Market::Commodity => settings.penalty = Factor::default(),
+        Market::Commodity => settings.penalty = SlaFactor::default(),
         Market::Bid => {}
     }
     settings
@@ -306,7 +318,7 @@ fn relevant(mut settings: Settings, market: Market) -> Settings {
 
 /// The settings that decide when jobs come and what they are, whatever their users bid. In the
 /// commodity market budgets decide who is let in: they are no mere bids.
-fn but_for_bids(settings: Settings, market: Market) -> Settings {
+fn but_for_bids(settings: WorkloadConfig, market: Market) -> WorkloadConfig {
     match market {
         Market::None | Market::Commodity => settings,
         Market::Bid => relevant(settings, Market::None),
@@ -314,8 +326,8 @@ fn but_for_bids(settings: Settings, market: Market) -> Settings {
 }
 
 /// What tells settings apart within one experiment; numbers by their bits.
-fn key(settings: &Settings) -> Vec<u64> {
-    let Settings {
+fn key(settings: &WorkloadConfig) -> Vec<u64> {
+    let WorkloadConfig {
         never_ran: _,
         high_urgency,
         arrival_factor,
@@ -326,7 +338,7 @@ fn key(settings: &Settings) -> Vec<u64> {
         seed,
     } = settings;
     let bits = |number: f64| (number + 0.0).to_bits();
-    let factor = |factor: &Factor| [factor.low, factor.ratio, factor.bias].map(bits);
+    let factor = |factor: &SlaFactor| [factor.low, factor.ratio, factor.bias].map(bits);
     let [a, b, c] = factor(deadline);
     let [d, e, f] = factor(budget);
     let [g, h, i] = factor(penalty);

@@ -5,27 +5,27 @@ use std::collections::BTreeMap;
 use tollgate_model::Market;
 use tollgate_risk::{Gradient, Objective, Profile, Ranking, Risk, Weights};
 
-use crate::analysis::Analysis;
-use crate::claim::{Against, Claim, Relation};
+use crate::analysis::RiskAnalysis;
+use crate::claim::{Claim, ClaimBaseline, ClaimRelation};
 use crate::experiment::Experiment;
-use crate::measure::{Measure, RiskMeasure, RunMeasure};
-use crate::results::{At, Results};
-use crate::words::Word;
+use crate::measure::{RiskMetric, RunMetric, StudyMetric};
+use crate::results::{ExperimentPoint, StudyResults};
+use crate::words::Keyword;
 
 /// A point further than this from performance 1 at volatility 0 is off the ideal: what a plot of
 /// the paper's size still shows.
 const OFF_IDEAL: f64 = 0.01;
 
 /// Reads the quantities of claims from results.
-pub(crate) struct Quantities<'r> {
-    results: &'r Results,
+pub(crate) struct ClaimMetrics<'r> {
+    results: &'r StudyResults,
     /// By set and market.
-    analyses: BTreeMap<(usize, usize), Analysis>,
+    analyses: BTreeMap<(usize, usize), RiskAnalysis>,
 }
 
 /// Where something is measured; numbers are places in the experiment.
 #[derive(Clone)]
-struct Field {
+struct ClaimScope {
     set: usize,
     market: usize,
     /// Empty for all of the set.
@@ -37,15 +37,15 @@ struct Field {
 }
 
 /// One of the things that a claim says: a policy, perhaps another, here and perhaps elsewhere.
-struct Case {
+struct ClaimCase {
     policy: usize,
     than: Option<usize>,
-    here: Field,
-    there: Option<Field>,
+    here: ClaimScope,
+    there: Option<ClaimScope>,
 }
 
-impl<'r> Quantities<'r> {
-    pub(crate) fn of(results: &'r Results) -> Self {
+impl<'r> ClaimMetrics<'r> {
+    pub(crate) fn of(results: &'r StudyResults) -> Self {
         let experiment = results.experiment();
         let places = (0..experiment.sets.len())
             .flat_map(|set| (0..experiment.markets.len()).map(move |market| (set, market)));
@@ -54,7 +54,7 @@ impl<'r> Quantities<'r> {
             results,
             analyses: places
                 .map(|(set, market)| {
-                    let analysis = Analysis::of(results, set, market, normalisation);
+                    let analysis = RiskAnalysis::of(results, set, market, normalisation);
                     ((set, market), analysis)
                 })
                 .collect(),
@@ -69,32 +69,32 @@ impl<'r> Quantities<'r> {
     }
 
     /// Of all cases the one that speaks most against the claim.
-    fn value(&self, claim: &Claim, cases: &[Case], seed: usize) -> Option<f64> {
+    fn value(&self, claim: &Claim, cases: &[ClaimCase], seed: usize) -> Option<f64> {
         let values = cases.iter().map(|case| self.of_case(claim, case, seed));
         let values = values.collect::<Option<Vec<f64>>>()?.into_iter();
         let target = claim.value.unwrap_or(0.0);
         let off = |value: &f64| (value - target).abs();
         match claim.relation.0 {
-            Relation::Greater | Relation::Rising => values.min_by(f64::total_cmp),
-            Relation::Less | Relation::Falling => values.max_by(f64::total_cmp),
-            Relation::Is | Relation::Level | Relation::Crosses => {
+            ClaimRelation::Greater | ClaimRelation::Rising => values.min_by(f64::total_cmp),
+            ClaimRelation::Less | ClaimRelation::Falling => values.max_by(f64::total_cmp),
+            ClaimRelation::Is | ClaimRelation::Level | ClaimRelation::Crosses => {
                 values.max_by(|a, b| off(a).total_cmp(&off(b)))
             }
         }
     }
 
-    fn of_case(&self, claim: &Claim, case: &Case, seed: usize) -> Option<f64> {
+    fn of_case(&self, claim: &Claim, case: &ClaimCase, seed: usize) -> Option<f64> {
         let measured = measure_of(self.results.experiment(), claim);
-        if let (Measure::Run(measure), true) = (measured, claim.relation.0.is_course()) {
+        if let (StudyMetric::Run(measure), true) = (measured, claim.relation.0.is_course()) {
             let curve = self.curve(case, measure, seed)?;
             return match claim.relation.0 {
-                Relation::Crosses => crossing(&curve),
-                Relation::Greater
-                | Relation::Less
-                | Relation::Is
-                | Relation::Rising
-                | Relation::Falling
-                | Relation::Level => rise(&curve),
+                ClaimRelation::Crosses => crossing(&curve),
+                ClaimRelation::Greater
+                | ClaimRelation::Less
+                | ClaimRelation::Is
+                | ClaimRelation::Rising
+                | ClaimRelation::Falling
+                | ClaimRelation::Level => rise(&curve),
             };
         }
         let height = |field| self.difference(case, field, measured, seed);
@@ -106,10 +106,16 @@ impl<'r> Quantities<'r> {
     }
 
     /// The height of the policy, less that of the other if there is one.
-    fn difference(&self, case: &Case, field: &Field, measure: Measure, seed: usize) -> Option<f64> {
+    fn difference(
+        &self,
+        case: &ClaimCase,
+        field: &ClaimScope,
+        measure: StudyMetric,
+        seed: usize,
+    ) -> Option<f64> {
         let height = |policy| match measure {
-            Measure::Run(measure) => self.mean(field, measure, policy, seed),
-            Measure::Risk(measure) => self.risk(field, measure, policy, seed),
+            StudyMetric::Run(measure) => self.mean(field, measure, policy, seed),
+            StudyMetric::Risk(measure) => self.risk(field, measure, policy, seed),
         };
         let first = height(case.policy)?;
         match case.than {
@@ -119,7 +125,13 @@ impl<'r> Quantities<'r> {
     }
 
     /// The mean over the scenarios' values within the field.
-    fn mean(&self, field: &Field, measure: RunMeasure, policy: usize, seed: usize) -> Option<f64> {
+    fn mean(
+        &self,
+        field: &ClaimScope,
+        measure: RunMetric,
+        policy: usize,
+        seed: usize,
+    ) -> Option<f64> {
         let scenarios = field.scenarios.iter();
         let heights: Vec<f64> = scenarios
             .flat_map(|&scenario| self.points(field, scenario, measure, policy, seed))
@@ -129,7 +141,7 @@ impl<'r> Quantities<'r> {
     }
 
     /// The curve of the policy over the varied setting, less that of the other if there is one.
-    fn curve(&self, case: &Case, measure: RunMeasure, seed: usize) -> Option<Vec<(f64, f64)>> {
+    fn curve(&self, case: &ClaimCase, measure: RunMetric, seed: usize) -> Option<Vec<(f64, f64)>> {
         let scenario = *case.here.scenarios.first()?;
         let points = |policy| self.points(&case.here, scenario, measure, policy, seed);
         let mut curve: Vec<(f64, f64)> = points(case.policy)
@@ -146,9 +158,9 @@ impl<'r> Quantities<'r> {
 
     fn points(
         &self,
-        field: &Field,
+        field: &ClaimScope,
         scenario: usize,
-        measure: RunMeasure,
+        measure: RunMetric,
         policy: usize,
         seed: usize,
     ) -> impl Iterator<Item = (f64, Option<f64>)> {
@@ -159,7 +171,7 @@ impl<'r> Quantities<'r> {
             .enumerate()
             .filter(move |(_, x)| (from..=to).contains(*x));
         within.map(move |(value, &x)| {
-            let at = At {
+            let at = ExperimentPoint {
                 set,
                 market,
                 scenario,
@@ -171,7 +183,13 @@ impl<'r> Quantities<'r> {
         })
     }
 
-    fn risk(&self, field: &Field, measure: RiskMeasure, policy: usize, seed: usize) -> Option<f64> {
+    fn risk(
+        &self,
+        field: &ClaimScope,
+        measure: RiskMetric,
+        policy: usize,
+        seed: usize,
+    ) -> Option<f64> {
         let analysis = &self.analyses[&(field.set, field.market)];
         let weights = field.weights.as_ref()?;
         let points_of = |policy| {
@@ -195,26 +213,26 @@ impl<'r> Quantities<'r> {
             Some(place.rank as f64)
         };
         match measure {
-            RiskMeasure::Performance => mean_of(|point| point.performance),
-            RiskMeasure::Volatility => mean_of(|point| point.volatility),
-            RiskMeasure::MaxPerformance => Some(profile.max_performance),
-            RiskMeasure::MinPerformance => Some(profile.min_performance),
-            RiskMeasure::MaxVolatility => Some(profile.max_volatility),
-            RiskMeasure::MinVolatility => Some(profile.min_volatility),
-            RiskMeasure::Slope => Gradient::slope(&points),
-            RiskMeasure::Distance => mean_of(to_ideal),
-            RiskMeasure::OffIdeal => {
+            RiskMetric::Performance => mean_of(|point| point.performance),
+            RiskMetric::Volatility => mean_of(|point| point.volatility),
+            RiskMetric::MaxPerformance => Some(profile.max_performance),
+            RiskMetric::MinPerformance => Some(profile.min_performance),
+            RiskMetric::MaxVolatility => Some(profile.max_volatility),
+            RiskMetric::MinVolatility => Some(profile.min_volatility),
+            RiskMetric::Slope => Gradient::slope(&points),
+            RiskMetric::Distance => mean_of(to_ideal),
+            RiskMetric::OffIdeal => {
                 let off = points.iter().filter(|point| to_ideal(point) > OFF_IDEAL);
                 Some(off.count() as f64)
             }
-            RiskMeasure::RankPerformance => rank(Ranking::BestPerformance),
-            RiskMeasure::RankVolatility => rank(Ranking::BestVolatility),
+            RiskMetric::RankPerformance => rank(Ranking::BestPerformance),
+            RiskMetric::RankVolatility => rank(Ranking::BestVolatility),
         }
     }
 }
 
 /// Every combination of what the lists of a checked claim name.
-fn cases(experiment: &Experiment, claim: &Claim) -> Vec<Case> {
+fn cases(experiment: &Experiment, claim: &Claim) -> Vec<ClaimCase> {
     let market = place_of_market(experiment, claim.market);
     let policies = &experiment.markets[market].policies;
     let place = |name: &String| {
@@ -228,7 +246,7 @@ fn cases(experiment: &Experiment, claim: &Claim) -> Vec<Case> {
     let mut cases = Vec::new();
     for here in fields(experiment, claim, market) {
         for policy in claim.policies.iter().map(place) {
-            cases.extend(others.iter().map(|&than| Case {
+            cases.extend(others.iter().map(|&than| ClaimCase {
                 policy,
                 than,
                 there: claim.against.as_ref().map(|at| here.moved(experiment, at)),
@@ -240,14 +258,14 @@ fn cases(experiment: &Experiment, claim: &Claim) -> Vec<Case> {
 }
 
 /// Every place that a claim speaks of.
-fn fields(experiment: &Experiment, claim: &Claim, market: usize) -> Vec<Field> {
+fn fields(experiment: &Experiment, claim: &Claim, market: usize) -> Vec<ClaimScope> {
     let scenarios = claim.scenarios.iter();
     let scenarios: Vec<usize> = scenarios
         .map(|s| place_of_scenario(experiment, s))
         .collect();
     let details: Vec<(Vec<usize>, Option<Weights>)> = match measure_of(experiment, claim) {
-        Measure::Run(_) => scenarios.into_iter().map(|s| (vec![s], None)).collect(),
-        Measure::Risk(_) => {
+        StudyMetric::Run(_) => scenarios.into_iter().map(|s| (vec![s], None)).collect(),
+        StudyMetric::Risk(_) => {
             let combinations = claim.objectives.iter();
             combinations
                 .map(|objectives| (scenarios.clone(), equal_weights(objectives)))
@@ -256,21 +274,26 @@ fn fields(experiment: &Experiment, claim: &Claim, market: usize) -> Vec<Field> {
     };
     let mut fields = Vec::new();
     for set in &claim.sets {
-        fields.extend(details.iter().cloned().map(|(scenarios, weights)| Field {
-            set: place_of_set(experiment, set),
-            market,
-            scenarios,
-            from: claim.from.unwrap_or(f64::NEG_INFINITY),
-            to: claim.to.unwrap_or(f64::INFINITY),
-            weights,
-        }));
+        fields.extend(
+            details
+                .iter()
+                .cloned()
+                .map(|(scenarios, weights)| ClaimScope {
+                    set: place_of_set(experiment, set),
+                    market,
+                    scenarios,
+                    from: claim.from.unwrap_or(f64::NEG_INFINITY),
+                    to: claim.to.unwrap_or(f64::INFINITY),
+                    weights,
+                }),
+        );
     }
     fields
 }
 
-impl Field {
+impl ClaimScope {
     /// The field with what `against` changes.
-    fn moved(&self, experiment: &Experiment, against: &Against) -> Self {
+    fn moved(&self, experiment: &Experiment, against: &ClaimBaseline) -> Self {
         let mut field = self.clone();
         if let Some(set) = &against.set {
             field.set = place_of_set(experiment, set);
@@ -298,7 +321,7 @@ fn place_of_set(experiment: &Experiment, name: &str) -> usize {
     place.expect("the experiment was checked")
 }
 
-fn place_of_market(experiment: &Experiment, name: Option<Word<Market>>) -> usize {
+fn place_of_market(experiment: &Experiment, name: Option<Keyword<Market>>) -> usize {
     let named = |name| experiment.markets.iter().position(|m| m.name == name);
     name.map_or(Some(0), named)
         .expect("the experiment was checked")
@@ -309,12 +332,12 @@ fn place_of_scenario(experiment: &Experiment, name: &String) -> usize {
     place.expect("the experiment was checked")
 }
 
-fn measure_of(experiment: &Experiment, claim: &Claim) -> Measure {
+fn measure_of(experiment: &Experiment, claim: &Claim) -> StudyMetric {
     let measure = experiment.measure(&claim.measure);
     measure.expect("the experiment was checked")
 }
 
-fn equal_weights(objectives: &[Word<Objective>]) -> Option<Weights> {
+fn equal_weights(objectives: &[Keyword<Objective>]) -> Option<Weights> {
     let objectives: Vec<Objective> = objectives.iter().map(|objective| objective.0).collect();
     Weights::equal(&objectives).ok()
 }

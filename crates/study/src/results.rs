@@ -5,14 +5,14 @@ use std::io::{Read, Write};
 
 use tollgate_risk::{Objective, Objectives};
 
-use crate::columns::{self, Column};
+use crate::columns::{self, ResultColumn};
 use crate::experiment::Experiment;
-use crate::measure::RunMeasure;
-use crate::plan::{Plan, PlannedRow};
+use crate::measure::RunMetric;
+use crate::plan::{PlannedRow, RunPlan};
 use crate::world::WorldKind;
 
 /// The columns that say which run a row is about, in order, before [`columns::COLUMNS`].
-pub const KEYS: [Column; 7] = [
+pub const KEYS: [ResultColumn; 7] = [
     key("set", "the variant of the experiment"),
     key("market", "none, commodity or bid"),
     key("scenario", "what is varied"),
@@ -22,22 +22,22 @@ pub const KEYS: [Column; 7] = [
     key("seed", "what the draws depend on"),
 ];
 
-const fn key(name: &'static str, meaning: &'static str) -> Column {
-    Column { name, meaning }
+const fn key(name: &'static str, meaning: &'static str) -> ResultColumn {
+    ResultColumn { name, meaning }
 }
 
 /// All results of an experiment.
 #[derive(Clone, Debug)]
-pub struct Results {
+pub struct StudyResults {
     experiment: Experiment,
-    rows: Vec<Row>,
+    rows: Vec<ResultRow>,
     /// Rows by place.
-    index: BTreeMap<At, usize>,
+    index: BTreeMap<ExperimentPoint, usize>,
 }
 
 /// A place in an experiment at which every seed has a run; numbers are places in its lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct At {
+pub struct ExperimentPoint {
     /// The set.
     pub set: usize,
     /// The market.
@@ -52,14 +52,14 @@ pub struct At {
 
 /// What came out of a run.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Figures {
+pub enum RunMeasurements {
     /// In the cluster world.
     Cluster(Objectives),
     /// In another: its quantities in order, none where one is undefined.
     Quantities(WorldKind, Vec<Option<f64>>),
 }
 
-impl Figures {
+impl RunMeasurements {
     /// The raw value of an objective; none where it is undefined.
     pub fn objective(&self, objective: Objective) -> Option<f64> {
         match self {
@@ -69,7 +69,7 @@ impl Figures {
     }
 }
 
-impl From<Objectives> for Figures {
+impl From<Objectives> for RunMeasurements {
     fn from(objectives: Objectives) -> Self {
         Self::Cluster(objectives)
     }
@@ -77,11 +77,11 @@ impl From<Objectives> for Figures {
 
 /// A row of the results.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+pub struct ResultRow {
     /// Which run it is about.
     pub planned: PlannedRow,
     /// What came out.
-    pub figures: Figures,
+    pub figures: RunMeasurements,
 }
 
 /// A table that does not hold the results of an experiment.
@@ -108,22 +108,22 @@ pub enum ResultsError {
     },
 }
 
-impl Results {
+impl StudyResults {
     /// The results of `experiment`, from the figures of its planned rows in order.
     ///
     /// # Panics
     /// If there is not one figure a planned row.
-    pub fn new(experiment: Experiment, plan: &Plan, figures: Vec<Figures>) -> Self {
+    pub fn new(experiment: Experiment, plan: &RunPlan, figures: Vec<RunMeasurements>) -> Self {
         assert_eq!(
             plan.rows.len(),
             figures.len(),
             "every planned row has its figures"
         );
-        let rows: Vec<Row> = plan
+        let rows: Vec<ResultRow> = plan
             .rows
             .iter()
             .zip(figures)
-            .map(|(planned, figures)| Row {
+            .map(|(planned, figures)| ResultRow {
                 planned: planned.clone(),
                 figures,
             })
@@ -145,13 +145,13 @@ impl Results {
     }
 
     /// Every row, in the order of the plan.
-    pub fn rows(&self) -> &[Row] {
+    pub fn rows(&self) -> &[ResultRow] {
         &self.rows
     }
 
     /// What came out at one place, a row a seed in ascending order; empty if nothing is run
     /// there.
-    pub fn seeds(&self, at: At) -> &[Row] {
+    pub fn seeds(&self, at: ExperimentPoint) -> &[ResultRow] {
         let seeds = self.experiment.seeds as usize;
         self.index
             .get(&at)
@@ -159,7 +159,7 @@ impl Results {
     }
 
     /// A measure at one place, a value a seed; empty if nothing is run there.
-    pub fn values(&self, at: At, measure: RunMeasure) -> Vec<Option<f64>> {
+    pub fn values(&self, at: ExperimentPoint, measure: RunMetric) -> Vec<Option<f64>> {
         let rows = self.seeds(at).iter();
         rows.map(|row| measure.of(&row.figures)).collect()
     }
@@ -181,12 +181,12 @@ impl Results {
         Ok(())
     }
 
-    /// Reads what [`Results::write`] wrote of the same experiment.
+    /// Reads what [`StudyResults::write`] wrote of the same experiment.
     ///
     /// # Errors
     /// If it did not write this.
     pub fn read(experiment: Experiment, table: impl Read) -> Result<Self, ResultsError> {
-        let plan = Plan::of(&experiment);
+        let plan = RunPlan::of(&experiment);
         let mut figures = Vec::with_capacity(plan.rows.len());
         let mut table = csv::Reader::from_reader(table);
         for (at, line) in table.records().enumerate() {
@@ -219,8 +219,8 @@ impl Results {
 
 impl PlannedRow {
     /// Its place, whatever the seed.
-    pub const fn at(&self) -> At {
-        At {
+    pub const fn at(&self) -> ExperimentPoint {
+        ExperimentPoint {
             set: self.set,
             market: self.market,
             scenario: self.scenario,

@@ -7,20 +7,20 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use tollgate_model::{Market, Outcome};
 use tollgate_risk::Objectives;
-use tollgate_sim::{Arrival, Choice, Record, is_blind_to_bids, rebid, replay};
+use tollgate_sim::{JobArrival, PolicySpec, RecordLevel, is_blind_to_bids, rebid, replay};
 use tollgate_workload::Workload;
 
-use crate::plan::{Batch, Jobs, Plan, RunId, Trial, Work};
-use crate::results::Figures;
-use crate::source::Source;
-use crate::world::Environment;
+use crate::plan::{BatchWork, ClusterBatch, RunBatch, RunId, RunPlan, WorldBatch};
+use crate::results::RunMeasurements;
+use crate::source::StudyWorkload;
+use crate::world::WorldEnvironment;
 
 /// The figures of runs that are over.
-pub type Finished = BTreeMap<RunId, Figures>;
+pub type FinishedRuns = BTreeMap<RunId, RunMeasurements>;
 
 /// Some of the runs of a plan: every `of`-th family of batches from the `number`-th on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Chunk {
+pub struct StudyChunk {
     number: usize,
     of: usize,
 }
@@ -30,7 +30,7 @@ pub struct Chunk {
 #[error("`{0}` is no chunk: expected K/N with K from 1 to N")]
 pub struct ChunkError(pub String);
 
-impl Chunk {
+impl StudyChunk {
     /// All runs.
     pub const WHOLE: Self = Self { number: 1, of: 1 };
 
@@ -54,7 +54,7 @@ impl Chunk {
     }
 }
 
-impl std::str::FromStr for Chunk {
+impl std::str::FromStr for StudyChunk {
     type Err = ChunkError;
 
     fn from_str(word: &str) -> Result<Self, ChunkError> {
@@ -67,7 +67,7 @@ impl std::str::FromStr for Chunk {
 }
 
 /// The runs of `chunk` that are not among `finished`, ordered by batch.
-pub fn pending(plan: &Plan, chunk: Chunk, finished: &Finished) -> Vec<RunId> {
+pub fn pending(plan: &RunPlan, chunk: StudyChunk, finished: &FinishedRuns) -> Vec<RunId> {
     let batches = plan.batches.iter().enumerate();
     let runs = batches
         .filter(|(_, batch)| chunk.contains(batch.family))
@@ -75,7 +75,7 @@ pub fn pending(plan: &Plan, chunk: Chunk, finished: &Finished) -> Vec<RunId> {
     runs.filter(|run| !finished.contains_key(run)).collect()
 }
 
-fn runs_of(batch: usize, what: &Batch) -> impl Iterator<Item = RunId> {
+fn runs_of(batch: usize, what: &RunBatch) -> impl Iterator<Item = RunId> {
     what.wanted.iter().map(move |&policy| RunId {
         batch: batch as u32,
         policy,
@@ -88,18 +88,18 @@ fn runs_of(batch: usize, what: &Batch) -> impl Iterator<Item = RunId> {
 /// # Errors
 /// The first that `done` gave.
 pub fn run<E: Send>(
-    plan: &Plan,
-    source: Option<&Source>,
+    plan: &RunPlan,
+    source: Option<&StudyWorkload>,
     runs: &[RunId],
     threads: NonZeroUsize,
-    done: impl FnMut(RunId, Figures) -> Result<(), E> + Send,
+    done: impl FnMut(RunId, RunMeasurements) -> Result<(), E> + Send,
 ) -> Result<(), E> {
     let mut families: BTreeMap<usize, Vec<RunId>> = BTreeMap::new();
     for &run in runs {
         let family = plan.batches[run.batch as usize].family;
         families.entry(family).or_default().push(run);
     }
-    let workers = Workers {
+    let workers = RunThreads {
         plan,
         source,
         families: families.into_values().collect(),
@@ -116,24 +116,24 @@ pub fn run<E: Send>(
     outcome
 }
 
-struct Workers<'a, F, E> {
-    plan: &'a Plan,
-    source: Option<&'a Source>,
+struct RunThreads<'a, F, E> {
+    plan: &'a RunPlan,
+    source: Option<&'a StudyWorkload>,
     families: Vec<Vec<RunId>>,
     next: AtomicUsize,
     failed: AtomicBool,
     done: Mutex<(F, Result<(), E>)>,
 }
 
-impl<F: FnMut(RunId, Figures) -> Result<(), E>, E> Workers<'_, F, E> {
+impl<F: FnMut(RunId, RunMeasurements) -> Result<(), E>, E> RunThreads<'_, F, E> {
     fn work(&self) {
         while let Some(runs) = self.families.get(self.next.fetch_add(1, Ordering::Relaxed)) {
-            let mut schedules = Schedules::default();
+            let mut schedules = ScheduleCache::default();
             let mut environment = None;
             for runs in runs.chunk_by(|a, b| a.batch == b.batch) {
                 let going_on = match &self.plan.batches[runs[0].batch as usize].work {
-                    Work::Cluster(jobs) => self.jobs(jobs, runs, &mut schedules),
-                    Work::Model(trial) => self.trial(trial, runs, &mut environment),
+                    BatchWork::Cluster(jobs) => self.jobs(jobs, runs, &mut schedules),
+                    BatchWork::Model(trial) => self.trial(trial, runs, &mut environment),
                 };
                 if !going_on {
                     return;
@@ -143,7 +143,7 @@ impl<F: FnMut(RunId, Figures) -> Result<(), E>, E> Workers<'_, F, E> {
     }
 
     /// False if everything is to end.
-    fn jobs(&self, jobs: &Jobs, runs: &[RunId], schedules: &mut Schedules) -> bool {
+    fn jobs(&self, jobs: &ClusterBatch, runs: &[RunId], schedules: &mut ScheduleCache) -> bool {
         let source = self.source.expect("the cluster world has jobs");
         let arrivals = arrivals(jobs, source);
         for &run in runs {
@@ -152,7 +152,7 @@ impl<F: FnMut(RunId, Figures) -> Result<(), E>, E> Workers<'_, F, E> {
             }
             let outcomes = schedules.outcomes(run, jobs, &arrivals, source.nodes());
             let objectives = Objectives::of(&outcomes, source.nodes(), jobs.market);
-            self.report(run, Figures::Cluster(objectives));
+            self.report(run, RunMeasurements::Cluster(objectives));
         }
         true
     }
@@ -160,9 +160,9 @@ impl<F: FnMut(RunId, Figures) -> Result<(), E>, E> Workers<'_, F, E> {
     /// False if everything is to end. The environment is made once for all batches of a family.
     fn trial(
         &self,
-        trial: &Trial,
+        trial: &WorldBatch,
         runs: &[RunId],
-        environment: &mut Option<Box<dyn Environment>>,
+        environment: &mut Option<Box<dyn WorldEnvironment>>,
     ) -> bool {
         let make = || {
             let model = trial.world.model().expect("a trial is in such a world");
@@ -175,12 +175,12 @@ impl<F: FnMut(RunId, Figures) -> Result<(), E>, E> Workers<'_, F, E> {
             }
             let policy = &trial.policies[run.policy as usize];
             let values = environment.run(&trial.values, policy);
-            self.report(run, Figures::Quantities(trial.world, values));
+            self.report(run, RunMeasurements::Quantities(trial.world, values));
         }
         true
     }
 
-    fn report(&self, run: RunId, figures: Figures) {
+    fn report(&self, run: RunId, figures: RunMeasurements) {
         let mut done = self.done.lock().expect("no thread panicked");
         let (hear, outcome) = &mut *done;
         if outcome.is_ok() {
@@ -192,16 +192,16 @@ impl<F: FnMut(RunId, Figures) -> Result<(), E>, E> Workers<'_, F, E> {
 
 /// The schedules of one family that other batches of it have as well, by policy.
 #[derive(Default)]
-struct Schedules(BTreeMap<u32, Vec<Outcome>>);
+struct ScheduleCache(BTreeMap<u32, Vec<Outcome>>);
 
-impl Schedules {
+impl ScheduleCache {
     /// What becomes of the jobs of a batch under a policy: simulated, or known from another
     /// batch of the family and accounted under its bids.
     fn outcomes(
         &mut self,
         run: RunId,
-        jobs: &Jobs,
-        arrivals: &[Arrival],
+        jobs: &ClusterBatch,
+        arrivals: &[JobArrival],
         nodes: u32,
     ) -> Vec<Outcome> {
         let policy = &jobs.policies[run.policy as usize];
@@ -218,18 +218,23 @@ impl Schedules {
 }
 
 /// The jobs of a batch, made once for all its policies.
-fn arrivals(jobs: &Jobs, source: &Source) -> Vec<Arrival> {
+fn arrivals(jobs: &ClusterBatch, source: &StudyWorkload) -> Vec<JobArrival> {
     let trace = source.trace().clone();
     let workload = Workload::new(trace, jobs.settings, jobs.market)
         .expect("the experiment was checked, its settings are in range");
     workload.arrivals().collect()
 }
 
-fn simulate(arrivals: &[Arrival], policy: &Choice, market: Market, nodes: u32) -> Vec<Outcome> {
-    let settings = tollgate_sim::Settings {
+fn simulate(
+    arrivals: &[JobArrival],
+    policy: &PolicySpec,
+    market: Market,
+    nodes: u32,
+) -> Vec<Outcome> {
+    let settings = tollgate_sim::ReplayConfig {
         nodes,
         market,
-        record: Record::Outcomes,
+        record: RecordLevel::Outcomes,
     };
     let replay = replay(arrivals.iter().copied(), policy.build(market), &settings)
         .expect("the gate gives every job an outcome");

@@ -6,15 +6,15 @@ use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
-use tollgate_workload::settings::{Range, SettingsError};
-use tollgate_workload::{Factor, Settings};
+use tollgate_workload::settings::{ValueRange, WorkloadConfigError};
+use tollgate_workload::{SlaFactor, WorkloadConfig};
 
-use crate::words::{Vocabulary, Word};
+use crate::words::{Keyword, KeywordEnum};
 use crate::world::WorldKind;
 
 /// A setting of the workload, named as on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Setting {
+pub enum WorkloadParameter {
     /// The probability that a job is of high urgency.
     HighUrgency,
     /// What inter-arrival times are multiplied by.
@@ -22,12 +22,12 @@ pub enum Setting {
     /// How much of the estimation error is kept.
     Inaccuracy,
     /// One number of the distribution from which an SLA part is drawn.
-    Factor(Part, Number),
+    Factor(SlaPart, FactorField),
 }
 
 /// A part of an SLA that is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Part {
+pub enum SlaPart {
     /// By when.
     Deadline,
     /// For how much.
@@ -38,7 +38,7 @@ pub enum Part {
 
 /// A number of a [`Factor`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Number {
+pub enum FactorField {
     /// The lower mean.
     Low,
     /// The higher mean over the lower.
@@ -47,30 +47,30 @@ pub enum Number {
     Bias,
 }
 
-impl Setting {
+impl WorkloadParameter {
     /// Every setting, in the order of Table VI.
     pub const ALL: [Self; 12] = [
         Self::HighUrgency,
         Self::ArrivalFactor,
         Self::Inaccuracy,
-        Self::Factor(Part::Deadline, Number::Bias),
-        Self::Factor(Part::Budget, Number::Bias),
-        Self::Factor(Part::Penalty, Number::Bias),
-        Self::Factor(Part::Deadline, Number::Ratio),
-        Self::Factor(Part::Budget, Number::Ratio),
-        Self::Factor(Part::Penalty, Number::Ratio),
-        Self::Factor(Part::Deadline, Number::Low),
-        Self::Factor(Part::Budget, Number::Low),
-        Self::Factor(Part::Penalty, Number::Low),
+        Self::Factor(SlaPart::Deadline, FactorField::Bias),
+        Self::Factor(SlaPart::Budget, FactorField::Bias),
+        Self::Factor(SlaPart::Penalty, FactorField::Bias),
+        Self::Factor(SlaPart::Deadline, FactorField::Ratio),
+        Self::Factor(SlaPart::Budget, FactorField::Ratio),
+        Self::Factor(SlaPart::Penalty, FactorField::Ratio),
+        Self::Factor(SlaPart::Deadline, FactorField::Low),
+        Self::Factor(SlaPart::Budget, FactorField::Low),
+        Self::Factor(SlaPart::Penalty, FactorField::Low),
     ];
 
     /// Gives it `value`, in its unit on the command line. Nothing is checked: see
     /// [`Settings::validate`].
-    pub fn apply(self, settings: &mut Settings, value: f64) {
+    pub fn apply(self, settings: &mut WorkloadConfig, value: f64) {
         *self.place(settings) = value;
     }
 
-    fn place(self, settings: &mut Settings) -> &mut f64 {
+    fn place(self, settings: &mut WorkloadConfig) -> &mut f64 {
         match self {
             Self::HighUrgency => &mut settings.high_urgency,
             Self::ArrivalFactor => &mut settings.arrival_factor,
@@ -80,8 +80,8 @@ impl Setting {
     }
 }
 
-impl Part {
-    fn factor(self, settings: &mut Settings) -> &mut Factor {
+impl SlaPart {
+    fn factor(self, settings: &mut WorkloadConfig) -> &mut SlaFactor {
         match self {
             Self::Deadline => &mut settings.deadline,
             Self::Budget => &mut settings.budget,
@@ -90,8 +90,8 @@ impl Part {
     }
 }
 
-impl Number {
-    fn place(self, factor: &mut Factor) -> &mut f64 {
+impl FactorField {
+    fn place(self, factor: &mut SlaFactor) -> &mut f64 {
         match self {
             Self::Low => &mut factor.low,
             Self::Ratio => &mut factor.ratio,
@@ -100,7 +100,7 @@ impl Number {
     }
 }
 
-impl Vocabulary for Setting {
+impl KeywordEnum for WorkloadParameter {
     const KIND: &'static str = "a setting";
 
     fn all() -> Vec<Self> {
@@ -112,15 +112,15 @@ impl Vocabulary for Setting {
             Self::HighUrgency => "high-urgency",
             Self::ArrivalFactor => "arrival-factor",
             Self::Inaccuracy => "inaccuracy",
-            Self::Factor(Part::Deadline, Number::Low) => "deadline-low",
-            Self::Factor(Part::Deadline, Number::Ratio) => "deadline-ratio",
-            Self::Factor(Part::Deadline, Number::Bias) => "deadline-bias",
-            Self::Factor(Part::Budget, Number::Low) => "budget-low",
-            Self::Factor(Part::Budget, Number::Ratio) => "budget-ratio",
-            Self::Factor(Part::Budget, Number::Bias) => "budget-bias",
-            Self::Factor(Part::Penalty, Number::Low) => "penalty-low",
-            Self::Factor(Part::Penalty, Number::Ratio) => "penalty-ratio",
-            Self::Factor(Part::Penalty, Number::Bias) => "penalty-bias",
+            Self::Factor(SlaPart::Deadline, FactorField::Low) => "deadline-low",
+            Self::Factor(SlaPart::Deadline, FactorField::Ratio) => "deadline-ratio",
+            Self::Factor(SlaPart::Deadline, FactorField::Bias) => "deadline-bias",
+            Self::Factor(SlaPart::Budget, FactorField::Low) => "budget-low",
+            Self::Factor(SlaPart::Budget, FactorField::Ratio) => "budget-ratio",
+            Self::Factor(SlaPart::Budget, FactorField::Bias) => "budget-bias",
+            Self::Factor(SlaPart::Penalty, FactorField::Low) => "penalty-low",
+            Self::Factor(SlaPart::Penalty, FactorField::Ratio) => "penalty-ratio",
+            Self::Factor(SlaPart::Penalty, FactorField::Bias) => "penalty-bias",
         }
     }
 }
@@ -129,11 +129,11 @@ impl Vocabulary for Setting {
 /// say.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Overrides(pub BTreeMap<String, f64>);
+pub struct SettingOverrides(pub BTreeMap<String, f64>);
 
-impl Overrides {
+impl SettingOverrides {
     /// Puts them over the settings of a workload; a key that is none of its changes nothing.
-    pub fn apply(&self, settings: &mut Settings) {
+    pub fn apply(&self, settings: &mut WorkloadConfig) {
         for (key, value) in &self.0 {
             apply(key, *value, settings);
         }
@@ -141,8 +141,8 @@ impl Overrides {
 }
 
 /// Gives the setting called `key` a value; a key that is none changes nothing.
-pub(crate) fn apply(key: &str, value: f64, settings: &mut Settings) {
-    if let Ok(setting) = Word::<Setting>::parse(key) {
+pub(crate) fn apply(key: &str, value: f64, settings: &mut WorkloadConfig) {
+    if let Ok(setting) = Keyword::<WorkloadParameter>::parse(key) {
         setting.0.apply(settings, value);
     }
 }
@@ -150,9 +150,9 @@ pub(crate) fn apply(key: &str, value: f64, settings: &mut Settings) {
 /// The key of a setting as a file names it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Key(pub String);
+pub struct SettingKey(pub String);
 
-impl fmt::Display for Key {
+impl fmt::Display for SettingKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -162,13 +162,13 @@ impl fmt::Display for Key {
 ///
 /// # Errors
 /// What it may be.
-pub fn check(setting: Setting, value: f64) -> Result<(), SettingsError> {
-    let mut settings = Settings::default();
+pub fn check(setting: WorkloadParameter, value: f64) -> Result<(), WorkloadConfigError> {
+    let mut settings = WorkloadConfig::default();
     setting.apply(&mut settings, value);
     settings.validate()
 }
 
-impl JsonSchema for Key {
+impl JsonSchema for SettingKey {
     fn inline_schema() -> bool {
         true
     }
@@ -183,7 +183,7 @@ impl JsonSchema for Key {
     }
 }
 
-impl JsonSchema for Overrides {
+impl JsonSchema for SettingOverrides {
     fn schema_name() -> Cow<'static, str> {
         "Settings".into()
     }
@@ -203,8 +203,8 @@ impl JsonSchema for Overrides {
 }
 
 /// The settings of all worlds, each key once, with its range if that is the same in all.
-fn ranges() -> Vec<(&'static str, Option<Range>)> {
-    let mut all: Vec<(&str, Option<Range>)> = Vec::new();
+fn ranges() -> Vec<(&'static str, Option<ValueRange>)> {
+    let mut all: Vec<(&str, Option<ValueRange>)> = Vec::new();
     for world in WorldKind::all() {
         for key in world.settings() {
             let range = world.range(key);
@@ -217,10 +217,10 @@ fn ranges() -> Vec<(&'static str, Option<Range>)> {
     all
 }
 
-fn number(range: Option<Range>) -> serde_json::Value {
+fn number(range: Option<ValueRange>) -> serde_json::Value {
     match range {
         None => serde_json::json!({ "type": "number" }),
-        Some(Range { min, max }) => serde_json::json!({
+        Some(ValueRange { min, max }) => serde_json::json!({
             "type": "number",
             "minimum": min,
             "maximum": max,
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn every_key_names_the_setting_that_it_sets() {
-        for setting in Setting::ALL {
+        for setting in WorkloadParameter::ALL {
             let error = check(setting, f64::NAN).unwrap_err();
             assert_eq!(error.setting, setting.word());
         }
@@ -242,12 +242,12 @@ mod tests {
 
     #[test]
     fn an_override_leaves_the_rest_alone() {
-        let overrides = Overrides([("inaccuracy".to_owned(), 0.0)].into());
-        let mut settings = Settings::default();
+        let overrides = SettingOverrides([("inaccuracy".to_owned(), 0.0)].into());
+        let mut settings = WorkloadConfig::default();
         overrides.apply(&mut settings);
-        let expected = Settings {
+        let expected = WorkloadConfig {
             inaccuracy: 0.0,
-            ..Settings::default()
+            ..WorkloadConfig::default()
         };
         assert_eq!(settings, expected);
     }

@@ -3,19 +3,19 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use tollgate_workload::{Generator, NodesFrom, OpenError, ReadOptions, Trace, open};
+use tollgate_workload::{NodeCountSource, OpenError, ReadOptions, Trace, WorkloadGenerator, open};
 
 use crate::experiment::Experiment;
-use crate::fingerprint::Fingerprint;
+use crate::fingerprint::InputFingerprint;
 
 /// The jobs and the machine of an experiment, to be shared by all its runs.
 #[derive(Clone, Debug)]
-pub struct Source {
+pub struct StudyWorkload {
     trace: Arc<Trace>,
     nodes: u32,
 }
 
-impl Source {
+impl StudyWorkload {
     /// Reads or generates the jobs of `experiment`.
     ///
     /// # Errors
@@ -24,7 +24,7 @@ impl Source {
         let workload = &experiment.workload;
         let mut trace = match &workload.file {
             Some(file) => open(Path::new(file), ReadOptions::default())?,
-            None => Generator::default().trace(),
+            None => WorkloadGenerator::default().trace(),
         };
         if let Some(last) = workload.last {
             trace = trace.last(last);
@@ -57,13 +57,13 @@ impl Source {
     }
 
     /// Where the number of nodes is known from, unless the experiment says it.
-    pub fn nodes_from(&self) -> NodesFrom {
+    pub fn nodes_from(&self) -> NodeCountSource {
         self.trace.nodes().1
     }
 
     /// Tells these jobs on this machine from others.
-    pub fn fingerprint(&self) -> Fingerprint {
-        let mut fingerprint = Fingerprint::default();
+    pub fn fingerprint(&self) -> InputFingerprint {
+        let mut fingerprint = InputFingerprint::default();
         fingerprint.number(self.nodes.into());
         for job in &self.trace.jobs {
             let times = [

@@ -8,24 +8,24 @@ use std::path::{Path, PathBuf};
 use tollgate_sim::MAX_RECORD_NODES;
 use tollgate_workload::OpenError;
 
-use crate::builtin::{BUILTINS, Builtin};
+use crate::builtin::{BUILTINS, BuiltinExperiment};
 use crate::chart::{self, CHARTS};
 use crate::check::MOST_SCALE;
 use crate::experiment::Experiment;
-use crate::files::Folder;
-use crate::fingerprint::Fingerprint;
-use crate::journal::{self, Contents, Journal};
-use crate::ledger::Ledger;
+use crate::files::OutputDir;
+use crate::fingerprint::InputFingerprint;
+use crate::journal::{self, JournalContents, RunJournal};
+use crate::ledger::ClaimResults;
 use crate::parse::ExperimentError;
-use crate::plan::{MAX_ROWS, Plan};
-use crate::results::{Results, ResultsError};
-use crate::run::{self, Chunk, Finished};
-use crate::source::Source;
+use crate::plan::{MAX_ROWS, RunPlan};
+use crate::results::{ResultsError, StudyResults};
+use crate::run::{self, FinishedRuns, StudyChunk};
+use crate::source::StudyWorkload;
 use crate::{summary, tables};
 
 /// What a user changes about an experiment without editing its file.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Changes {
+pub struct ExperimentOverrides {
     /// How many seeds; at least 1.
     pub seeds: Option<u64>,
     /// The trace that the jobs come from.
@@ -41,13 +41,13 @@ pub struct Study {
     text: String,
     experiment: Experiment,
     /// None in a world without jobs of its own.
-    source: Option<Source>,
-    plan: Plan,
+    source: Option<StudyWorkload>,
+    plan: RunPlan,
 }
 
 /// What to do with runs that an earlier run of the same study left in the folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Earlier {
+pub enum OnExistingResults {
     /// They must not be there: nobody's results are overwritten unasked.
     Refuse,
     /// They are not done again.
@@ -56,7 +56,7 @@ pub enum Earlier {
 
 /// How far a study has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
+pub struct StudyProgress {
     /// Runs that are over, those of earlier included.
     pub done: usize,
     /// Runs that were over before.
@@ -144,8 +144,8 @@ impl Study {
     ///
     /// # Errors
     /// If there is none, if it makes no sense, or if its jobs cannot be read.
-    pub fn open(name_or_file: &str, changes: &Changes) -> Result<Self, StudyError> {
-        let (experiment, text) = match Builtin::named(name_or_file) {
+    pub fn open(name_or_file: &str, changes: &ExperimentOverrides) -> Result<Self, StudyError> {
+        let (experiment, text) = match BuiltinExperiment::named(name_or_file) {
             Some(builtin) => {
                 let experiment = Experiment::parse(builtin.name, builtin.text)?;
                 (experiment, builtin.text.to_owned())
@@ -163,7 +163,7 @@ impl Study {
     pub fn new(
         mut experiment: Experiment,
         text: String,
-        changes: &Changes,
+        changes: &ExperimentOverrides,
     ) -> Result<Self, StudyError> {
         changes.apply(&mut experiment)?;
         let source = match experiment.world.kind.0.model() {
@@ -172,7 +172,7 @@ impl Study {
         };
         Ok(Self {
             text,
-            plan: Plan::of(&experiment),
+            plan: RunPlan::of(&experiment),
             experiment,
             source,
         })
@@ -184,20 +184,21 @@ impl Study {
     }
 
     /// Its jobs and its machine; none in a world without.
-    pub const fn source(&self) -> Option<&Source> {
+    pub const fn source(&self) -> Option<&StudyWorkload> {
         self.source.as_ref()
     }
 
     /// Its runs.
-    pub const fn plan(&self) -> &Plan {
+    pub const fn plan(&self) -> &RunPlan {
         &self.plan
     }
 
     /// Tells the runs of this study from others: settings, jobs, machine and version of
     /// tollgate. Claims and pictures may change: they need no new runs.
-    pub fn fingerprint(&self) -> Fingerprint {
+    pub fn fingerprint(&self) -> InputFingerprint {
         let source = self.source.as_ref();
-        let mut fingerprint = source.map_or_else(Fingerprint::default, Source::fingerprint);
+        let mut fingerprint =
+            source.map_or_else(InputFingerprint::default, StudyWorkload::fingerprint);
         fingerprint.text(env!("CARGO_PKG_VERSION"));
         fingerprint.text(&format!("{:?}", self.experiment.runs_only()));
         fingerprint
@@ -210,46 +211,46 @@ impl Study {
     /// If the folder holds what `earlier` does not allow, or cannot be written to.
     pub fn run(
         &self,
-        folder: &Folder,
+        folder: &OutputDir,
         threads: NonZeroUsize,
-        earlier: Earlier,
-        progress: impl FnMut(Progress) + Send,
-    ) -> Result<(Results, Ledger), StudyError> {
+        earlier: OnExistingResults,
+        progress: impl FnMut(StudyProgress) + Send,
+    ) -> Result<(StudyResults, ClaimResults), StudyError> {
         let path = folder.path("journal.csv");
         match earlier {
-            Earlier::Refuse => self.must_be_free(folder)?,
-            Earlier::Resume => {
+            OnExistingResults::Refuse => self.must_be_free(folder)?,
+            OnExistingResults::Resume => {
                 if let Some(results) = self.results_in(folder)? {
                     let ledger = self.write(folder, &results)?;
                     return Ok((results, ledger));
                 }
             }
         }
-        let finished = self.finish(folder, &path, Chunk::WHOLE, threads, progress)?;
+        let finished = self.finish(folder, &path, StudyChunk::WHOLE, threads, progress)?;
         let results = self.results(finished);
         let ledger = self.write(folder, &results)?;
         fs::remove_file(&path).map_err(at(&path))?;
         Ok((results, ledger))
     }
 
-    /// Runs one chunk and leaves it in `folder`, for [`Study::run`] with [`Earlier::Resume`] to
+    /// Runs one chunk and leaves it in `folder`, for [`Study::run`] with [`OnExistingResults::Resume`] to
     /// gather.
     ///
     /// # Errors
     /// As [`Study::run`].
     pub fn run_chunk(
         &self,
-        folder: &Folder,
-        chunk: Chunk,
+        folder: &OutputDir,
+        chunk: StudyChunk,
         threads: NonZeroUsize,
-        progress: impl FnMut(Progress) + Send,
+        progress: impl FnMut(StudyProgress) + Send,
     ) -> Result<(), StudyError> {
         self.finish(folder, &folder.piece(chunk), chunk, threads, progress)?;
         Ok(())
     }
 
     /// The results that an earlier run of this study left in the folder, if it came to its end.
-    fn results_in(&self, folder: &Folder) -> Result<Option<Results>, StudyError> {
+    fn results_in(&self, folder: &OutputDir) -> Result<Option<StudyResults>, StudyError> {
         let path = folder.path("results.csv");
         if !path.exists() {
             return Ok(None);
@@ -259,7 +260,7 @@ impl Study {
             return Err(StudyError::Foreign(path));
         }
         let table = fs::File::open(&path).map_err(at(&path))?;
-        let results = Results::read(self.experiment.clone(), table);
+        let results = StudyResults::read(self.experiment.clone(), table);
         results
             .map(Some)
             .map_err(|error| StudyError::Table { file: path, error })
@@ -268,38 +269,38 @@ impl Study {
     /// Does what is not done of `chunk`, noting each run in the journal at `path`.
     fn finish(
         &self,
-        folder: &Folder,
+        folder: &OutputDir,
         path: &Path,
-        chunk: Chunk,
+        chunk: StudyChunk,
         threads: NonZeroUsize,
-        mut progress: impl FnMut(Progress) + Send,
-    ) -> Result<Finished, StudyError> {
-        let opened = Journal::open(path, &self.plan, self.fingerprint()).map_err(at(path))?;
+        mut progress: impl FnMut(StudyProgress) + Send,
+    ) -> Result<FinishedRuns, StudyError> {
+        let opened = RunJournal::open(path, &self.plan, self.fingerprint()).map_err(at(path))?;
         let (mut journal, mut finished) =
             opened.ok_or_else(|| StudyError::Foreign(path.to_owned()))?;
         finished.extend(self.pieces(folder)?);
         let runs = run::pending(&self.plan, chunk, &finished);
-        let all = run::pending(&self.plan, chunk, &Finished::new()).len();
+        let all = run::pending(&self.plan, chunk, &FinishedRuns::new()).len();
         let before = all - runs.len();
         let mut done = before;
         let hear = |run, figures| {
             journal.note(run, &figures).map_err(at(path))?;
             finished.insert(run, figures);
             done += 1;
-            progress(Progress { done, before, all });
+            progress(StudyProgress { done, before, all });
             Ok::<(), StudyError>(())
         };
         run::run(&self.plan, self.source.as_ref(), &runs, threads, hear)?;
         Ok(finished)
     }
 
-    fn pieces(&self, folder: &Folder) -> Result<Finished, StudyError> {
-        let mut finished = Finished::new();
+    fn pieces(&self, folder: &OutputDir) -> Result<FinishedRuns, StudyError> {
+        let mut finished = FinishedRuns::new();
         let pieces = folder.pieces().map_err(at(&folder.path("")))?;
         for path in pieces {
             match journal::contents(&path, &self.plan, self.fingerprint()).map_err(at(&path))? {
-                Contents::Runs(runs, _) => finished.extend(runs),
-                Contents::Foreign => return Err(StudyError::Foreign(path)),
+                JournalContents::Runs(runs, _) => finished.extend(runs),
+                JournalContents::Foreign => return Err(StudyError::Foreign(path)),
             }
         }
         Ok(finished)
@@ -309,7 +310,7 @@ impl Study {
     ///
     /// # Errors
     /// [`StudyError::Occupied`] with what is there.
-    pub fn must_be_free(&self, folder: &Folder) -> Result<(), StudyError> {
+    pub fn must_be_free(&self, folder: &OutputDir) -> Result<(), StudyError> {
         let taken = ["journal.csv", "results.csv"].map(|name| folder.path(name));
         let taken = taken.into_iter().find(|path| path.exists());
         let piece = folder
@@ -323,13 +324,17 @@ impl Study {
         }
     }
 
-    fn results(&self, finished: Finished) -> Results {
+    fn results(&self, finished: FinishedRuns) -> StudyResults {
         let figures = self.plan.rows.iter().map(|row| finished[&row.run].clone());
-        Results::new(self.experiment.clone(), &self.plan, figures.collect())
+        StudyResults::new(self.experiment.clone(), &self.plan, figures.collect())
     }
 
-    fn write(&self, folder: &Folder, results: &Results) -> Result<Ledger, StudyError> {
-        let ledger = Ledger::of(results);
+    fn write(
+        &self,
+        folder: &OutputDir,
+        results: &StudyResults,
+    ) -> Result<ClaimResults, StudyError> {
+        let ledger = ClaimResults::of(results);
         let put = |name: &str, bytes: &[u8]| {
             let file = folder.path(name);
             folder.write(name, bytes).map_err(at(&file))
@@ -353,7 +358,7 @@ impl Study {
     }
 }
 
-impl Changes {
+impl ExperimentOverrides {
     fn apply(&self, experiment: &mut Experiment) -> Result<(), StudyError> {
         let wrong = |what, value: String, expected| StudyError::Change {
             what,
@@ -369,7 +374,7 @@ impl Changes {
                 ));
             }
             experiment.seeds = seeds;
-            if Plan::rows_of(experiment) > MAX_ROWS {
+            if RunPlan::rows_of(experiment) > MAX_ROWS {
                 return Err(wrong(
                     "the number of seeds",
                     seeds.to_string(),
@@ -403,8 +408,8 @@ impl Changes {
     }
 
     /// The jobs of an experiment in the cluster world.
-    fn source(&self, experiment: &mut Experiment) -> Result<Source, StudyError> {
-        let mut source = Source::of(experiment)?;
+    fn source(&self, experiment: &mut Experiment) -> Result<StudyWorkload, StudyError> {
+        let mut source = StudyWorkload::of(experiment)?;
         if experiment.world.nodes.is_none() && source.nodes() > MAX_RECORD_NODES {
             return Err(StudyError::HugeMachine {
                 nodes: source.nodes(),

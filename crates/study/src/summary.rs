@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 
 use crate::columns;
-use crate::ledger::{Ledger, Verdict};
+use crate::ledger::{ClaimResults, ClaimVerdict};
 use crate::results::KEYS;
-use crate::source::Source;
+use crate::source::StudyWorkload;
 use crate::study::Study;
 
 /// The summary of a study as JSON. Nothing in it depends on when or how fast it was run.
-pub(crate) fn of(study: &Study, ledger: &Ledger) -> String {
+pub(crate) fn of(study: &Study, ledger: &ClaimResults) -> String {
     let experiment = study.experiment();
     let world = columns::of(experiment.world.kind.0);
     let meanings = KEYS.iter().chain(&world);
@@ -30,14 +30,14 @@ pub(crate) fn of(study: &Study, ledger: &Ledger) -> String {
             "jobs": source.trace().jobs.len(),
             "never_ran": experiment.workload.never_ran.to_string(),
         })),
-        "nodes": study.source().map(Source::nodes),
+        "nodes": study.source().map(StudyWorkload::nodes),
         "rows": study.plan().rows.len(),
         "runs": study.plan().runs(),
         "claims": {
             "all": ledger.entries.len(),
-            "holds": ledger.count(Verdict::Holds),
-            "fails": ledger.count(Verdict::Fails),
-            "undecided": ledger.count(Verdict::Undecided),
+            "holds": ledger.count(ClaimVerdict::Holds),
+            "fails": ledger.count(ClaimVerdict::Fails),
+            "undecided": ledger.count(ClaimVerdict::Undecided),
             "broken": ledger.broken().count(),
         },
         "columns": columns,

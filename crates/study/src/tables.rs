@@ -4,9 +4,9 @@ use std::io::Write;
 
 use tollgate_risk::{Objective, Ranking, Weights};
 
-use crate::analysis::Analysis;
-use crate::estimate::Estimate;
-use crate::results::{Results, ResultsError};
+use crate::analysis::RiskAnalysis;
+use crate::estimate::SeedMean;
+use crate::results::{ResultsError, StudyResults};
 
 /// The objectives that are weighed equally in the tables: each alone, all but one, and all.
 fn combinations() -> Vec<Vec<Objective>> {
@@ -24,7 +24,7 @@ fn combinations() -> Vec<Vec<Objective>> {
 
 /// Writes the points of the risk analysis plots: a row a set, market, combination of objectives,
 /// policy and scenario. Markets without money have no profitability and are left out.
-pub(crate) fn risk(results: &Results, out: impl Write) -> Result<(), ResultsError> {
+pub(crate) fn risk(results: &StudyResults, out: impl Write) -> Result<(), ResultsError> {
     let mut table = csv::Writer::from_writer(out);
     table.write_record([
         "set",
@@ -62,7 +62,7 @@ pub(crate) fn risk(results: &Results, out: impl Write) -> Result<(), ResultsErro
 
 /// Writes the rankings: a row a set, market, combination of objectives, ranking and policy, the
 /// best first. `like_next` says whether a policy cannot be told from the next one.
-pub(crate) fn rankings(results: &Results, out: impl Write) -> Result<(), ResultsError> {
+pub(crate) fn rankings(results: &StudyResults, out: impl Write) -> Result<(), ResultsError> {
     let mut table = csv::Writer::from_writer(out);
     table.write_record([
         "set",
@@ -122,14 +122,14 @@ const fn name(by: Ranking) -> &'static str {
 
 /// Visits every set, market and combination of objectives; the first cells of a row go with it.
 fn for_each(
-    results: &Results,
-    mut visit: impl FnMut(&[String], &Analysis, &Weights) -> Result<(), ResultsError>,
+    results: &StudyResults,
+    mut visit: impl FnMut(&[String], &RiskAnalysis, &Weights) -> Result<(), ResultsError>,
 ) -> Result<(), ResultsError> {
     let experiment = results.experiment();
     for (set, set_name) in experiment.sets.iter().map(|set| &set.name).enumerate() {
         for (market, plan) in experiment.markets.iter().enumerate() {
             let normalisation = experiment.normalisation;
-            let analysis = Analysis::of(results, set, market, normalisation.0);
+            let analysis = RiskAnalysis::of(results, set, market, normalisation.0);
             for objectives in combinations() {
                 let words: Vec<&str> = objectives.iter().map(|o| o.name()).collect();
                 let names = [
@@ -146,7 +146,7 @@ fn for_each(
     Ok(())
 }
 
-fn numbers(estimate: &Estimate) -> [String; 3] {
+fn numbers(estimate: &SeedMean) -> [String; 3] {
     let interval = estimate.interval;
     let number = |number: Option<f64>| number.map(|n| n.to_string()).unwrap_or_default();
     [

@@ -9,12 +9,12 @@ use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use tollgate_model::Market;
 use tollgate_risk::{Normalisation, Objective};
-use tollgate_workload::NeverRan;
+use tollgate_workload::NeverRanHandling;
 
 use crate::nearest::nearest;
 
 /// A kind of value that has a closed list of words.
-pub trait Vocabulary: Copy + PartialEq + 'static {
+pub trait KeywordEnum: Copy + PartialEq + 'static {
     /// What such a value is called in a message, with its article: `a market`.
     const KIND: &'static str;
 
@@ -27,9 +27,9 @@ pub trait Vocabulary: Copy + PartialEq + 'static {
 
 /// A value that a file writes as a word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Word<T>(pub T);
+pub struct Keyword<T>(pub T);
 
-impl<T: Vocabulary> Word<T> {
+impl<T: KeywordEnum> Keyword<T> {
     /// The value that `word` means.
     ///
     /// # Errors
@@ -51,39 +51,39 @@ impl<T: Vocabulary> Word<T> {
     }
 }
 
-impl<T: Vocabulary> fmt::Display for Word<T> {
+impl<T: KeywordEnum> fmt::Display for Keyword<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0.word())
     }
 }
 
-impl<T: Vocabulary> Serialize for Word<T> {
+impl<T: KeywordEnum> Serialize for Keyword<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.0.word())
     }
 }
 
-impl<'de, T: Vocabulary> Deserialize<'de> for Word<T> {
+impl<'de, T: KeywordEnum> Deserialize<'de> for Keyword<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(WordVisitor(PhantomData))
+        deserializer.deserialize_str(KeywordVisitor(PhantomData))
     }
 }
 
-struct WordVisitor<T>(PhantomData<T>);
+struct KeywordVisitor<T>(PhantomData<T>);
 
-impl<T: Vocabulary> Visitor<'_> for WordVisitor<T> {
-    type Value = Word<T>;
+impl<T: KeywordEnum> Visitor<'_> for KeywordVisitor<T> {
+    type Value = Keyword<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(T::KIND)
     }
 
-    fn visit_str<E: de::Error>(self, word: &str) -> Result<Word<T>, E> {
-        Word::parse(word).map_err(E::custom)
+    fn visit_str<E: de::Error>(self, word: &str) -> Result<Keyword<T>, E> {
+        Keyword::parse(word).map_err(E::custom)
     }
 }
 
-impl<T: Vocabulary> JsonSchema for Word<T> {
+impl<T: KeywordEnum> JsonSchema for Keyword<T> {
     fn inline_schema() -> bool {
         true
     }
@@ -98,7 +98,7 @@ impl<T: Vocabulary> JsonSchema for Word<T> {
     }
 }
 
-impl Vocabulary for Market {
+impl KeywordEnum for Market {
     const KIND: &'static str = "a market";
 
     fn all() -> Vec<Self> {
@@ -110,7 +110,7 @@ impl Vocabulary for Market {
     }
 }
 
-impl Vocabulary for Objective {
+impl KeywordEnum for Objective {
     const KIND: &'static str = "an objective";
 
     fn all() -> Vec<Self> {
@@ -122,7 +122,7 @@ impl Vocabulary for Objective {
     }
 }
 
-impl Vocabulary for Normalisation {
+impl KeywordEnum for Normalisation {
     const KIND: &'static str = "a normalisation";
 
     fn all() -> Vec<Self> {
@@ -134,7 +134,7 @@ impl Vocabulary for Normalisation {
     }
 }
 
-impl Vocabulary for NeverRan {
+impl KeywordEnum for NeverRanHandling {
     const KIND: &'static str = "a way to treat jobs that never ran";
 
     fn all() -> Vec<Self> {
@@ -152,14 +152,14 @@ mod tests {
 
     #[test]
     fn a_wrong_word_is_answered_with_the_right_ones() {
-        let message = Word::<Market>::parse("comodity").unwrap_err();
+        let message = Keyword::<Market>::parse("comodity").unwrap_err();
         assert_eq!(
             message,
             "`comodity` is not a market: expected one of none, commodity, bid; \
              did you mean `commodity`?"
         );
         assert!(
-            !Word::<Market>::parse("xyz")
+            !Keyword::<Market>::parse("xyz")
                 .unwrap_err()
                 .contains("did you")
         );
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn words_are_read_back() {
         for objective in Objective::all() {
-            assert_eq!(Word::parse(objective.word()), Ok(Word(objective)));
+            assert_eq!(Keyword::parse(objective.word()), Ok(Keyword(objective)));
         }
     }
 }

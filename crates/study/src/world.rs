@@ -1,18 +1,18 @@
 //! What a run is: an experiment names its world, and the world says what may be set there, who
 //! may decide, and what is measured.
 //!
-//! The cluster world is the one of jobs with SLAs. Every other is a [`Model`]: named settings go
+//! The cluster world is the one of jobs with SLAs. Every other is a [`WorldModel`]: named settings go
 //! in, named quantities come out. A new world is one file here and one line in [`WorldKind`].
 
 use std::collections::BTreeMap;
 
-use tollgate_workload::settings::Range;
+use tollgate_workload::settings::ValueRange;
 
-use crate::chart::Chart;
-use crate::measure::{Measure, RiskMeasure, RunMeasure};
-use crate::results::Results;
-use crate::setting::{self, Setting};
-use crate::words::{Vocabulary, Word};
+use crate::chart::WorldChart;
+use crate::measure::{RiskMetric, RunMetric, StudyMetric};
+use crate::results::StudyResults;
+use crate::setting::{self, WorkloadParameter};
+use crate::words::{Keyword, KeywordEnum};
 
 mod campus;
 mod federation;
@@ -30,12 +30,12 @@ pub enum WorldKind {
 }
 
 /// A world whose runs are given by named settings and give named quantities.
-pub trait Model: Sync {
+pub trait WorldModel: Sync {
     /// What may be set.
-    fn settings(&self) -> &'static [Knob];
+    fn settings(&self) -> &'static [WorldParameter];
 
     /// What is measured in each run, in the order of the columns.
-    fn quantities(&self) -> &'static [Quantity];
+    fn quantities(&self) -> &'static [WorldMetric];
 
     /// Whether these words name somebody who decides there.
     ///
@@ -47,25 +47,30 @@ pub trait Model: Sync {
     ///
     /// # Errors
     /// One line that says what was expected.
-    fn check_settings(&self, values: &Values) -> Result<(), String>;
+    fn check_settings(&self, values: &ParameterValues) -> Result<(), String>;
 
-    /// What runs with the same environment settings ([`Knob::environment`]) and seed have in
+    /// What runs with the same environment settings ([`WorldParameter::environment`]) and seed have in
     /// common. `scale` is how large the world is, 1 for full size.
-    fn environment(&self, values: &Values, seed: u64, scale: f64) -> Box<dyn Environment>;
+    fn environment(
+        &self,
+        values: &ParameterValues,
+        seed: u64,
+        scale: f64,
+    ) -> Box<dyn WorldEnvironment>;
 
     /// Pictures beside those that the experiment lists.
-    fn charts(&self, results: &Results) -> Vec<Chart>;
+    fn charts(&self, results: &StudyResults) -> Vec<WorldChart>;
 }
 
-/// What several runs of a [`Model`] have in common.
-pub trait Environment {
-    /// One run: the quantities of [`Model::quantities`], none where one is undefined.
-    fn run(&mut self, values: &Values, policy: &str) -> Vec<Option<f64>>;
+/// What several runs of a [`WorldModel`] have in common.
+pub trait WorldEnvironment {
+    /// One run: the quantities of [`WorldModel::quantities`], none where one is undefined.
+    fn run(&mut self, values: &ParameterValues, policy: &str) -> Vec<Option<f64>>;
 }
 
-/// A setting of a [`Model`].
+/// A setting of a [`WorldModel`].
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Knob {
+pub struct WorldParameter {
     /// Its key in files.
     pub key: &'static str,
     /// What it means, with its unit.
@@ -81,9 +86,9 @@ pub struct Knob {
     pub environment: bool,
 }
 
-/// A figure of each run of a [`Model`].
+/// A figure of each run of a [`WorldModel`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Quantity {
+pub struct WorldMetric {
     /// The name of its column; the unit comes last.
     pub name: &'static str,
     /// What it is, in words: the label of an axis.
@@ -92,13 +97,13 @@ pub struct Quantity {
     pub unit: Option<&'static str>,
 }
 
-/// A value for every setting of a [`Model`].
+/// A value for every setting of a [`WorldModel`].
 #[derive(Clone, Debug, PartialEq)]
-pub struct Values(BTreeMap<&'static str, f64>);
+pub struct ParameterValues(BTreeMap<&'static str, f64>);
 
-impl Values {
+impl ParameterValues {
     /// The defaults of a model.
-    pub fn of(model: &dyn Model) -> Self {
+    pub fn of(model: &dyn WorldModel) -> Self {
         let knobs = model.settings().iter();
         Self(knobs.map(|knob| (knob.key, knob.default)).collect())
     }
@@ -119,7 +124,7 @@ impl Values {
     }
 
     /// What tells them apart, by the bits of numbers; `environment` leaves out what shapes none.
-    pub(crate) fn key(&self, model: &dyn Model, environment: bool) -> Vec<u64> {
+    pub(crate) fn key(&self, model: &dyn WorldModel, environment: bool) -> Vec<u64> {
         let knobs = model.settings().iter();
         let counted = knobs.filter(|knob| knob.environment || !environment);
         counted
@@ -128,7 +133,7 @@ impl Values {
     }
 }
 
-impl Knob {
+impl WorldParameter {
     fn check(&self, value: f64) -> Result<(), String> {
         let (min, max) = self.range;
         let kind = if self.whole { "a whole number, " } else { "" };
@@ -143,33 +148,36 @@ impl Knob {
 
 impl WorldKind {
     /// How its runs are made; none for the cluster, whose runs are of jobs.
-    pub fn model(self) -> Option<&'static dyn Model> {
+    pub fn model(self) -> Option<&'static dyn WorldModel> {
         match self {
             Self::Cluster => None,
-            Self::Federation => Some(&federation::Federation),
-            Self::Campus => Some(&campus::Campus),
+            Self::Federation => Some(&federation::FederationWorld),
+            Self::Campus => Some(&campus::CampusWorld),
         }
     }
 
     /// The keys of what may be set.
     pub fn settings(self) -> Vec<&'static str> {
         match self.model() {
-            None => Setting::ALL.iter().map(|setting| setting.word()).collect(),
+            None => WorkloadParameter::ALL
+                .iter()
+                .map(|setting| setting.word())
+                .collect(),
             Some(model) => model.settings().iter().map(|knob| knob.key).collect(),
         }
     }
 
     /// The range of a setting, if it has one.
-    pub(crate) fn range(self, key: &str) -> Option<Range> {
+    pub(crate) fn range(self, key: &str) -> Option<ValueRange> {
         match self.model() {
             None => {
-                let setting = Word::<Setting>::parse(key).ok()?;
+                let setting = Keyword::<WorkloadParameter>::parse(key).ok()?;
                 Some(setting::check(setting.0, f64::NAN).err()?.range)
             }
             Some(model) => {
                 let knob = model.settings().iter().find(|knob| knob.key == key)?;
                 let (min, max) = knob.range;
-                Some(Range { min, max })
+                Some(ValueRange { min, max })
             }
         }
     }
@@ -178,7 +186,7 @@ impl WorldKind {
     pub(crate) fn check_setting(self, key: &str, value: f64) -> Result<(), String> {
         match self.model() {
             None => {
-                let setting = Word::<Setting>::parse(key)?.0;
+                let setting = Keyword::<WorkloadParameter>::parse(key)?.0;
                 setting::check(setting, value).map_err(|error| error.to_string())
             }
             Some(model) => {
@@ -189,30 +197,30 @@ impl WorldKind {
     }
 
     /// What can be measured in it.
-    pub fn measures(self) -> Vec<Measure> {
+    pub fn measures(self) -> Vec<StudyMetric> {
         match self.model() {
-            None => RunMeasure::CLUSTER
-                .map(Measure::Run)
+            None => RunMetric::CLUSTER
+                .map(StudyMetric::Run)
                 .into_iter()
-                .chain(RiskMeasure::ALL.map(Measure::Risk))
+                .chain(RiskMetric::ALL.map(StudyMetric::Risk))
                 .collect(),
             Some(model) => {
                 let quantities = model.quantities().iter();
                 quantities
-                    .map(|quantity| Measure::Run(RunMeasure::Quantity(quantity)))
+                    .map(|quantity| StudyMetric::Run(RunMetric::Quantity(quantity)))
                     .collect()
             }
         }
     }
 
     /// The measure of that name.
-    pub fn measure(self, name: &str) -> Option<Measure> {
+    pub fn measure(self, name: &str) -> Option<StudyMetric> {
         let mut measures = self.measures().into_iter();
         measures.find(|measure| measure.word() == name)
     }
 }
 
-impl Vocabulary for WorldKind {
+impl KeywordEnum for WorldKind {
     const KIND: &'static str = "a world";
 
     fn all() -> Vec<Self> {
@@ -235,7 +243,7 @@ mod tests {
     #[test]
     fn a_model_has_each_key_and_column_once_and_its_defaults_are_in_range() {
         for model in WorldKind::all().into_iter().filter_map(WorldKind::model) {
-            let values = Values::of(model);
+            let values = ParameterValues::of(model);
             assert_eq!(values.0.len(), model.settings().len());
             for knob in model.settings() {
                 knob.check(knob.default).unwrap();
@@ -250,7 +258,7 @@ mod tests {
 
     #[test]
     fn a_value_out_of_range_is_answered_with_the_range() {
-        let knob = Knob {
+        let knob = WorldParameter {
             key: "sites",
             meaning: "how many sites",
             default: 16.0,

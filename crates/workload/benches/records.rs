@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use tollgate_workload::{Columns, ReadOptions, read};
+use tollgate_workload::{ColumnSelection, ReadOptions, read};
 
 const RECORDS: u64 = 100_000;
 
@@ -22,7 +22,10 @@ fn main_benches(c: &mut Criterion) {
         let mut group = c.benchmark_group("records");
         group.sample_size(10);
         group.throughput(Throughput::Elements(RECORDS));
-        for (kept, columns) in [("core", Columns::Core), ("all", Columns::All)] {
+        for (kept, columns) in [
+            ("core", ColumnSelection::Core),
+            ("all", ColumnSelection::All),
+        ] {
             let options = ReadOptions { columns };
             group.bench_function(format!("{name}/{kept}"), |b| {
                 b.iter(|| read(name, black_box(text.as_bytes()), options).expect("has jobs"));

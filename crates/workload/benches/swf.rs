@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::path::Path;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use tollgate_workload::{Columns, Generator, ReadOptions, Trace, open, swf};
+use tollgate_workload::{ColumnSelection, ReadOptions, Trace, WorkloadGenerator, open, swf};
 
 /// How often a short trace is repeated: 100,000 lines.
 const COPIES: i64 = 10;
@@ -14,9 +14,9 @@ const COPIES: i64 = 10;
 const SHIFT: f64 = 1.2;
 
 fn main_benches(c: &mut Criterion) {
-    let generated = Generator {
+    let generated = WorkloadGenerator {
         jobs: 10_000,
-        ..Generator::default()
+        ..WorkloadGenerator::default()
     };
     read_lines(c, "generated", &replicated(&generated.trace()));
     let Some(folder) = std::env::var_os("TOLLGATE_TRACES") else {
@@ -31,7 +31,10 @@ fn main_benches(c: &mut Criterion) {
 fn read_lines(c: &mut Criterion, name: &str, text: &str) {
     let mut group = c.benchmark_group("swf");
     group.throughput(Throughput::Elements(text.lines().count() as u64));
-    for (columns, options) in [("core", Columns::Core), ("all", Columns::All)] {
+    for (columns, options) in [
+        ("core", ColumnSelection::Core),
+        ("all", ColumnSelection::All),
+    ] {
         let options = ReadOptions { columns: options };
         group.bench_function(format!("{name}/{columns}"), |b| {
             b.iter(|| swf::read(name, black_box(text.as_bytes()), options).expect("has jobs"));

@@ -5,19 +5,19 @@ use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use tollgate_model::Market;
-use tollgate_workload::stream::{Family, Purpose};
-use tollgate_workload::{Generator, Settings, Workload};
+use tollgate_workload::stream::{StreamFamily, StreamPurpose};
+use tollgate_workload::{Workload, WorkloadConfig, WorkloadGenerator};
 
 fn main_benches(c: &mut Criterion) {
     c.bench_function("generate/5000", |b| {
-        b.iter(|| black_box(Generator::default()).trace())
+        b.iter(|| black_box(WorkloadGenerator::default()).trace())
     });
     draws(c);
     arrivals(c);
 }
 
 fn draws(c: &mut Criterion) {
-    let family = Family::new(1, Purpose::Deadline);
+    let family = StreamFamily::new(1, StreamPurpose::Deadline);
     let mut job = 0;
     c.bench_function("draw/normal", |b| {
         b.iter(|| {
@@ -28,10 +28,10 @@ fn draws(c: &mut Criterion) {
 }
 
 fn arrivals(c: &mut Criterion) {
-    let trace = Arc::new(Generator::default().trace());
+    let trace = Arc::new(WorkloadGenerator::default().trace());
     let mut group = c.benchmark_group("arrivals");
     for market in Market::ALL {
-        let run = Workload::new(trace.clone(), Settings::default(), market)
+        let run = Workload::new(trace.clone(), WorkloadConfig::default(), market)
             .expect("the defaults are valid");
         group.throughput(Throughput::Elements(run.len() as u64));
         group.bench_function(market.name(), |b| {

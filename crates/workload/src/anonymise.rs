@@ -10,9 +10,9 @@ use std::hash::Hasher;
 
 use siphasher::sip128::{Hasher128, SipHasher24};
 
-use crate::extra::ExtraColumns;
-use crate::labels::Labels;
-use crate::trace::{Metadata, Trace};
+use crate::extra::PassthroughColumns;
+use crate::labels::NameColumn;
+use crate::trace::{Trace, TraceMetadata};
 
 /// Characters of a token after its first: 60 bits, so that two names of a million share one in
 /// 10^6 traces; and then one of them gets another.
@@ -23,9 +23,9 @@ const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 
 /// What the tokens depend on. Whoever has it can try names out.
 #[derive(Clone, Copy)]
-pub struct Key(u64, u64);
+pub struct AnonymiserKey(u64, u64);
 
-impl Key {
+impl AnonymiserKey {
     /// The key of 128 bits, as good as they are secret.
     pub const fn new(bits: u128) -> Self {
         Self(bits as u64, (bits >> 64) as u64)
@@ -40,7 +40,7 @@ impl Key {
 }
 
 /// A key is not to be printed.
-impl std::fmt::Debug for Key {
+impl std::fmt::Debug for AnonymiserKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Key(..)")
     }
@@ -48,29 +48,29 @@ impl std::fmt::Debug for Key {
 
 /// Turns the names of a trace into tokens, a batch of rows at a time.
 #[derive(Debug)]
-pub struct Anonymiser {
-    key: Key,
+pub struct TraceAnonymiser {
+    key: AnonymiserKey,
     /// Columns that stay as they are, by name.
     keep: BTreeSet<String>,
     /// By column. Looked up in, never iterated.
-    tokens: HashMap<String, Tokens>,
+    tokens: HashMap<String, ColumnTokens>,
 }
 
 /// The tokens of one column.
 #[derive(Debug, Default)]
-struct Tokens {
-    by_name: HashMap<Box<str>, Token>,
-    given: HashSet<Token>,
+struct ColumnTokens {
+    by_name: HashMap<Box<str>, NameToken>,
+    given: HashSet<NameToken>,
 }
 
 /// 60 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Token(u64);
+struct NameToken(u64);
 
-impl Anonymiser {
+impl TraceAnonymiser {
     /// Nothing seen yet. The columns in `keep` stay as they are: `user`, `group`, `account`,
     /// `executable`, `queue`, or the name of a column that tollgate does not know.
-    pub fn new(key: Key, keep: BTreeSet<String>) -> Self {
+    pub fn new(key: AnonymiserKey, keep: BTreeSet<String>) -> Self {
         Self {
             key,
             keep,
@@ -98,8 +98,8 @@ impl Anonymiser {
         }
     }
 
-    fn metadata(&mut self, metadata: &Metadata) -> Metadata {
-        Metadata {
+    fn metadata(&mut self, metadata: &TraceMetadata) -> TraceMetadata {
+        TraceMetadata {
             user: self.labels("user", &metadata.user),
             group: self.labels("group", &metadata.group),
             account: self.labels("account", &metadata.account),
@@ -111,8 +111,8 @@ impl Anonymiser {
         }
     }
 
-    fn labels(&mut self, column: &str, labels: &Labels) -> Labels {
-        let mut anonymous = Labels::default();
+    fn labels(&mut self, column: &str, labels: &NameColumn) -> NameColumn {
+        let mut anonymous = NameColumn::default();
         for row in 0..labels.len() {
             let token = labels.get(row).map(|name| self.token(column, name));
             anonymous.push(token.as_deref());
@@ -120,8 +120,8 @@ impl Anonymiser {
         anonymous
     }
 
-    fn extra(&mut self, extra: &ExtraColumns, rows: usize) -> ExtraColumns {
-        let mut anonymous = ExtraColumns::new(extra.names().to_vec());
+    fn extra(&mut self, extra: &PassthroughColumns, rows: usize) -> PassthroughColumns {
+        let mut anonymous = PassthroughColumns::new(extra.names().to_vec());
         for row in 0..rows {
             for (column, cell) in extra.names().iter().zip(extra.row(row)) {
                 match cell {
@@ -140,7 +140,8 @@ impl Anonymiser {
             return name.to_owned();
         }
         if !self.tokens.contains_key(column) {
-            self.tokens.insert(column.to_owned(), Tokens::default());
+            self.tokens
+                .insert(column.to_owned(), ColumnTokens::default());
         }
         let tokens = self.tokens.get_mut(column).expect("was put there");
         let token = tokens.of(self.key, column, name);
@@ -150,13 +151,13 @@ impl Anonymiser {
     }
 }
 
-impl Tokens {
-    fn of(&mut self, key: Key, column: &str, name: &str) -> Token {
+impl ColumnTokens {
+    fn of(&mut self, key: AnonymiserKey, column: &str, name: &str) -> NameToken {
         if let Some(&token) = self.by_name.get(name) {
             return token;
         }
         let token = (0..)
-            .map(|attempt| Token::of(key, column, name, attempt))
+            .map(|attempt| NameToken::of(key, column, name, attempt))
             .find(|&token| self.given.insert(token))
             .expect("there are more tokens than names");
         self.by_name.insert(name.into(), token);
@@ -164,8 +165,8 @@ impl Tokens {
     }
 }
 
-impl Token {
-    fn of(key: Key, column: &str, name: &str, attempt: u32) -> Self {
+impl NameToken {
+    fn of(key: AnonymiserKey, column: &str, name: &str, attempt: u32) -> Self {
         let mut hasher = SipHasher24::new_with_keys(key.0, key.1);
         // Lengths first: no two inputs are the same bytes.
         for text in [column, name] {
@@ -187,8 +188,11 @@ impl Token {
 mod tests {
     use super::*;
 
-    fn anonymiser(bits: u128) -> Anonymiser {
-        Anonymiser::new(Key::new(bits), BTreeSet::from(["queue".to_owned()]))
+    fn anonymiser(bits: u128) -> TraceAnonymiser {
+        TraceAnonymiser::new(
+            AnonymiserKey::new(bits),
+            BTreeSet::from(["queue".to_owned()]),
+        )
     }
 
     #[test]
@@ -207,16 +211,19 @@ mod tests {
 
     #[test]
     fn a_token_that_is_taken_goes_to_nobody_else() {
-        let key = Key::new(7);
-        let mut tokens = Tokens::default();
-        tokens.given.insert(Token::of(key, "user", "ann", 0));
-        let next = Token::of(key, "user", "ann", 1);
+        let key = AnonymiserKey::new(7);
+        let mut tokens = ColumnTokens::default();
+        tokens.given.insert(NameToken::of(key, "user", "ann", 0));
+        let next = NameToken::of(key, "user", "ann", 1);
         assert_eq!(tokens.of(key, "user", "ann"), next);
     }
 
     #[test]
     fn keys_of_bytes_differ_and_are_not_shown() {
-        let (one, two) = (Key::of_bytes(b"one"), Key::of_bytes(b"two"));
+        let (one, two) = (
+            AnonymiserKey::of_bytes(b"one"),
+            AnonymiserKey::of_bytes(b"two"),
+        );
         assert_ne!((one.0, one.1), (two.0, two.1));
         assert_eq!(format!("{one:?}"), "Key(..)");
     }

@@ -4,16 +4,16 @@ use tollgate_model::{Instant, Span};
 
 /// A stretch for which a job ran on one computer without a break.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Attempt {
+pub struct TraceAttempt {
     /// When it began, on the trace's own clock.
     pub start: Instant,
     /// When it ended; not before the start.
     pub end: Instant,
     /// Why it ended.
-    pub ended: Ended,
+    pub ended: TraceAttemptEnd,
 }
 
-impl Attempt {
+impl TraceAttempt {
     /// How long it lasted.
     pub const fn span(&self) -> Span {
         self.end.since(self.start)
@@ -22,7 +22,7 @@ impl Attempt {
 
 /// Why a stretch of running ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Ended {
+pub enum TraceAttemptEnd {
     /// The job was done, with or without success.
     Finished,
     /// It was stopped where it was; if another stretch follows, it went on from there.
@@ -39,7 +39,7 @@ pub enum Ended {
     Removed,
 }
 
-impl Ended {
+impl TraceAttemptEnd {
     /// Whether what the job did until then still counts.
     pub const fn keeps_work(self) -> bool {
         match self {
@@ -51,15 +51,15 @@ impl Ended {
 
 /// The attempts of every job, in order of time; a row a job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Attempts {
-    attempts: Vec<Attempt>,
+pub struct AttemptColumn {
+    attempts: Vec<TraceAttempt>,
     /// Where the attempts of each job end.
     ends: Vec<usize>,
 }
 
-impl Attempts {
+impl AttemptColumn {
     /// The attempts of the job in `row`; none if it never ran, or nothing is known.
-    pub fn of(&self, row: usize) -> &[Attempt] {
+    pub fn of(&self, row: usize) -> &[TraceAttempt] {
         let Some(&end) = self.ends.get(row) else {
             return &[];
         };
@@ -77,7 +77,7 @@ impl Attempts {
     }
 
     /// Appends the attempts of the next job.
-    pub(crate) fn push(&mut self, attempts: &[Attempt]) {
+    pub(crate) fn push(&mut self, attempts: &[TraceAttempt]) {
         self.attempts.extend_from_slice(attempts);
         self.ends.push(self.attempts.len());
     }
@@ -109,17 +109,17 @@ impl Attempts {
 mod tests {
     use super::*;
 
-    fn attempt(start: i64, end: i64) -> Attempt {
-        Attempt {
+    fn attempt(start: i64, end: i64) -> TraceAttempt {
+        TraceAttempt {
             start: Instant::from_secs(start),
             end: Instant::from_secs(end),
-            ended: Ended::Evicted,
+            ended: TraceAttemptEnd::Evicted,
         }
     }
 
     #[test]
     fn each_job_has_its_own() {
-        let mut attempts = Attempts::default();
+        let mut attempts = AttemptColumn::default();
         attempts.push(&[attempt(0, 5), attempt(6, 9)]);
         attempts.push(&[]);
         attempts.push(&[attempt(7, 8)]);

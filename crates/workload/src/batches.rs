@@ -11,7 +11,7 @@ use std::path::Path;
 
 use crate::error::{OpenError, ReadError};
 use crate::open::{self, ReadOptions};
-use crate::trace::{Metadata, Trace};
+use crate::trace::{Trace, TraceMetadata};
 
 /// As many jobs are handed over at a time, or findings that are kept one by one: some two
 /// mebibytes.
@@ -19,14 +19,14 @@ const BATCH: usize = 1 << 14;
 
 /// Why reading stopped before the end.
 #[derive(Debug)]
-pub enum Stopped<E> {
+pub enum BatchReadError<E> {
     /// The input cannot be read.
     Input(OpenError),
     /// The visitor of the batches had enough.
     Visitor(E),
 }
 
-impl<E> From<OpenError> for Stopped<E> {
+impl<E> From<OpenError> for BatchReadError<E> {
     fn from(error: OpenError) -> Self {
         Self::Input(error)
     }
@@ -39,17 +39,17 @@ impl<E> From<OpenError> for Stopped<E> {
 /// last batch may have no jobs. What is returned has none: it is the header and the tallies.
 ///
 /// # Errors
-/// [`Stopped::Input`] as for [`open()`](crate::open()), after the batches before the damage were
-/// visited; [`Stopped::Visitor`] with the first error of `visit`, after which nothing more is
+/// [`BatchReadError::Input`] as for [`open()`](crate::open()), after the batches before the damage were
+/// visited; [`BatchReadError::Visitor`] with the first error of `visit`, after which nothing more is
 /// read.
 pub fn open_in_batches<E>(
     path: &Path,
     options: ReadOptions,
     mut visit: impl FnMut(&Trace) -> Result<(), E>,
-) -> Result<Trace, Stopped<E>> {
+) -> Result<Trace, BatchReadError<E>> {
     if path.is_dir() {
         let mut whole = open::open(path, options)?;
-        visit(&whole).map_err(Stopped::Visitor)?;
+        visit(&whole).map_err(BatchReadError::Visitor)?;
         whole.drop_first(whole.jobs.len());
         return Ok(whole);
     }
@@ -59,7 +59,7 @@ pub fn open_in_batches<E>(
     let file = path.display().to_string();
     match File::open(path) {
         Ok(bytes) => read_in_batches(&file, bytes, options, visit),
-        Err(error) => Err(Stopped::Input(OpenError {
+        Err(error) => Err(BatchReadError::Input(OpenError {
             file,
             cause: ReadError::Open(error),
         })),
@@ -76,7 +76,7 @@ pub fn read_in_batches<E>(
     bytes: impl Read,
     options: ReadOptions,
     mut visit: impl FnMut(&Trace) -> Result<(), E>,
-) -> Result<Trace, Stopped<E>> {
+) -> Result<Trace, BatchReadError<E>> {
     let stop = Cell::new(false);
     let mut failure = None;
     let mut hand_over = |batch: &Trace| {
@@ -87,24 +87,24 @@ pub fn read_in_batches<E>(
             stop.set(true);
         }
     };
-    let bytes = UntilStopped { bytes, stop: &stop };
-    let outlet = &mut Outlet::to(&mut hand_over);
+    let bytes = StoppableReader { bytes, stop: &stop };
+    let outlet = &mut TraceSink::to(&mut hand_over);
     let outcome = open::read_with(name, bytes, |name, bytes| {
         open::read_text(name, bytes, options, outlet)
     });
     match failure {
-        Some(error) => Err(Stopped::Visitor(error)),
+        Some(error) => Err(BatchReadError::Visitor(error)),
         None => Ok(outcome?),
     }
 }
 
 /// Ends the input once nobody wants any more of it.
-struct UntilStopped<'a, R> {
+struct StoppableReader<'a, R> {
     bytes: R,
     stop: &'a Cell<bool>,
 }
 
-impl<R: Read> Read for UntilStopped<'_, R> {
+impl<R: Read> Read for StoppableReader<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.stop.get() {
             return Ok(0);
@@ -114,13 +114,13 @@ impl<R: Read> Read for UntilStopped<'_, R> {
 }
 
 /// Where a reader leaves the jobs that it has read: with a visitor, or in the trace.
-pub(crate) struct Outlet<'a> {
+pub(crate) struct TraceSink<'a> {
     visit: Option<&'a mut dyn FnMut(&Trace)>,
     /// Jobs that are not in the trace any more.
     handed_over: u64,
 }
 
-impl<'a> Outlet<'a> {
+impl<'a> TraceSink<'a> {
     /// Everything stays in the trace.
     pub(crate) const fn keep() -> Self {
         Self {
@@ -188,7 +188,7 @@ impl<'a> Outlet<'a> {
         self.handed_over += trace.jobs.len() as u64;
         trace.drop_first(trace.jobs.len());
         // Names would be kept otherwise, and some records have one of its own for every job.
-        trace.metadata = trace.metadata.take().map(|_| Metadata::default());
+        trace.metadata = trace.metadata.take().map(|_| TraceMetadata::default());
         trace.diagnostics.forget_each();
     }
 }

@@ -2,7 +2,7 @@
 
 use tollgate_model::{Instant, Span};
 
-use crate::diagnostics::{Field, Finding};
+use crate::diagnostics::{Finding, RecordField};
 use crate::field;
 use crate::number::millionths;
 
@@ -12,7 +12,7 @@ const SECONDS_PER_DAY: i64 = 86_400;
 ///
 /// # Errors
 /// If `text` is neither, or before 1970.
-pub(crate) fn instant(text: &[u8], field: Field) -> Result<Instant, Finding> {
+pub(crate) fn instant(text: &[u8], field: RecordField) -> Result<Instant, Finding> {
     if text.iter().all(u8::is_ascii_digit) {
         return unix(text, field);
     }
@@ -22,7 +22,7 @@ pub(crate) fn instant(text: &[u8], field: Field) -> Result<Instant, Finding> {
 
 /// Whether the zone of a time was said or assumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Zone {
+pub(crate) enum ZoneOrigin {
     /// It is UTC.
     Said,
     /// It was taken as UTC.
@@ -34,13 +34,13 @@ pub(crate) enum Zone {
 ///
 /// # Errors
 /// If `text` is neither, or before 1970.
-pub(crate) fn stamp(text: &[u8], field: Field) -> Result<(Instant, Zone), Finding> {
+pub(crate) fn stamp(text: &[u8], field: RecordField) -> Result<(Instant, ZoneOrigin), Finding> {
     if let Ok(instant) = unix(text, field) {
-        return Ok((instant, Zone::Said));
+        return Ok((instant, ZoneOrigin::Said));
     }
     let (text, zone) = match text.strip_suffix(b"Z") {
-        Some(text) => (text, Zone::Said),
-        None => (text, Zone::Assumed),
+        Some(text) => (text, ZoneOrigin::Said),
+        None => (text, ZoneOrigin::Assumed),
     };
     let point = memchr::memchr(b'.', text).unwrap_or(text.len());
     let (whole, fraction) = text.split_at(point);
@@ -59,11 +59,11 @@ pub(crate) fn stamp(text: &[u8], field: Field) -> Result<(Instant, Zone), Findin
 ///
 /// # Errors
 /// If `text` is no number, or negative.
-pub(crate) fn unix(text: &[u8], field: Field) -> Result<Instant, Finding> {
+pub(crate) fn unix(text: &[u8], field: RecordField) -> Result<Instant, Finding> {
     since_epoch(field::span(text, field)?, field)
 }
 
-fn since_epoch(span: Span, field: Field) -> Result<Instant, Finding> {
+fn since_epoch(span: Span, field: RecordField) -> Result<Instant, Finding> {
     if span < Span::ZERO {
         return Err(Finding::OutOfRange(field));
     }
@@ -75,7 +75,7 @@ fn since_epoch(span: Span, field: Field) -> Result<Instant, Finding> {
 ///
 /// # Errors
 /// If `text` is none of these, or too long for a job.
-pub(crate) fn span(text: &[u8], field: Field) -> Result<Span, Finding> {
+pub(crate) fn span(text: &[u8], field: RecordField) -> Result<Span, Finding> {
     let (days, clock) = match memchr::memchr(b'-', text) {
         Some(dash) => (Some(&text[..dash]), &text[dash + 1..]),
         None => (None, text),
@@ -98,7 +98,7 @@ pub(crate) fn span(text: &[u8], field: Field) -> Result<Span, Finding> {
     field::in_range(micros.saturating_mul(60_i64.pow(left_out)), field)
 }
 
-fn part(text: &[u8], field: Field) -> Result<i64, Finding> {
+fn part(text: &[u8], field: RecordField) -> Result<i64, Finding> {
     match millionths(text) {
         Ok(value) if text.first().is_some_and(u8::is_ascii_digit) => Ok(value),
         Ok(_) | Err(_) => Err(Finding::NotATime(field)),
@@ -153,7 +153,7 @@ mod tests {
             ("2100-03-01T00:00:00", 4_107_542_400),
             ("1482390912", 1_482_390_912),
         ] {
-            let read = instant(text.as_bytes(), Field::Submit);
+            let read = instant(text.as_bytes(), RecordField::Submit);
             assert_eq!(read, Ok(Instant::from_secs(seconds)), "{text}");
         }
     }
@@ -167,12 +167,12 @@ mod tests {
             "2016-12-22T7",
             "T",
         ] {
-            let read = instant(text.as_bytes(), Field::Start);
-            assert_eq!(read, Err(Finding::NotATime(Field::Start)), "{text}");
+            let read = instant(text.as_bytes(), RecordField::Start);
+            assert_eq!(read, Err(Finding::NotATime(RecordField::Start)), "{text}");
         }
         for text in ["1969-12-31T23:59:59", "9999-01-01T00:00:00"] {
-            let read = instant(text.as_bytes(), Field::Start);
-            assert_eq!(read, Err(Finding::OutOfRange(Field::Start)), "{text}");
+            let read = instant(text.as_bytes(), RecordField::Start);
+            assert_eq!(read, Err(Finding::OutOfRange(RecordField::Start)), "{text}");
         }
     }
 
@@ -187,14 +187,18 @@ mod tests {
             ("1-12", 129_600.0),
             ("1-12:30", 131_400.0),
         ] {
-            let read = span(text.as_bytes(), Field::Estimate);
+            let read = span(text.as_bytes(), RecordField::Estimate);
             assert_eq!(read, Ok(Span::from_secs_f64(seconds)), "{text}");
         }
         for text in ["", "UNLIMITED", "1:2:3:4", "-5", "1:-2", "1-", ":"] {
-            let read = span(text.as_bytes(), Field::Estimate);
-            assert_eq!(read, Err(Finding::NotATime(Field::Estimate)), "{text}");
+            let read = span(text.as_bytes(), RecordField::Estimate);
+            assert_eq!(
+                read,
+                Err(Finding::NotATime(RecordField::Estimate)),
+                "{text}"
+            );
         }
-        let read = span(b"99999999999-00:00:00", Field::Estimate);
-        assert_eq!(read, Err(Finding::OutOfRange(Field::Estimate)));
+        let read = span(b"99999999999-00:00:00", RecordField::Estimate);
+        assert_eq!(read, Err(Finding::OutOfRange(RecordField::Estimate)));
     }
 }

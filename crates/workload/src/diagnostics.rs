@@ -8,7 +8,7 @@ const LINES_KEPT: usize = 3;
 
 /// What was done about a finding, mildest last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Action {
+pub enum FindingAction {
     /// The line was left out.
     Skipped,
     /// The line is a part of a job that another line stands for.
@@ -21,7 +21,7 @@ pub enum Action {
     Ignored,
 }
 
-impl Action {
+impl FindingAction {
     /// The action as it stands in messages and machine-readable output.
     pub const fn word(self) -> &'static str {
         match self {
@@ -36,7 +36,7 @@ impl Action {
 
 /// A field of a record that tollgate reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Field {
+pub enum RecordField {
     /// The public number of the job.
     JobNumber,
     /// When it was submitted.
@@ -77,7 +77,7 @@ pub enum Field {
     Logout,
 }
 
-impl Field {
+impl RecordField {
     /// The field in words.
     pub const fn name(self) -> &'static str {
         match self {
@@ -138,17 +138,17 @@ pub enum Finding {
     /// The header of a table once more, as when files were put together: skipped.
     HeaderAgain,
     /// Text where a number belongs: skipped.
-    NotANumber(Field),
+    NotANumber(RecordField),
     /// A fraction where a whole number belongs: skipped.
-    NotWhole(Field),
+    NotWhole(RecordField),
     /// A number that no job can have: skipped.
-    OutOfRange(Field),
+    OutOfRange(RecordField),
     /// A record with fewer fields than its format has: skipped.
     ShortRecord,
     /// A field without which there is no job: skipped.
-    Missing(Field),
+    Missing(RecordField),
     /// Text where a time belongs: skipped.
-    NotATime(Field),
+    NotATime(RecordField),
     /// A job that waits or runs: skipped, since its run time is not known yet.
     NotEnded,
     /// A state that the batch system is not known to have: skipped.
@@ -185,9 +185,9 @@ pub enum Finding {
     /// No run time is given: the job is taken as one that never ran.
     NoRunTime,
     /// A value that a job can do without and that makes no sense: taken as missing.
-    Unusable(Field),
+    Unusable(RecordField),
     /// An expression where only its value could be used: taken as missing.
-    Expression(Field),
+    Expression(RecordField),
     /// Dates without a year, noted for the first: 2000, and one more whenever the months begin
     /// anew.
     AssumedYear,
@@ -201,7 +201,7 @@ pub enum Finding {
 
 impl Finding {
     /// What was done about it.
-    pub const fn action(self) -> Action {
+    pub const fn action(self) -> FindingAction {
         match self {
             Self::TooFewFields
             | Self::FieldCount
@@ -218,10 +218,10 @@ impl Finding {
             | Self::UnknownState
             | Self::Malformed
             | Self::NotSubmitted
-            | Self::UselessFile => Action::Skipped,
-            Self::PartOfJob => Action::Folded,
+            | Self::UselessFile => FindingAction::Skipped,
+            Self::PartOfJob => FindingAction::Folded,
             Self::OutOfOrder | Self::NegativeRunTime | Self::TimeWentBack | Self::NameNotUtf8 => {
-                Action::Repaired
+                FindingAction::Repaired
             }
             Self::RequestedProcs
             | Self::OneProc
@@ -233,15 +233,15 @@ impl Finding {
             | Self::Unusable(_)
             | Self::Expression(_)
             | Self::AssumedYear
-            | Self::AssumedNumber => Action::Defaulted,
-            Self::DirectiveNotANumber | Self::DirectiveAgain => Action::Ignored,
+            | Self::AssumedNumber => FindingAction::Defaulted,
+            Self::DirectiveNotANumber | Self::DirectiveAgain => FindingAction::Ignored,
         }
     }
 }
 
 impl Finding {
     /// The field that it is about, if it is about one.
-    pub const fn field(self) -> Option<Field> {
+    pub const fn field(self) -> Option<RecordField> {
         match self {
             Self::NotANumber(field)
             | Self::NotWhole(field)
@@ -250,11 +250,11 @@ impl Finding {
             | Self::NotATime(field)
             | Self::Unusable(field)
             | Self::Expression(field) => Some(field),
-            Self::OutOfOrder => Some(Field::Submit),
-            Self::NegativeRunTime | Self::NoRunTime => Some(Field::RunTime),
-            Self::RequestedProcs | Self::OneProc => Some(Field::Procs),
-            Self::RunTimeAsEstimate => Some(Field::Estimate),
-            Self::SharedNumber | Self::AssumedNumber => Some(Field::JobNumber),
+            Self::OutOfOrder => Some(RecordField::Submit),
+            Self::NegativeRunTime | Self::NoRunTime => Some(RecordField::RunTime),
+            Self::RequestedProcs | Self::OneProc => Some(RecordField::Procs),
+            Self::RunTimeAsEstimate => Some(RecordField::Estimate),
+            Self::SharedNumber | Self::AssumedNumber => Some(RecordField::JobNumber),
             Self::TooFewFields
             | Self::FieldCount
             | Self::OpenQuote
@@ -338,7 +338,7 @@ impl fmt::Display for Finding {
 
 /// How often something was found, and where first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct FindingTally {
     /// How many lines.
     pub count: u64,
     /// The numbers of the first few of them, from 1.
@@ -347,7 +347,7 @@ pub struct Tally {
     pub files: Vec<String>,
 }
 
-impl Tally {
+impl FindingTally {
     fn add(&mut self, count: u64, lines: &[u64], file: &str) {
         self.count += count;
         let room = LINES_KEPT.saturating_sub(self.lines.len());
@@ -360,7 +360,7 @@ impl Tally {
 
 /// Something that was found, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Occurrence {
+pub struct FindingOccurrence {
     /// The number of the line, from 1.
     pub line: u64,
     /// What is wrong with it.
@@ -370,9 +370,9 @@ pub struct Occurrence {
 /// Everything that was found while a trace was read. Empty for a clean file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diagnostics {
-    tallies: BTreeMap<Finding, Tally>,
+    tallies: BTreeMap<Finding, FindingTally>,
     /// None unless somebody wants each of them.
-    each: Option<Vec<Occurrence>>,
+    each: Option<Vec<FindingOccurrence>>,
 }
 
 impl Diagnostics {
@@ -384,13 +384,13 @@ impl Diagnostics {
             tally.lines.push(line);
         }
         if let Some(each) = &mut self.each {
-            each.push(Occurrence { line, finding });
+            each.push(FindingOccurrence { line, finding });
         }
     }
 
     /// Each finding, in the order in which they were made, where a trace is read in batches:
     /// those since the batch before. None otherwise.
-    pub fn each(&self) -> &[Occurrence] {
+    pub fn each(&self) -> &[FindingOccurrence] {
         self.each.as_deref().unwrap_or_default()
     }
 
@@ -436,7 +436,7 @@ impl Diagnostics {
     }
 
     /// How many times `action` was taken.
-    pub fn total(&self, action: Action) -> u64 {
+    pub fn total(&self, action: FindingAction) -> u64 {
         self.iter()
             .filter(|(finding, _)| finding.action() == action)
             .map(|(_, tally)| tally.count)
@@ -444,7 +444,7 @@ impl Diagnostics {
     }
 
     /// Every finding with its count, skipped lines first.
-    pub fn iter(&self) -> impl Iterator<Item = (Finding, &Tally)> {
+    pub fn iter(&self) -> impl Iterator<Item = (Finding, &FindingTally)> {
         self.tallies
             .iter()
             .map(|(&finding, tally)| (finding, tally))
@@ -465,7 +465,7 @@ impl fmt::Display for Diagnostics {
     }
 }
 
-fn write_tally(f: &mut fmt::Formatter<'_>, finding: Finding, tally: &Tally) -> fmt::Result {
+fn write_tally(f: &mut fmt::Formatter<'_>, finding: Finding, tally: &FindingTally) -> fmt::Result {
     let plural = if tally.count == 1 { "" } else { "s" };
     let action = finding.action().word();
     let word = if tally.files.is_empty() {
@@ -501,14 +501,14 @@ mod tests {
         for line in [7, 9, 23, 24] {
             diagnostics.record(Finding::TooFewFields, line);
         }
-        diagnostics.record(Finding::NotANumber(Field::RunTime), 8);
+        diagnostics.record(Finding::NotANumber(RecordField::RunTime), 8);
         assert_eq!(
             diagnostics.to_string(),
             "4 lines skipped: fewer than 5 fields (lines 7, 9, 23, ..)\n\
              1 line skipped: run time is not a number (line 8)\n\
              1 line defaulted: requested processors for lack of allocated ones (line 4)"
         );
-        assert_eq!(diagnostics.total(Action::Skipped), 5);
-        assert_eq!(diagnostics.total(Action::Repaired), 0);
+        assert_eq!(diagnostics.total(FindingAction::Skipped), 5);
+        assert_eq!(diagnostics.total(FindingAction::Repaired), 0);
     }
 }

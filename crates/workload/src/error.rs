@@ -77,7 +77,7 @@ pub enum ReadError {
     #[error("expected records of jobs, found {found}")]
     NotJobs {
         /// What they are.
-        found: OtherRecords,
+        found: NonJobRecords,
     },
     /// A folder with files of different formats.
     #[error("expected files of one format, found {first} and {second}")]
@@ -210,14 +210,14 @@ impl ReadError {
 
 /// Records that tollgate knows, and that are no records of jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OtherRecords {
+pub enum NonJobRecords {
     /// A round-robin database, or a dump of one.
     Rrd,
     /// Log-ins at computers, or their availability.
     Logins,
 }
 
-impl OtherRecords {
+impl NonJobRecords {
     const fn hint(self) -> &'static str {
         match self {
             Self::Rrd => "`tollgate trace info FILE` says what is in it",
@@ -228,7 +228,7 @@ impl OtherRecords {
     }
 }
 
-impl std::fmt::Display for OtherRecords {
+impl std::fmt::Display for NonJobRecords {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Rrd => "a round-robin database",

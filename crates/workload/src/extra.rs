@@ -2,14 +2,14 @@
 
 /// A rectangle of text cells in one allocation; a row for each job of the trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ExtraColumns {
+pub struct PassthroughColumns {
     names: Vec<String>,
     text: String,
     /// Where each cell ends in `text`, row by row.
     ends: Vec<usize>,
 }
 
-impl ExtraColumns {
+impl PassthroughColumns {
     /// No rows yet, of columns with these names.
     pub fn new(names: Vec<String>) -> Self {
         Self {
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn cells_come_back_row_by_row() {
-        let mut extra = ExtraColumns::new(vec!["site".into(), "note".into()]);
+        let mut extra = PassthroughColumns::new(vec!["site".into(), "note".into()]);
         for cell in ["north", "", "south", "h\u{f6}t", "", "x"] {
             extra.push(cell);
         }

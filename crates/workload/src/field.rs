@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use tollgate_model::{Bytes, Credits, CreditsPerSecond, Instant, Span};
 
-use crate::diagnostics::{Diagnostics, Field, Finding};
+use crate::diagnostics::{Diagnostics, Finding, RecordField};
 use crate::number::{NumberError, millionths, whole};
-use crate::usage::Usage;
+use crate::usage::TraceUsage;
 
 /// Times beyond this many microseconds (1e11 seconds, 3,000 years) are no times.
 const MAX_MICROS: i64 = 100_000_000_000_000_000;
@@ -30,30 +30,30 @@ const UNKNOWN: Span = Span::from_secs(-1);
 /// The public number of a job.
 pub(crate) fn job_number(text: &[u8]) -> Result<u64, Finding> {
     whole(text)
-        .map_err(|error| in_field(error, Field::JobNumber))?
-        .ok_or(Finding::OutOfRange(Field::JobNumber))
+        .map_err(|error| in_field(error, RecordField::JobNumber))?
+        .ok_or(Finding::OutOfRange(RecordField::JobNumber))
 }
 
 /// When a job was submitted.
 pub(crate) fn submit(text: &[u8]) -> Result<Instant, Finding> {
-    let submit = span(text, Field::Submit)?;
+    let submit = span(text, RecordField::Submit)?;
     if submit < Span::ZERO {
-        return Err(Finding::OutOfRange(Field::Submit));
+        return Err(Finding::OutOfRange(RecordField::Submit));
     }
     Ok(Instant::ZERO + submit)
 }
 
 /// A number of processors; none if it is unknown, which traces write as -1 or 0.
 pub(crate) fn procs(text: &[u8]) -> Result<Option<u32>, Finding> {
-    match whole(text).map_err(|error| in_field(error, Field::Procs))? {
+    match whole(text).map_err(|error| in_field(error, RecordField::Procs))? {
         None | Some(0) => Ok(None),
         Some(count) if count <= MAX_PROCS => Ok(Some(count as u32)),
-        Some(_) => Err(Finding::OutOfRange(Field::Procs)),
+        Some(_) => Err(Finding::OutOfRange(RecordField::Procs)),
     }
 }
 
 /// A whole number of whatever the format counts, 0 or more.
-pub(crate) fn count(text: &[u8], field: Field) -> Result<i64, Finding> {
+pub(crate) fn count(text: &[u8], field: RecordField) -> Result<i64, Finding> {
     whole(text)
         .map_err(|error| in_field(error, field))?
         .and_then(|count| i64::try_from(count).ok())
@@ -61,13 +61,13 @@ pub(crate) fn count(text: &[u8], field: Field) -> Result<i64, Finding> {
 }
 
 /// A time that may be unknown, so negative.
-pub(crate) fn span(text: &[u8], field: Field) -> Result<Span, Finding> {
+pub(crate) fn span(text: &[u8], field: RecordField) -> Result<Span, Finding> {
     let micros = millionths(text).map_err(|error| in_field(error, field))?;
     in_range(micros, field)
 }
 
 /// So many microseconds, if that is a time.
-pub(crate) fn in_range(micros: i64, field: Field) -> Result<Span, Finding> {
+pub(crate) fn in_range(micros: i64, field: RecordField) -> Result<Span, Finding> {
     if !(-MAX_MICROS..=MAX_MICROS).contains(&micros) {
         return Err(Finding::OutOfRange(field));
     }
@@ -75,7 +75,7 @@ pub(crate) fn in_range(micros: i64, field: Field) -> Result<Span, Finding> {
 }
 
 /// Whether there is a span, and a positive one: what [`settle_times`] keeps of an estimate.
-pub(crate) fn is_positive_span(text: Option<&[u8]>, field: Field) -> bool {
+pub(crate) fn is_positive_span(text: Option<&[u8]>, field: RecordField) -> bool {
     let read = text.map(|text| span(text, field));
     matches!(read, Some(Ok(span)) if span > Span::ZERO)
 }
@@ -109,13 +109,13 @@ pub(crate) fn settle_times(
 }
 
 /// A span that a job can do without, however long; none if it is unknown, so negative.
-pub(crate) fn known_span(text: &[u8], field: Field) -> Result<Option<Span>, Finding> {
+pub(crate) fn known_span(text: &[u8], field: RecordField) -> Result<Option<Span>, Finding> {
     let micros = millionths(text).map_err(|error| in_field(error, field))?;
     Ok((micros >= 0).then(|| Span::from_micros(micros)))
 }
 
 /// So many times `unit` bytes, saturating; none if that is unknown, so negative.
-pub(crate) fn bytes(text: &[u8], unit: u64, field: Field) -> Result<Option<Bytes>, Finding> {
+pub(crate) fn bytes(text: &[u8], unit: u64, field: RecordField) -> Result<Option<Bytes>, Finding> {
     if let Ok(Some(count)) = whole(text) {
         return Ok(Some(Bytes::new(count).times(unit)));
     }
@@ -130,7 +130,7 @@ pub(crate) fn bytes(text: &[u8], unit: u64, field: Field) -> Result<Option<Bytes
 /// The value that was read, if it makes sense; that it does not is noted.
 pub(crate) fn usable<T>(
     read: Result<Option<T>, Finding>,
-    field: Field,
+    field: RecordField,
     notes: &mut Vec<Finding>,
 ) -> Option<T> {
     read.unwrap_or_else(|_| {
@@ -140,7 +140,7 @@ pub(crate) fn usable<T>(
 }
 
 /// What of `usage` a job on `procs` processors can have; notes what is left out.
-pub(crate) fn settle_usage(usage: Usage, procs: u32, notes: &mut Vec<Finding>) -> Usage {
+pub(crate) fn settle_usage(usage: TraceUsage, procs: u32, notes: &mut Vec<Finding>) -> TraceUsage {
     let procs = u64::from(procs);
     let most_cpu = MAX_MICROS.saturating_mul(procs as i64).min(MAX_CPU_MICROS);
     let most_cpu = Span::from_micros(most_cpu);
@@ -152,8 +152,8 @@ pub(crate) fn settle_usage(usage: Usage, procs: u32, notes: &mut Vec<Finding>) -
         }
         sound
     };
-    let wait = span(usage.wait, Span::from_micros(MAX_MICROS), Field::Wait);
-    let cpu_time = span(usage.cpu_time, most_cpu, Field::CpuTime);
+    let wait = span(usage.wait, Span::from_micros(MAX_MICROS), RecordField::Wait);
+    let cpu_time = span(usage.cpu_time, most_cpu, RecordField::CpuTime);
     let mut memory = |value: Option<Bytes>, field| {
         let sound = value.filter(|&bytes| bytes <= most_memory);
         if sound != value {
@@ -161,11 +161,11 @@ pub(crate) fn settle_usage(usage: Usage, procs: u32, notes: &mut Vec<Finding>) -
         }
         sound
     };
-    Usage {
+    TraceUsage {
         wait,
         cpu_time,
-        peak_memory: memory(usage.peak_memory, Field::PeakMemory),
-        requested_memory: memory(usage.requested_memory, Field::RequestedMemory),
+        peak_memory: memory(usage.peak_memory, RecordField::PeakMemory),
+        requested_memory: memory(usage.requested_memory, RecordField::RequestedMemory),
         status: usage.status,
     }
 }
@@ -200,7 +200,7 @@ fn money(text: &[u8]) -> Option<i64> {
     (0..=MAX_MONEY).contains(&micros).then_some(micros)
 }
 
-const fn in_field(error: NumberError, field: Field) -> Finding {
+const fn in_field(error: NumberError, field: RecordField) -> Finding {
     match error {
         NumberError::NotANumber => Finding::NotANumber(field),
         NumberError::NotWhole => Finding::NotWhole(field),

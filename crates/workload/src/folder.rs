@@ -5,13 +5,13 @@ use std::{fs, io};
 
 use tollgate_model::{Instant, Span};
 
-use crate::attempts::Attempt;
+use crate::attempts::TraceAttempt;
 use crate::diagnostics::Finding;
 use crate::error::{OpenError, ReadError};
-use crate::extra::ExtraColumns;
-use crate::labels::Labels;
+use crate::extra::PassthroughColumns;
+use crate::labels::NameColumn;
 use crate::open::{ReadOptions, open};
-use crate::trace::{Metadata, Names, Trace};
+use crate::trace::{RecordNames, Trace, TraceMetadata};
 
 /// Reads every file in the folder at `path`, by name, but for hidden ones and subfolders, and
 /// puts their jobs in order of submission. A file of no known format, or without a job, is
@@ -62,7 +62,7 @@ fn describe(trace: &Trace) -> String {
 /// The files in the folder at `path`, by name, but for hidden ones and subfolders.
 ///
 /// # Errors
-/// [`ReadError::Open`] if the folder cannot be read.
+/// [`ReadError::JsonScope`] if the folder cannot be read.
 pub fn files_in(path: &Path) -> Result<Vec<PathBuf>, OpenError> {
     list(path).map_err(|error| OpenError {
         file: path.display().to_string(),
@@ -150,16 +150,16 @@ fn order(traces: &[Trace]) -> Vec<(usize, usize)> {
     order
 }
 
-fn metadata(traces: &[Trace], order: &[(usize, usize)]) -> Option<Metadata> {
-    let parts: Option<Vec<&Metadata>> =
+fn metadata(traces: &[Trace], order: &[(usize, usize)]) -> Option<TraceMetadata> {
+    let parts: Option<Vec<&TraceMetadata>> =
         traces.iter().map(|trace| trace.metadata.as_ref()).collect();
     let parts = parts?;
     let tells_attempts = parts.iter().any(|part| part.attempts.is_some());
-    let mut merged = Metadata::default();
+    let mut merged = TraceMetadata::default();
     for &(at, row) in order {
         let part = parts[at];
         let name = |column| name_in(column, row);
-        let names = Names {
+        let names = RecordNames {
             user: name(&part.user),
             group: name(&part.group),
             account: name(&part.account),
@@ -168,19 +168,19 @@ fn metadata(traces: &[Trace], order: &[(usize, usize)]) -> Option<Metadata> {
         };
         merged.push(names, part.usage[row], part.estimated[row]);
         if tells_attempts {
-            let attempts: &[Attempt] = part.attempts.as_ref().map_or(&[], |all| all.of(row));
+            let attempts: &[TraceAttempt] = part.attempts.as_ref().map_or(&[], |all| all.of(row));
             merged.push_attempts(attempts);
         }
     }
     Some(merged)
 }
 
-fn name_in(column: &Labels, row: usize) -> &[u8] {
+fn name_in(column: &NameColumn, row: usize) -> &[u8] {
     column.get(row).unwrap_or_default().as_bytes()
 }
 
 /// Every column that any trace has, empty where another has not.
-fn extra(traces: &[Trace], order: &[(usize, usize)]) -> Option<ExtraColumns> {
+fn extra(traces: &[Trace], order: &[(usize, usize)]) -> Option<PassthroughColumns> {
     let mut names: Vec<String> = Vec::new();
     for extra in traces.iter().filter_map(|trace| trace.extra.as_ref()) {
         for name in extra.names() {
@@ -192,7 +192,7 @@ fn extra(traces: &[Trace], order: &[(usize, usize)]) -> Option<ExtraColumns> {
     if names.is_empty() {
         return None;
     }
-    let mut merged = ExtraColumns::new(names.clone());
+    let mut merged = PassthroughColumns::new(names.clone());
     for &(at, row) in order {
         for name in &names {
             let cell = traces[at].extra.as_ref().and_then(|extra| {

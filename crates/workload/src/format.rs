@@ -5,8 +5,8 @@ use std::io::BufRead;
 
 use memchr::{memchr, memmem};
 
-use crate::batches::Outlet;
-use crate::error::{BinaryKind, OtherRecords, ReadError};
+use crate::batches::TraceSink;
+use crate::error::{BinaryKind, NonJobRecords, ReadError};
 use crate::open::ReadOptions;
 use crate::trace::Trace;
 use crate::{condor, gwf, logins, lsf, pbs, sge, slurm, swf, table};
@@ -16,7 +16,7 @@ const SHOWN: usize = 40;
 
 /// A format of records of jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Format {
+pub enum TraceFormat {
     /// The Standard Workload Format.
     Swf,
     /// The Grid Workloads Format.
@@ -43,7 +43,7 @@ pub enum Format {
     Table,
 }
 
-impl Format {
+impl TraceFormat {
     /// Every format.
     pub const ALL: [Self; 12] = [
         Self::Swf,
@@ -99,7 +99,7 @@ impl Format {
     /// The format of a file that begins with `prefix`.
     pub(crate) fn of(prefix: &[u8]) -> Result<Self, ReadError> {
         if crate::rrd::starts_like(prefix) {
-            let found = OtherRecords::Rrd;
+            let found = NonJobRecords::Rrd;
             return Err(ReadError::NotJobs { found });
         }
         let found = BinaryKind::of(prefix);
@@ -114,7 +114,7 @@ impl Format {
             return Ok(format);
         }
         if logins::starts_like(first) {
-            let found = OtherRecords::Logins;
+            let found = NonJobRecords::Logins;
             return Err(ReadError::NotJobs { found });
         }
         if let Some(format) = prefix
@@ -165,7 +165,7 @@ impl Format {
     /// Reads the jobs in `reader`, which is of this format, through `outlet`.
     pub(crate) fn read(
         self,
-        outlet: &mut Outlet<'_>,
+        outlet: &mut TraceSink<'_>,
         source: &str,
         reader: impl BufRead,
         options: ReadOptions,
@@ -191,7 +191,7 @@ impl Format {
     }
 }
 
-impl fmt::Display for Format {
+impl fmt::Display for TraceFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn every_format_has_a_name_of_its_own() {
-        let names: std::collections::BTreeSet<_> = Format::ALL.map(Format::name).into();
-        assert_eq!(names.len(), Format::ALL.len());
+        let names: std::collections::BTreeSet<_> = TraceFormat::ALL.map(TraceFormat::name).into();
+        assert_eq!(names.len(), TraceFormat::ALL.len());
     }
 }

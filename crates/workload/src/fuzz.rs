@@ -6,12 +6,12 @@ pub mod samples;
 use tollgate_model::Span;
 
 use crate::error::ReadError;
-use crate::open::{Columns, ReadOptions};
+use crate::open::{ColumnSelection, ReadOptions};
 use crate::trace::Trace;
 use crate::{condor, gwf, logins, lsf, pbs, rrd, sge, slurm, swf, table};
 
 const OPTIONS: ReadOptions = ReadOptions {
-    columns: Columns::All,
+    columns: ColumnSelection::All,
 };
 
 /// Reads `data` as SWF: whatever it is, there is an error or a sound trace.
@@ -152,7 +152,7 @@ fn write_and_read_back(trace: &Trace) {
         written.map(|names| names.usage.clone())
     );
 
-    let mut writer = swf::Writer::new(Vec::new());
+    let mut writer = swf::SwfWriter::new(Vec::new());
     writer.write(trace).expect("memory takes everything");
     let written = writer.finish().expect("memory takes everything");
     let read = swf::read("again", written.as_slice(), OPTIONS).expect("what was written");

@@ -15,12 +15,12 @@ mod user;
 
 use tollgate_model::{Instant, Span};
 
-use self::calendar::Calendar;
-use self::user::{Draft, Session, Users};
-use crate::open::Columns;
-use crate::stream::{Family, Purpose};
-use crate::trace::{Metadata, Names, Trace, TraceJob};
-use crate::usage::Usage;
+use self::calendar::SubmissionCalendar;
+use self::user::{GeneratedJob, GeneratedSession, UserPopulation};
+use crate::open::ColumnSelection;
+use crate::stream::{StreamFamily, StreamPurpose};
+use crate::trace::{RecordNames, Trace, TraceJob, TraceMetadata};
+use crate::usage::TraceUsage;
 
 /// Mean time between two submissions, from Yeo & Buyya 2008, §5.3.
 const MEAN_INTERARRIVAL_S: f64 = 1969.0;
@@ -30,27 +30,27 @@ const PROCS: u32 = 128;
 
 /// Makes traces: the same one for the same numbers, on every platform and in every version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Generator {
+pub struct WorkloadGenerator {
     /// How many jobs, at least 1 to be of use. Default 5000.
     pub jobs: usize,
     /// What the draws depend on. Default 864: of the first 2000, its 5000 jobs come nearest to
     /// the published means, about which other seeds scatter by a tenth.
     pub seed: u64,
     /// Whether users, groups and executables are named.
-    pub columns: Columns,
+    pub columns: ColumnSelection,
 }
 
-impl Default for Generator {
+impl Default for WorkloadGenerator {
     fn default() -> Self {
         Self {
             jobs: 5000,
             seed: 864,
-            columns: Columns::Core,
+            columns: ColumnSelection::Core,
         }
     }
 }
 
-impl Generator {
+impl WorkloadGenerator {
     /// The trace, in order of submission. Its clock starts on a Monday at midnight; the times
     /// are whole seconds, as in the archive.
     pub fn trace(&self) -> Trace {
@@ -65,17 +65,17 @@ impl Generator {
             .map(|(number, draft)| record(number, draft))
             .collect();
         trace.metadata = match self.columns {
-            Columns::Core => None,
-            Columns::All => Some(names(&drafts)),
+            ColumnSelection::Core => None,
+            ColumnSelection::All => Some(names(&drafts)),
         };
         trace
     }
 
     /// At least as many jobs as are wanted, by session.
-    fn drafts(&self) -> Vec<Draft> {
+    fn drafts(&self) -> Vec<GeneratedJob> {
         let sessions = self.sessions();
         let span_s = MEAN_INTERARRIVAL_S * self.jobs as f64;
-        let calendar = Calendar::new(self.seed, span_s);
+        let calendar = SubmissionCalendar::new(self.seed, span_s);
         let starts = calendar.arrivals(self.seed, sessions.len());
         let mut drafts = Vec::with_capacity(self.jobs);
         for (session, start_s) in sessions.into_iter().zip(starts) {
@@ -87,9 +87,9 @@ impl Generator {
         drafts
     }
 
-    fn sessions(&self) -> Vec<Session> {
-        let mut users = Users::new(self.seed);
-        let family = Family::new(self.seed, Purpose::Sessions);
+    fn sessions(&self) -> Vec<GeneratedSession> {
+        let mut users = UserPopulation::new(self.seed);
+        let family = StreamFamily::new(self.seed, StreamPurpose::Sessions);
         let mut sessions = Vec::new();
         let mut jobs = 0;
         while jobs < self.jobs {
@@ -102,7 +102,7 @@ impl Generator {
     }
 }
 
-fn record(number: u64, draft: &Draft) -> TraceJob {
+fn record(number: u64, draft: &GeneratedJob) -> TraceJob {
     TraceJob {
         number,
         submit: Instant::from_secs(draft.submit_s),
@@ -112,19 +112,19 @@ fn record(number: u64, draft: &Draft) -> TraceJob {
     }
 }
 
-fn names(drafts: &[Draft]) -> Metadata {
-    let mut metadata = Metadata::default();
+fn names(drafts: &[GeneratedJob]) -> TraceMetadata {
+    let mut metadata = TraceMetadata::default();
     for draft in drafts {
         let user = format!("user{}", draft.user);
         let group = format!("group{}", draft.user / 2);
         let executable = format!("{user}/program{}", draft.program);
-        let names = Names {
+        let names = RecordNames {
             user: user.as_bytes(),
             group: group.as_bytes(),
             executable: executable.as_bytes(),
-            ..Names::default()
+            ..RecordNames::default()
         };
-        metadata.push(names, Usage::default(), true);
+        metadata.push(names, TraceUsage::default(), true);
     }
     metadata
 }

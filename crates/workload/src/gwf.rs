@@ -10,14 +10,14 @@ use std::io::BufRead;
 
 use tollgate_model::{Instant, Span};
 
-use crate::batches::Outlet;
-use crate::diagnostics::{Field, Finding};
+use crate::batches::TraceSink;
+use crate::diagnostics::{Finding, RecordField};
 use crate::error::ReadError;
 use crate::field;
-use crate::open::{Columns, ReadOptions};
-use crate::records::{self, Draft, Format};
-use crate::swf::{Fields, Record};
-use crate::trace::{Names, Trace};
+use crate::open::{ColumnSelection, ReadOptions};
+use crate::records::{self, ParsedRecord, RecordFormat};
+use crate::swf::{BlankSeparatedFields, SwfRecord};
+use crate::trace::{RecordNames, Trace};
 
 /// The structure of a job, field 19, and what it may be: what tells a record from one of SWF.
 const STRUCTURE: usize = 18;
@@ -41,47 +41,51 @@ const REQUIRED: [&[u8]; 4] = [b"JobID", b"SubmitTime", b"RunTime", b"NProcs"];
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no line was a job.
 pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<Trace, ReadError> {
-    read_to(&mut Outlet::keep(), source, reader, options)
+    read_to(&mut TraceSink::keep(), source, reader, options)
 }
 
 /// As [`read`], through `outlet`.
 pub(crate) fn read_to(
-    outlet: &mut Outlet<'_>,
+    outlet: &mut TraceSink<'_>,
     source: &str,
     reader: impl BufRead,
     options: ReadOptions,
 ) -> Result<Trace, ReadError> {
-    records::read(Gwf::default(), outlet, source, reader, options)
+    records::read(GwfFormat::default(), outlet, source, reader, options)
 }
 
 /// Whether `line` is a header with commas, or a record with blanks.
 pub(crate) fn starts_like(line: &[u8]) -> bool {
-    Header::of(line).is_some() || is_record(line)
+    GwfHeader::of(line).is_some() || is_record(line)
 }
 
 fn is_record(line: &[u8]) -> bool {
-    let structure = Fields(line).nth(STRUCTURE);
+    let structure = BlankSeparatedFields(line).nth(STRUCTURE);
     let told = structure.is_some_and(|word| STRUCTURES.contains(&word));
-    (told || Fields(line).count() == FIELDS) && crate::swf::is_record(line)
+    (told || BlankSeparatedFields(line).count() == FIELDS) && crate::swf::is_record(line)
 }
 
 #[derive(Default)]
-struct Gwf {
-    header: Option<Header>,
+struct GwfFormat {
+    header: Option<GwfHeader>,
 }
 
-impl Format for Gwf {
+impl RecordFormat for GwfFormat {
     const ORIGIN: Option<Instant> = None;
 
     fn begins_record(&self, _line: &[u8]) -> bool {
         true
     }
 
-    fn draft<'a>(&mut self, text: &'a [u8], keep: Columns) -> Result<Option<Draft<'a>>, Finding> {
+    fn draft<'a>(
+        &mut self,
+        text: &'a [u8],
+        keep: ColumnSelection,
+    ) -> Result<Option<ParsedRecord<'a>>, Finding> {
         if text.trim_ascii_start().starts_with(b"#") {
             return Ok(None);
         }
-        if let Some(header) = Header::of(text) {
+        if let Some(header) = GwfHeader::of(text) {
             return match self.header.replace(header) {
                 Some(_) => Err(Finding::HeaderAgain),
                 None => Ok(None),
@@ -89,31 +93,34 @@ impl Format for Gwf {
         }
         let (record, project) = match &self.header {
             Some(header) => header.split(text)?,
-            None => (Record::split(text)?, Fields(text).nth(FIELDS - 1)),
+            None => (
+                SwfRecord::split(text)?,
+                BlankSeparatedFields(text).nth(FIELDS - 1),
+            ),
         };
         draft(&record, project, keep).map(Some)
     }
 }
 
 fn draft<'a>(
-    record: &Record<'a>,
+    record: &SwfRecord<'a>,
     project: Option<&'a [u8]>,
-    keep: Columns,
-) -> Result<Draft<'a>, Finding> {
+    keep: ColumnSelection,
+) -> Result<ParsedRecord<'a>, Finding> {
     let mut notes = Vec::new();
     let allocated = field::procs(record.allocated)?;
     let requested = record.requested.map(field::procs).transpose()?.flatten();
     let procs = allocated.or(requested).unwrap_or(1);
     let estimate = record.estimate;
-    let estimate = estimate.map(|text| field::span(text, Field::Estimate));
-    Ok(Draft {
+    let estimate = estimate.map(|text| field::span(text, RecordField::Estimate));
+    Ok(ParsedRecord {
         number: field::job_number(record.number)?,
         submit: field::submit(record.submit)?,
-        runtime: field::span(record.runtime, Field::RunTime)?,
+        runtime: field::span(record.runtime, RecordField::RunTime)?,
         estimate: estimate.transpose()?.filter(|&span| span > Span::ZERO),
         allocated,
         requested,
-        names: Names {
+        names: RecordNames {
             account: project.filter(|&name| name != b"-1").unwrap_or_default(),
             ..record.names()
         },
@@ -124,7 +131,7 @@ fn draft<'a>(
 }
 
 /// Where each column of the notation with commas stands.
-struct Header {
+struct GwfHeader {
     /// In the order of SWF's fields; the project comes last.
     places: [Option<usize>; COLUMNS.len()],
     width: usize,
@@ -149,7 +156,7 @@ const COLUMNS: [&[u8]; 16] = [
     b"ProjectID",
 ];
 
-impl Header {
+impl GwfHeader {
     fn of(line: &[u8]) -> Option<Self> {
         let names = || cells(line);
         let is_header = REQUIRED
@@ -161,7 +168,7 @@ impl Header {
         })
     }
 
-    fn split<'a>(&self, line: &'a [u8]) -> Result<(Record<'a>, Option<&'a [u8]>), Finding> {
+    fn split<'a>(&self, line: &'a [u8]) -> Result<(SwfRecord<'a>, Option<&'a [u8]>), Finding> {
         let mut found = [None; COLUMNS.len()];
         let mut width = 0;
         for (place, cell) in cells(line).enumerate() {
@@ -174,7 +181,7 @@ impl Header {
             return Err(Finding::FieldCount);
         }
         let [record @ .., project] = found;
-        Ok((Record::of_fields(record), project))
+        Ok((SwfRecord::of_fields(record), project))
     }
 }
 
@@ -192,7 +199,7 @@ mod tests {
         "WorkflowID, JobID , SubmitTime, RunTime , NProcs , ReqNProcs, Dependencies";
 
     fn parsed(text: &str) -> Trace {
-        let columns = Columns::All;
+        let columns = ColumnSelection::All;
         read("jobs", text.as_bytes(), ReadOptions { columns }).unwrap()
     }
 
@@ -212,7 +219,7 @@ mod tests {
             "jobs",
             BLANKS.as_bytes(),
             ReadOptions {
-                columns: Columns::All,
+                columns: ColumnSelection::All,
             },
         );
         let swf = swf.unwrap();

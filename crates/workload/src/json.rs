@@ -3,5 +3,5 @@
 mod loose;
 mod split;
 
-pub(crate) use loose::{Number, Texts};
+pub(crate) use loose::{LenientNumber, LenientTexts};
 pub(crate) use split::for_each_record;

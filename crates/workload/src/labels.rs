@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::num::NonZeroU32;
 
-/// A name in a [`Labels`] column; only meaningful together with it.
+/// A name in a [`NameColumn`] column; only meaningful together with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Label(NonZeroU32);
+pub struct NameId(NonZeroU32);
 
-impl Label {
-    /// The label as an index into [`Labels::names`].
+impl NameId {
+    /// The label as an index into [`NameColumn::names`].
     pub const fn index(self) -> usize {
         self.0.get() as usize - 1
     }
@@ -16,26 +16,26 @@ impl Label {
 
 /// A column of names, four bytes a job.
 #[derive(Clone, Debug, Default)]
-pub struct Labels {
-    rows: Vec<Option<Label>>,
+pub struct NameColumn {
+    rows: Vec<Option<NameId>>,
     names: Vec<Box<str>>,
     /// Looked up in, never iterated: its order reaches no result.
-    by_name: HashMap<Box<str>, Label>,
+    by_name: HashMap<Box<str>, NameId>,
 }
 
-impl Labels {
+impl NameColumn {
     /// The name of the job in `row`, if it is known.
     pub fn get(&self, row: usize) -> Option<&str> {
         self.label(row).map(|label| self.name(label))
     }
 
     /// The label of the job in `row`, if it is known.
-    pub fn label(&self, row: usize) -> Option<Label> {
+    pub fn label(&self, row: usize) -> Option<NameId> {
         self.rows.get(row).copied().flatten()
     }
 
     /// The name behind a label of this column.
-    pub fn name(&self, label: Label) -> &str {
+    pub fn name(&self, label: NameId) -> &str {
         &self.names[label.index()]
     }
 
@@ -65,7 +65,7 @@ impl Labels {
         self.rows.drain(..n);
     }
 
-    fn intern(&mut self, name: &str) -> Label {
+    fn intern(&mut self, name: &str) -> NameId {
         if let Some(&label) = self.by_name.get(name) {
             return label;
         }
@@ -73,14 +73,14 @@ impl Labels {
         let count = u32::try_from(self.names.len())
             .ok()
             .and_then(NonZeroU32::new);
-        let label = Label(count.expect("fewer names than rows, and rows fit 32 bits"));
+        let label = NameId(count.expect("fewer names than rows, and rows fit 32 bits"));
         self.by_name.insert(name.into(), label);
         label
     }
 }
 
 /// Equal if every job has the same name in both.
-impl PartialEq for Labels {
+impl PartialEq for NameColumn {
     fn eq(&self, other: &Self) -> bool {
         self.len() == other.len() && (0..self.len()).all(|row| self.get(row) == other.get(row))
     }
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn a_name_is_kept_once() {
-        let mut users = Labels::default();
+        let mut users = NameColumn::default();
         for name in [Some("ann"), None, Some("bob"), Some("ann")] {
             users.push(name);
         }

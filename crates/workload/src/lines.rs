@@ -10,7 +10,7 @@ pub(crate) const MAX_LINE: usize = 1 << 20;
 
 /// One line, without its line feed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Line<'a> {
+pub(crate) enum TextLine<'a> {
     /// Its bytes; a carriage return at the end is still there.
     Text(&'a [u8]),
     /// Longer than any record; its bytes are gone.
@@ -23,10 +23,10 @@ pub(crate) enum Line<'a> {
 /// The first error of the reader, with the number of the line that it interrupted.
 pub(crate) fn for_each_line(
     mut reader: impl BufRead,
-    mut visit: impl FnMut(u64, Line<'_>),
+    mut visit: impl FnMut(u64, TextLine<'_>),
 ) -> Result<(), (u64, io::Error)> {
     let mut number = 1;
-    let mut head = Head::default();
+    let mut head = PartialLine::default();
     loop {
         let chunk = match reader.fill_buf() {
             Ok(chunk) => chunk,
@@ -55,26 +55,26 @@ pub(crate) fn for_each_line(
 /// The beginning of a line whose end is not in the buffer yet; at most one byte longer than
 /// the longest line.
 #[derive(Default)]
-struct Head {
+struct PartialLine {
     bytes: Vec<u8>,
 }
 
-impl Head {
+impl PartialLine {
     fn push(&mut self, more: &[u8]) {
         let room = (MAX_LINE + 1).saturating_sub(self.bytes.len());
         self.bytes.extend_from_slice(&more[..more.len().min(room)]);
     }
 
     /// Hands on the whole line that ends with `tail`, and starts the next.
-    fn with_tail(&mut self, tail: &[u8], visit: impl FnOnce(Line<'_>)) {
+    fn with_tail(&mut self, tail: &[u8], visit: impl FnOnce(TextLine<'_>)) {
         if self.bytes.is_empty() && tail.len() <= MAX_LINE {
-            return visit(Line::Text(tail));
+            return visit(TextLine::Text(tail));
         }
         self.push(tail);
         if self.bytes.len() > MAX_LINE {
-            visit(Line::TooLong);
+            visit(TextLine::TooLong);
         } else {
-            visit(Line::Text(&self.bytes));
+            visit(TextLine::Text(&self.bytes));
         }
         self.bytes.clear();
     }
@@ -90,8 +90,8 @@ mod tests {
         let reader = BufReader::with_capacity(buffer, text);
         for_each_line(reader, |number, line| {
             seen.push(match line {
-                Line::Text(text) => (number, Some(text.to_vec())),
-                Line::TooLong => (number, None),
+                TextLine::Text(text) => (number, Some(text.to_vec())),
+                TextLine::TooLong => (number, None),
             });
         })
         .unwrap();

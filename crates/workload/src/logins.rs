@@ -21,7 +21,7 @@ use tollgate_model::{Instant, Span};
 use crate::diagnostics::Diagnostics;
 use crate::error::{OpenError, ReadError};
 use crate::format::excerpt;
-use crate::labels::{Label, Labels};
+use crate::labels::{NameColumn, NameId};
 use crate::open::{open_with, read_with, without_byte_order_mark};
 
 /// How much of the beginning decides about the format, in bytes.
@@ -29,18 +29,18 @@ const PREFIX: u64 = 1 << 16;
 
 /// A stretch of time at a computer or in a room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Session {
+pub struct LoginSession {
     /// The computer or room.
-    pub place: Label,
+    pub place: NameId,
     /// When it began, since the Unix epoch.
     pub from: Instant,
     /// When it ended, if that is known; not before it began.
     pub to: Option<Instant>,
     /// What was during it.
-    pub presence: Presence,
+    pub presence: ComputerPresence,
 }
 
-impl Session {
+impl LoginSession {
     /// How long it lasted, if its end is known.
     pub fn span(&self) -> Option<Span> {
         self.to.map(|to| to.since(self.from))
@@ -49,7 +49,7 @@ impl Session {
 
 /// What is said of a stretch of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Presence {
+pub enum ComputerPresence {
     /// Somebody was logged in.
     LoggedIn,
     /// The computer was there for others.
@@ -60,20 +60,20 @@ pub enum Presence {
 
 /// The sessions of a file, in order of their beginnings; ties in file order.
 #[derive(Clone, Debug, Default)]
-pub struct Logins {
+pub struct LoginTrace {
     /// Where they came from, for messages.
     pub source: String,
     /// Every session.
-    pub sessions: Vec<Session>,
+    pub sessions: Vec<LoginSession>,
     /// What was skipped, repaired or defaulted.
     pub diagnostics: Diagnostics,
     /// The computers and rooms; a row a session, in file order.
-    places: Labels,
+    places: NameColumn,
 }
 
-impl Logins {
+impl LoginTrace {
     /// The name of a computer or room.
-    pub fn place(&self, place: Label) -> &str {
+    pub fn place(&self, place: NameId) -> &str {
         self.places.name(place)
     }
 
@@ -82,10 +82,16 @@ impl Logins {
         self.places.names()
     }
 
-    fn push(&mut self, place: &str, from: Instant, to: Option<Instant>, presence: Presence) {
+    fn push(
+        &mut self,
+        place: &str,
+        from: Instant,
+        to: Option<Instant>,
+        presence: ComputerPresence,
+    ) {
         self.places.push(Some(place));
         if let Some(place) = self.places.label(self.places.len() - 1) {
-            self.sessions.push(Session {
+            self.sessions.push(LoginSession {
                 place,
                 from,
                 to,
@@ -99,7 +105,7 @@ impl Logins {
 ///
 /// # Errors
 /// [`OpenError`] if the file cannot be read, is of no known format, or has not one usable line.
-pub fn open(path: &Path) -> Result<Logins, OpenError> {
+pub fn open(path: &Path) -> Result<LoginTrace, OpenError> {
     open_with(path, from_reader)
 }
 
@@ -107,16 +113,16 @@ pub fn open(path: &Path) -> Result<Logins, OpenError> {
 ///
 /// # Errors
 /// As [`open`].
-pub fn read(name: &str, bytes: impl Read) -> Result<Logins, OpenError> {
+pub fn read(name: &str, bytes: impl Read) -> Result<LoginTrace, OpenError> {
     read_with(name, bytes, from_reader)
 }
 
 /// Whether `line` is the header of a file of log-ins.
 pub(crate) fn starts_like(line: &[u8]) -> bool {
-    fta::is_header(line) || sheet::Header::of_line(line).is_some()
+    fta::is_header(line) || sheet::LoginHeader::of_line(line).is_some()
 }
 
-fn from_reader(name: &str, mut bytes: Box<dyn Read + '_>) -> Result<Logins, ReadError> {
+fn from_reader(name: &str, mut bytes: Box<dyn Read + '_>) -> Result<LoginTrace, ReadError> {
     let mut prefix = Vec::new();
     let read = bytes.by_ref().take(PREFIX).read_to_end(&mut prefix);
     read.map_err(|error| ReadError::Io { line: 1, error })?;
@@ -147,7 +153,7 @@ fn from_reader(name: &str, mut bytes: Box<dyn Read + '_>) -> Result<Logins, Read
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnostics::{Field, Finding};
+    use crate::diagnostics::{Finding, RecordField};
 
     #[test]
     fn tables_are_read_with_and_without_log_outs() {
@@ -169,9 +175,9 @@ mod tests {
         assert_eq!(a.span(), Some(Span::from_micros(6_500_000)));
         assert_eq!(logins.places().len(), 2);
         for finding in [
-            Finding::OutOfRange(Field::Logout),
-            Finding::NotATime(Field::Login),
-            Finding::Missing(Field::Computer),
+            Finding::OutOfRange(RecordField::Logout),
+            Finding::NotATime(RecordField::Login),
+            Finding::Missing(RecordField::Computer),
             Finding::FieldCount,
         ] {
             assert_eq!(
@@ -193,7 +199,10 @@ mod tests {
             1 0 655 3 10.000 1 1099906200 1112096400 4022\n1 0 655 3 10.000 7 5 6 1\n1 0\n";
         let logins = read("here", text.as_bytes()).unwrap();
         let presences: Vec<_> = logins.sessions.iter().map(|one| one.presence).collect();
-        assert_eq!(presences, [Presence::Unavailable, Presence::Available]);
+        assert_eq!(
+            presences,
+            [ComputerPresence::Unavailable, ComputerPresence::Available]
+        );
         assert_eq!(logins.sessions[0].span(), Some(Span::from_secs(150_900)));
         assert_eq!(logins.diagnostics.count(Finding::UnknownState), 1);
         assert_eq!(logins.diagnostics.count(Finding::FieldCount), 1);

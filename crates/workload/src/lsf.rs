@@ -20,16 +20,16 @@ use std::io::BufRead;
 
 use tollgate_model::{Bytes, Instant, Span};
 
-use crate::batches::Outlet;
+use crate::batches::TraceSink;
 use crate::clock;
-use crate::diagnostics::{Field, Finding};
+use crate::diagnostics::{Finding, RecordField};
 use crate::error::ReadError;
 use crate::field;
-use crate::open::{Columns, ReadOptions};
-use crate::records::{self, Draft, Format, NEVER_RAN};
-use crate::trace::{Names, Trace};
-use crate::usage::{Status, Usage};
-use record::Record;
+use crate::open::{ColumnSelection, ReadOptions};
+use crate::records::{self, NEVER_RAN, ParsedRecord, RecordFormat};
+use crate::trace::{RecordNames, Trace};
+use crate::usage::{TraceStatus, TraceUsage};
+use record::LsfRecord;
 
 const KIBI: u64 = 1 << 10;
 const MEBI: u64 = 1 << 20;
@@ -50,17 +50,17 @@ const BY_SOMEBODY: [&[u8]; 4] = [b"8", b"9", b"14", b"15"];
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no record was a job.
 pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<Trace, ReadError> {
-    read_to(&mut Outlet::keep(), source, reader, options)
+    read_to(&mut TraceSink::keep(), source, reader, options)
 }
 
 /// As [`read`], through `outlet`.
 pub(crate) fn read_to(
-    outlet: &mut Outlet<'_>,
+    outlet: &mut TraceSink<'_>,
     source: &str,
     reader: impl BufRead,
     options: ReadOptions,
 ) -> Result<Trace, ReadError> {
-    records::read(Lsf, outlet, source, reader, options)
+    records::read(LsfFormat, outlet, source, reader, options)
 }
 
 /// Whether `line` begins with a type and a version in quotation marks, and then a time.
@@ -79,9 +79,9 @@ pub(crate) fn begins_record(line: &[u8]) -> bool {
         && matches!(rest, [b' ', digit, ..] if digit.is_ascii_digit())
 }
 
-struct Lsf;
+struct LsfFormat;
 
-impl Format for Lsf {
+impl RecordFormat for LsfFormat {
     fn begins_record(&self, line: &[u8]) -> bool {
         begins_record(line)
     }
@@ -91,43 +91,47 @@ impl Format for Lsf {
         record.extend_from_slice(line);
     }
 
-    fn draft<'a>(&mut self, text: &'a [u8], keep: Columns) -> Result<Option<Draft<'a>>, Finding> {
+    fn draft<'a>(
+        &mut self,
+        text: &'a [u8],
+        keep: ColumnSelection,
+    ) -> Result<Option<ParsedRecord<'a>>, Finding> {
         if !text.starts_with(b"\"JOB_FINISH\" ") {
             return match begins_record(text) {
                 true => Ok(None),
                 false => Err(Finding::Malformed),
             };
         }
-        draft(&Record::split(text)?, keep).map(Some)
+        draft(&LsfRecord::split(text)?, keep).map(Some)
     }
 }
 
-fn draft<'a>(record: &Record<'a>, keep: Columns) -> Result<Draft<'a>, Finding> {
+fn draft<'a>(record: &LsfRecord<'a>, keep: ColumnSelection) -> Result<ParsedRecord<'a>, Finding> {
     let mut notes = Vec::new();
     let number = field::job_number(record.number)?;
     if !matches!(record.index, b"0" | b"") {
         notes.push(Finding::SharedNumber);
     }
-    let submit = clock::unix(record.submit, Field::Submit)?;
-    let start = clock::unix(record.start, Field::Start)?;
-    let end = clock::unix(record.end, Field::End)?;
+    let submit = clock::unix(record.submit, RecordField::Submit)?;
+    let start = clock::unix(record.start, RecordField::Start)?;
+    let end = clock::unix(record.end, RecordField::End)?;
     let start = (start > Instant::ZERO).then_some(start);
     let requested = field::procs(record.procs)?;
-    Ok(Draft {
+    Ok(ParsedRecord {
         number,
         submit,
         runtime: start.map_or(NEVER_RAN, |start| records::ran(start, end, &mut notes)),
         estimate: estimate(record)?,
         allocated: record.slots,
         requested,
-        names: Names {
+        names: RecordNames {
             user: record.user,
             group: &[],
             account: record.project,
             executable: first_word(record.command),
             queue: record.queue,
         },
-        usage: keep.usage(|| Usage {
+        usage: keep.usage(|| TraceUsage {
             wait: start.and_then(|start| records::waited(submit, start, &mut notes)),
             ..usage(record, &mut notes)
         }),
@@ -137,12 +141,12 @@ fn draft<'a>(record: &Record<'a>, keep: Columns) -> Result<Draft<'a>, Finding> {
 }
 
 /// Fields of later versions may be missing; they are empty then.
-fn estimate(record: &Record<'_>) -> Result<Option<Span>, Finding> {
+fn estimate(record: &LsfRecord<'_>) -> Result<Option<Span>, Finding> {
     let positive = |text: &[u8]| -> Result<Option<Span>, Finding> {
         if text.is_empty() {
             return Ok(None);
         }
-        let span = field::span(text, Field::Estimate)?;
+        let span = field::span(text, RecordField::Estimate)?;
         Ok((span > Span::ZERO).then_some(span))
     };
     if let Some(limit) = positive(record.run_limit)? {
@@ -155,13 +159,13 @@ fn estimate(record: &Record<'_>) -> Result<Option<Span>, Finding> {
     let factor = factor.and_then(|text| text.parse().ok());
     let factor: f64 = factor.filter(|&factor| factor > 0.0).unwrap_or(1.0);
     let estimate = Span::from_secs_f64(scaled.as_secs_f64() / factor);
-    field::in_range(estimate.as_micros(), Field::Estimate).map(Some)
+    field::in_range(estimate.as_micros(), RecordField::Estimate).map(Some)
 }
 
-fn usage(record: &Record<'_>, notes: &mut Vec<Finding>) -> Usage {
+fn usage(record: &LsfRecord<'_>, notes: &mut Vec<Finding>) -> TraceUsage {
     let mut time = |text| {
-        let read = field::known_span(text, Field::CpuTime);
-        field::usable(read, Field::CpuTime, notes)
+        let read = field::known_span(text, RecordField::CpuTime);
+        field::usable(read, RecordField::CpuTime, notes)
     };
     let (user, system) = (time(record.user_time), time(record.system_time));
     let mut memory = |text: &[u8], unit, field| {
@@ -171,9 +175,13 @@ fn usage(record: &Record<'_>, notes: &mut Vec<Finding>) -> Usage {
         };
         field::usable(read, field, notes).filter(|&bytes| bytes > Bytes::ZERO)
     };
-    let peak_memory = memory(record.max_memory, KIBI, Field::PeakMemory);
-    let requested = memory(reserved(record.requirement), MEBI, Field::RequestedMemory);
-    Usage {
+    let peak_memory = memory(record.max_memory, KIBI, RecordField::PeakMemory);
+    let requested = memory(
+        reserved(record.requirement),
+        MEBI,
+        RecordField::RequestedMemory,
+    );
+    TraceUsage {
         wait: None,
         cpu_time: user.zip(system).map(|(user, system)| user + system),
         peak_memory,
@@ -182,17 +190,17 @@ fn usage(record: &Record<'_>, notes: &mut Vec<Finding>) -> Usage {
     }
 }
 
-fn status(record: &Record<'_>) -> Status {
+fn status(record: &LsfRecord<'_>) -> TraceStatus {
     let Ok(Some(bits)) = crate::number::whole(record.status) else {
-        return Status::Unknown;
+        return TraceStatus::Unknown;
     };
     match record.exit_info {
-        _ if bits & DONE != 0 => Status::Completed,
-        reason if RUN_LIMIT.contains(&reason) => Status::TimedOut,
-        MEMORY_LIMIT => Status::OutOfMemory,
-        PREEMPTED => Status::Preempted,
-        reason if BY_SOMEBODY.contains(&reason) => Status::Cancelled,
-        _ => Status::Failed,
+        _ if bits & DONE != 0 => TraceStatus::Completed,
+        reason if RUN_LIMIT.contains(&reason) => TraceStatus::TimedOut,
+        MEMORY_LIMIT => TraceStatus::OutOfMemory,
+        PREEMPTED => TraceStatus::Preempted,
+        reason if BY_SOMEBODY.contains(&reason) => TraceStatus::Cancelled,
+        _ => TraceStatus::Failed,
     }
 }
 
@@ -229,7 +237,7 @@ mod tests {
          4194304 2048 \"select[a] rusage[mem=1000.00,swp=1]\" \"\" -1";
 
     fn parsed(text: &str) -> Trace {
-        let columns = Columns::All;
+        let columns = ColumnSelection::All;
         read("jobs", text.as_bytes(), ReadOptions { columns }).unwrap()
     }
 
@@ -243,12 +251,12 @@ mod tests {
         let metadata = trace.metadata.unwrap();
         assert_eq!(metadata.executable.get(0), Some("a.out"));
         assert_eq!(metadata.account.get(0), Some("proj"));
-        let usage = Usage {
+        let usage = TraceUsage {
             wait: Some(Span::from_secs(60)),
             cpu_time: Some(Span::from_secs(2)),
             peak_memory: Some(Bytes::from_kibibytes(4096)),
             requested_memory: Some(Bytes::new(2000 << 20)),
-            status: Status::Completed,
+            status: TraceStatus::Completed,
         };
         assert_eq!(metadata.usage, [usage]);
     }
@@ -263,8 +271,8 @@ mod tests {
         assert_eq!(trace.jobs[0].estimate, Span::from_secs(3600));
         assert_eq!(trace.jobs[0].procs, 8);
         let usage = trace.metadata.unwrap().usage;
-        let statuses: Vec<Status> = usage.iter().map(|usage| usage.status).collect();
-        use Status::{Cancelled, Failed, OutOfMemory, TimedOut};
+        let statuses: Vec<TraceStatus> = usage.iter().map(|usage| usage.status).collect();
+        use TraceStatus::{Cancelled, Failed, OutOfMemory, TimedOut};
         assert_eq!(statuses, [TimedOut, OutOfMemory, Cancelled, Failed]);
     }
 
@@ -279,7 +287,9 @@ mod tests {
         assert_eq!(trace.jobs.len(), 1);
         assert_eq!(trace.diagnostics.count(Finding::ShortRecord), 2);
         assert_eq!(
-            trace.diagnostics.count(Finding::NotANumber(Field::Start)),
+            trace
+                .diagnostics
+                .count(Finding::NotANumber(RecordField::Start)),
             1
         );
         assert_eq!(trace.diagnostics.iter().count(), 2, "{}", trace.diagnostics);

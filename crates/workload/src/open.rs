@@ -4,18 +4,18 @@ use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
 use std::path::Path;
 
-use crate::batches::Outlet;
+use crate::batches::TraceSink;
 use crate::error::{OpenError, ReadError};
 use crate::folder;
-use crate::format::Format;
+use crate::format::TraceFormat;
 use crate::size;
 use crate::trace::Trace;
-use crate::usage::Usage;
+use crate::usage::TraceUsage;
 use flate2::read::MultiGzDecoder;
 
 /// What a reader keeps of each job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Columns {
+pub enum ColumnSelection {
     /// What a policy or a world needs: 40 bytes a job.
     #[default]
     Core,
@@ -23,11 +23,11 @@ pub enum Columns {
     All,
 }
 
-impl Columns {
+impl ColumnSelection {
     /// How a job went as `read` finds out, if that is to be kept.
-    pub(crate) fn usage(self, read: impl FnOnce() -> Usage) -> Usage {
+    pub(crate) fn usage(self, read: impl FnOnce() -> TraceUsage) -> TraceUsage {
         match self {
-            Self::Core => Usage::default(),
+            Self::Core => TraceUsage::default(),
             Self::All => read(),
         }
     }
@@ -37,7 +37,7 @@ impl Columns {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadOptions {
     /// What is kept of each job.
-    pub columns: Columns,
+    pub columns: ColumnSelection,
 }
 
 /// How messages call it.
@@ -71,7 +71,7 @@ pub fn open(path: &Path, options: ReadOptions) -> Result<Trace, OpenError> {
     if path.is_dir() {
         return folder::read(path, options);
     }
-    let outlet = &mut Outlet::keep();
+    let outlet = &mut TraceSink::keep();
     open_with(path, |name, bytes| read_text(name, bytes, options, outlet))
 }
 
@@ -80,7 +80,7 @@ pub fn open(path: &Path, options: ReadOptions) -> Result<Trace, OpenError> {
 /// # Errors
 /// As [`open`].
 pub fn read(name: &str, bytes: impl Read, options: ReadOptions) -> Result<Trace, OpenError> {
-    let outlet = &mut Outlet::keep();
+    let outlet = &mut TraceSink::keep();
     read_with(name, bytes, |name, bytes| {
         read_text(name, bytes, options, outlet)
     })
@@ -125,7 +125,7 @@ pub(crate) fn read_with<T>(
             let whole = Cursor::new(magic).chain(bytes);
             if gzip {
                 max_decompressed().and_then(|most| {
-                    let text = AtMost::new(MultiGzDecoder::new(whole), most);
+                    let text = LimitedReader::new(MultiGzDecoder::new(whole), most);
                     read(name, Box::new(text)).map_err(blame_gzip)
                 })
             } else {
@@ -155,13 +155,13 @@ fn max_decompressed() -> Result<u64, ReadError> {
 }
 
 /// A reader that fails behind so many bytes, unless they are all there is.
-struct AtMost<R> {
+struct LimitedReader<R> {
     bytes: R,
     left: u64,
     most: u64,
 }
 
-impl<R> AtMost<R> {
+impl<R> LimitedReader<R> {
     const fn new(bytes: R, most: u64) -> Self {
         Self {
             bytes,
@@ -171,20 +171,20 @@ impl<R> AtMost<R> {
     }
 }
 
-/// Why [`AtMost`] fails.
+/// Why [`LimitedReader`] fails.
 #[derive(Debug, thiserror::Error)]
 #[error("more than {most} bytes")]
-struct TooManyBytes {
+struct ByteLimitExceeded {
     most: u64,
 }
 
-impl<R: Read> Read for AtMost<R> {
+impl<R: Read> Read for LimitedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.left == 0 {
             let most = self.most;
             return match self.bytes.read(&mut [0])? {
                 0 => Ok(0),
-                _ => Err(io::Error::other(TooManyBytes { most })),
+                _ => Err(io::Error::other(ByteLimitExceeded { most })),
             };
         }
         let room = usize::try_from(self.left).map_or(buffer.len(), |left| left.min(buffer.len()));
@@ -206,7 +206,7 @@ pub(crate) fn read_text(
     name: &str,
     mut bytes: Box<dyn Read + '_>,
     options: ReadOptions,
-    outlet: &mut Outlet<'_>,
+    outlet: &mut TraceSink<'_>,
 ) -> Result<Trace, ReadError> {
     let mut prefix = Vec::new();
     bytes
@@ -218,7 +218,7 @@ pub(crate) fn read_text(
             error,
         })?;
     without_byte_order_mark(&mut prefix);
-    let format = Format::of(&prefix)?;
+    let format = TraceFormat::of(&prefix)?;
     let whole = BufReader::with_capacity(BUFFER, Cursor::new(prefix).chain(bytes));
     format.read(outlet, name, whole, options)
 }
@@ -229,7 +229,7 @@ fn blame_gzip(cause: ReadError) -> ReadError {
         return cause;
     };
     let inner = error.get_ref();
-    if let Some(&TooManyBytes { most }) = inner.and_then(|inner| inner.downcast_ref()) {
+    if let Some(&ByteLimitExceeded { most }) = inner.and_then(|inner| inner.downcast_ref()) {
         return ReadError::TooLarge { line, most };
     }
     if error.kind() == io::ErrorKind::UnexpectedEof {
@@ -251,7 +251,7 @@ mod tests {
         let read = |length: usize, most| {
             let mut all = Vec::new();
             let bytes = vec![7; length];
-            let outcome = AtMost::new(bytes.as_slice(), most).read_to_end(&mut all);
+            let outcome = LimitedReader::new(bytes.as_slice(), most).read_to_end(&mut all);
             outcome.map_err(|error| blame_gzip(ReadError::Io { line: 3, error }).to_string())
         };
         assert_eq!(read(100, 100), Ok(100));

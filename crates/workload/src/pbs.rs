@@ -16,16 +16,16 @@ use std::io::BufRead;
 
 use tollgate_model::{Instant, Span};
 
-use crate::batches::Outlet;
+use crate::batches::TraceSink;
 use crate::clock;
-use crate::diagnostics::{Field, Finding};
+use crate::diagnostics::{Finding, RecordField};
 use crate::error::ReadError;
 use crate::field;
-use crate::open::{Columns, ReadOptions};
-use crate::records::{self, Draft, Format, NEVER_RAN};
+use crate::open::{ColumnSelection, ReadOptions};
+use crate::records::{self, NEVER_RAN, ParsedRecord, RecordFormat};
 use crate::size;
-use crate::trace::{Names, Trace};
-use crate::usage::{Status, Usage};
+use crate::trace::{RecordNames, Trace};
+use crate::usage::{TraceStatus, TraceUsage};
 
 /// What a record begins with, `0` for any digit.
 const DATE: &[u8] = b"00/00/0000 00:00:00;";
@@ -55,17 +55,17 @@ const ATTRIBUTES: [&[u8]; 16] = [
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no record was a job.
 pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<Trace, ReadError> {
-    read_to(&mut Outlet::keep(), source, reader, options)
+    read_to(&mut TraceSink::keep(), source, reader, options)
 }
 
 /// As [`read`], through `outlet`.
 pub(crate) fn read_to(
-    outlet: &mut Outlet<'_>,
+    outlet: &mut TraceSink<'_>,
     source: &str,
     reader: impl BufRead,
     options: ReadOptions,
 ) -> Result<Trace, ReadError> {
-    records::read(Pbs, outlet, source, reader, options)
+    records::read(PbsFormat, outlet, source, reader, options)
 }
 
 /// Whether `line` begins with the date and time of a record.
@@ -77,9 +77,9 @@ pub(crate) fn begins_record(line: &[u8]) -> bool {
         })
 }
 
-struct Pbs;
+struct PbsFormat;
 
-impl Format for Pbs {
+impl RecordFormat for PbsFormat {
     fn begins_record(&self, line: &[u8]) -> bool {
         begins_record(line)
     }
@@ -91,37 +91,45 @@ impl Format for Pbs {
         record.extend_from_slice(line);
     }
 
-    fn draft<'a>(&mut self, text: &'a [u8], keep: Columns) -> Result<Option<Draft<'a>>, Finding> {
+    fn draft<'a>(
+        &mut self,
+        text: &'a [u8],
+        keep: ColumnSelection,
+    ) -> Result<Option<ParsedRecord<'a>>, Finding> {
         let mut parts = text.splitn(4, |&byte| byte == b';');
         let _time = parts.next();
         let mut part = || parts.next().ok_or(Finding::ShortRecord);
         if part()? != b"E" {
             return Ok(None);
         }
-        let (id, attributes) = (part()?, Attributes(part()?));
+        let (id, attributes) = (part()?, PbsAttributes(part()?));
         draft(id, attributes, keep).map(Some)
     }
 }
 
-fn draft<'a>(id: &[u8], attributes: Attributes<'a>, keep: Columns) -> Result<Draft<'a>, Finding> {
+fn draft<'a>(
+    id: &[u8],
+    attributes: PbsAttributes<'a>,
+    keep: ColumnSelection,
+) -> Result<ParsedRecord<'a>, Finding> {
     let mut notes = Vec::new();
     let number = records::leading_number(id, &mut notes)?;
     let submit = attributes.get(b"ctime").or(attributes.get(b"qtime"));
-    let submit = records::required(submit, Field::Submit)?;
+    let submit = records::required(submit, RecordField::Submit)?;
     let limit = attributes.get(b"Resource_List.walltime");
     let name = |name| attributes.get(name).unwrap_or_default();
-    let submit = clock::unix(submit, Field::Submit)?;
+    let submit = clock::unix(submit, RecordField::Submit)?;
     let start = start(attributes)?;
-    Ok(Draft {
+    Ok(ParsedRecord {
         number,
         submit,
         runtime: runtime(start, attributes, &mut notes)?,
         estimate: limit
-            .map(|limit| clock::span(limit, Field::Estimate))
+            .map(|limit| clock::span(limit, RecordField::Estimate))
             .transpose()?,
         allocated: allocated(attributes)?,
         requested: requested(attributes)?,
-        names: Names {
+        names: RecordNames {
             user: name(b"user"),
             group: name(b"group"),
             account: attributes
@@ -137,42 +145,49 @@ fn draft<'a>(id: &[u8], attributes: Attributes<'a>, keep: Columns) -> Result<Dra
 }
 
 /// A job that was deleted while it waited has no start, or one of 0.
-fn start(attributes: Attributes<'_>) -> Result<Option<Instant>, Finding> {
+fn start(attributes: PbsAttributes<'_>) -> Result<Option<Instant>, Finding> {
     let text = attributes.get(b"start");
     let start = text
-        .map(|text| clock::unix(text, Field::Start))
+        .map(|text| clock::unix(text, RecordField::Start))
         .transpose()?;
     Ok(start.filter(|&start| start > Instant::ZERO))
 }
 
 fn runtime(
     start: Option<Instant>,
-    attributes: Attributes<'_>,
+    attributes: PbsAttributes<'_>,
     notes: &mut Vec<Finding>,
 ) -> Result<Span, Finding> {
     let Some(start) = start else {
         return Ok(NEVER_RAN);
     };
-    let end = records::required(attributes.get(b"end"), Field::End)?;
-    Ok(records::ran(start, clock::unix(end, Field::End)?, notes))
+    let end = records::required(attributes.get(b"end"), RecordField::End)?;
+    Ok(records::ran(
+        start,
+        clock::unix(end, RecordField::End)?,
+        notes,
+    ))
 }
 
 fn usage(
     submit: Instant,
     start: Option<Instant>,
-    attributes: Attributes<'_>,
+    attributes: PbsAttributes<'_>,
     notes: &mut Vec<Finding>,
-) -> Usage {
+) -> TraceUsage {
     let cpu_time = attributes.get(b"resources_used.cput");
-    let cpu_time = cpu_time.map(|text| clock::span(text, Field::CpuTime));
-    let cpu_time = field::usable(cpu_time.transpose(), Field::CpuTime, notes);
+    let cpu_time = cpu_time.map(|text| clock::span(text, RecordField::CpuTime));
+    let cpu_time = field::usable(cpu_time.transpose(), RecordField::CpuTime, notes);
     let mut memory = |name, field| {
         let read = attributes.get(name).map(|text| size::pbs(text, field));
         field::usable(read.unwrap_or(Ok(None)), field, notes)
     };
-    Usage {
-        peak_memory: memory(b"resources_used.mem".as_slice(), Field::PeakMemory),
-        requested_memory: memory(b"Resource_List.mem".as_slice(), Field::RequestedMemory),
+    TraceUsage {
+        peak_memory: memory(b"resources_used.mem".as_slice(), RecordField::PeakMemory),
+        requested_memory: memory(
+            b"Resource_List.mem".as_slice(),
+            RecordField::RequestedMemory,
+        ),
         wait: start.and_then(|start| records::waited(submit, start, notes)),
         cpu_time,
         status: status(attributes),
@@ -181,30 +196,30 @@ fn usage(
 
 /// Torque and PBS number the reasons for which they kill a job differently, from -1 downwards;
 /// PBS is known by its `exec_vnode`.
-fn status(attributes: Attributes<'_>) -> Status {
+fn status(attributes: PbsAttributes<'_>) -> TraceStatus {
     let is_pbs = attributes.get(b"exec_vnode").is_some();
     match (attributes.get(b"Exit_status"), is_pbs) {
-        (None, _) => Status::Unknown,
-        (Some(b"0"), _) => Status::Completed,
-        (Some(b"-29"), true) | (Some(b"-11"), false) => Status::TimedOut,
-        (Some(b"-26" | b"-27"), true) | (Some(b"-10"), false) => Status::OutOfMemory,
-        (Some(_), _) => Status::Failed,
+        (None, _) => TraceStatus::Unknown,
+        (Some(b"0"), _) => TraceStatus::Completed,
+        (Some(b"-29"), true) | (Some(b"-11"), false) => TraceStatus::TimedOut,
+        (Some(b"-26" | b"-27"), true) | (Some(b"-10"), false) => TraceStatus::OutOfMemory,
+        (Some(_), _) => TraceStatus::Failed,
     }
 }
 
-fn allocated(attributes: Attributes<'_>) -> Result<Option<u32>, Finding> {
+fn allocated(attributes: PbsAttributes<'_>) -> Result<Option<u32>, Finding> {
     let used = procs(attributes, b"resources_used.ncpus")?;
     let slots = attributes.get(b"exec_host").map(slots).transpose()?;
     Ok(used.max(slots.flatten()))
 }
 
-fn requested(attributes: Attributes<'_>) -> Result<Option<u32>, Finding> {
+fn requested(attributes: PbsAttributes<'_>) -> Result<Option<u32>, Finding> {
     let cpus = procs(attributes, b"Resource_List.ncpus")?;
     let nodes = attributes.get(b"Resource_List.nodes").map(node_slots);
     Ok(cpus.max(nodes.transpose()?.flatten()))
 }
 
-fn procs(attributes: Attributes<'_>, name: &[u8]) -> Result<Option<u32>, Finding> {
+fn procs(attributes: PbsAttributes<'_>, name: &[u8]) -> Result<Option<u32>, Finding> {
     let count = attributes.get(name).map(field::procs).transpose()?;
     Ok(count.flatten())
 }
@@ -221,7 +236,7 @@ fn node_slots(nodes: &[u8]) -> Result<Option<u32>, Finding> {
 
 fn sum(mut widths: impl Iterator<Item = Option<u32>>) -> Result<Option<u32>, Finding> {
     let sum = widths.try_fold(0u32, |sum, width| sum.checked_add(width?));
-    let sum = sum.ok_or(Finding::NotANumber(Field::Procs))?;
+    let sum = sum.ok_or(Finding::NotANumber(RecordField::Procs))?;
     field::procs(sum.to_string().as_bytes())
 }
 
@@ -249,9 +264,9 @@ fn width(slot: &[u8]) -> Option<u32> {
 
 /// `name=value` pairs between blanks.
 #[derive(Clone, Copy)]
-struct Attributes<'a>(&'a [u8]);
+struct PbsAttributes<'a>(&'a [u8]);
 
-impl<'a> Attributes<'a> {
+impl<'a> PbsAttributes<'a> {
     fn get(self, name: &[u8]) -> Option<&'a [u8]> {
         let words = self.0.split(u8::is_ascii_whitespace);
         let mut values = words.filter_map(|word| word.strip_prefix(name)?.strip_prefix(b"="));
@@ -271,8 +286,11 @@ mod tests {
         read("jobs", text.as_bytes(), ReadOptions::default()).unwrap()
     }
 
-    fn with(old: &str, new: &str) -> Result<Option<Draft<'static>>, Finding> {
-        Pbs.draft(RECORD.replace(old, new).leak().as_bytes(), Columns::All)
+    fn with(old: &str, new: &str) -> Result<Option<ParsedRecord<'static>>, Finding> {
+        PbsFormat.draft(
+            RECORD.replace(old, new).leak().as_bytes(),
+            ColumnSelection::All,
+        )
     }
 
     #[test]
@@ -308,7 +326,7 @@ mod tests {
             assert_eq!(slots(hosts.as_bytes()), Ok(Some(count)), "{hosts}");
         }
         for hosts in ["n/3-1", "n/0*x", "n/0*4294967295+n/1"] {
-            let wrong = Err(Finding::NotANumber(Field::Procs));
+            let wrong = Err(Finding::NotANumber(RecordField::Procs));
             assert_eq!(slots(hosts.as_bytes()), wrong, "{hosts}");
         }
     }
@@ -326,21 +344,24 @@ mod tests {
     fn what_is_no_job_is_told_apart() {
         assert_eq!(with(";E;", ";S;"), Ok(None));
         assert_eq!(with("start=160 ", "").unwrap().unwrap().runtime, NEVER_RAN);
-        assert_eq!(with("end=220 ", ""), Err(Finding::Missing(Field::End)));
+        assert_eq!(
+            with("end=220 ", ""),
+            Err(Finding::Missing(RecordField::End))
+        );
         assert_eq!(
             with("ctime=100 qtime=101", ""),
-            Err(Finding::Missing(Field::Submit))
+            Err(Finding::Missing(RecordField::Submit))
         );
         assert_eq!(
             with("=04:00:00", "=long"),
-            Err(Finding::NotATime(Field::Estimate))
+            Err(Finding::NotATime(RecordField::Estimate))
         );
         assert_eq!(
             with("6[3]", "x"),
-            Err(Finding::NotANumber(Field::JobNumber))
+            Err(Finding::NotANumber(RecordField::JobNumber))
         );
         assert_eq!(
-            Pbs.draft(b"12/21/2009 15:27:00;E", Columns::All),
+            PbsFormat.draft(b"12/21/2009 15:27:00;E", ColumnSelection::All),
             Err(Finding::ShortRecord)
         );
     }

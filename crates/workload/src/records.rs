@@ -4,22 +4,22 @@ use std::io::BufRead;
 
 use tollgate_model::{Instant, Span};
 
-use crate::attempts::Attempt;
-use crate::batches::Outlet;
-use crate::diagnostics::{Field, Finding};
+use crate::attempts::TraceAttempt;
+use crate::batches::TraceSink;
+use crate::diagnostics::{Finding, RecordField};
 use crate::error::ReadError;
 use crate::field;
-use crate::lines::{Line, MAX_LINE, for_each_line};
-use crate::open::{Columns, ReadOptions};
-use crate::trace::{Names, Trace, TraceJob};
-use crate::usage::Usage;
+use crate::lines::{MAX_LINE, TextLine, for_each_line};
+use crate::open::{ColumnSelection, ReadOptions};
+use crate::trace::{RecordNames, Trace, TraceJob};
+use crate::usage::TraceUsage;
 
 /// The run time of a job that never started, as SWF writes it.
 pub(crate) const NEVER_RAN: Span = Span::from_secs(-1);
 
 /// What one record says about a job.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Draft<'a> {
+pub(crate) struct ParsedRecord<'a> {
     /// The public number.
     pub(crate) number: u64,
     /// When it was submitted, since the Unix epoch.
@@ -33,17 +33,17 @@ pub(crate) struct Draft<'a> {
     /// Processors it asked for.
     pub(crate) requested: Option<u32>,
     /// Who it was and where it went.
-    pub(crate) names: Names<'a>,
+    pub(crate) names: RecordNames<'a>,
     /// How it went, if that was asked for.
-    pub(crate) usage: Usage,
+    pub(crate) usage: TraceUsage,
     /// The tries at running it, if the format tells of them.
-    pub(crate) attempts: Option<Vec<Attempt>>,
+    pub(crate) attempts: Option<Vec<TraceAttempt>>,
     /// What had to be assumed already.
     pub(crate) notes: Vec<Finding>,
 }
 
 /// A format in which records follow each other, each beginning on a line of its own.
-pub(crate) trait Format {
+pub(crate) trait RecordFormat {
     /// When the clock of the records begins, if they all say the same.
     const ORIGIN: Option<Instant> = Some(Instant::ZERO);
 
@@ -60,10 +60,14 @@ pub(crate) trait Format {
     ///
     /// # Errors
     /// What makes the record useless.
-    fn draft<'a>(&mut self, text: &'a [u8], keep: Columns) -> Result<Option<Draft<'a>>, Finding>;
+    fn draft<'a>(
+        &mut self,
+        text: &'a [u8],
+        keep: ColumnSelection,
+    ) -> Result<Option<ParsedRecord<'a>>, Finding>;
 
     /// What `text`, a part of a job, tells of how the job went whose draft came last.
-    fn part(&self, _text: &[u8]) -> Option<Usage> {
+    fn part(&self, _text: &[u8]) -> Option<TraceUsage> {
         None
     }
 }
@@ -72,16 +76,16 @@ pub(crate) trait Format {
 ///
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no record was a job.
-pub(crate) fn read<F: Format>(
+pub(crate) fn read<F: RecordFormat>(
     format: F,
-    outlet: &mut Outlet<'_>,
+    outlet: &mut TraceSink<'_>,
     source: &str,
     reader: impl BufRead,
     options: ReadOptions,
 ) -> Result<Trace, ReadError> {
     let mut trace = outlet.trace(source, options);
     trace.unix_start = F::ORIGIN;
-    let mut log = Log {
+    let mut log = RecordReader {
         format,
         keep: options.columns,
         trace,
@@ -96,22 +100,22 @@ pub(crate) fn read<F: Format>(
     log.outlet.finish(log.trace)
 }
 
-struct Log<'a, 'v, F> {
+struct RecordReader<'a, 'v, F> {
     format: F,
-    keep: Columns,
+    keep: ColumnSelection,
     trace: Trace,
-    outlet: &'a mut Outlet<'v>,
+    outlet: &'a mut TraceSink<'v>,
     latest: Instant,
     /// The record whose last line may not have come yet, and the line that it began on.
     pending: Vec<u8>,
     begun: u64,
 }
 
-impl<F: Format> Log<'_, '_, F> {
-    fn line(&mut self, number: u64, line: Line<'_>) {
+impl<F: RecordFormat> RecordReader<'_, '_, F> {
+    fn line(&mut self, number: u64, line: TextLine<'_>) {
         let text = match line {
-            Line::Text(text) => text.strip_suffix(b"\r").unwrap_or(text),
-            Line::TooLong => {
+            TextLine::Text(text) => text.strip_suffix(b"\r").unwrap_or(text),
+            TextLine::TooLong => {
                 self.finish_record();
                 return self.trace.diagnostics.record(Finding::LineTooLong, number);
             }
@@ -167,7 +171,12 @@ impl<F: Format> Log<'_, '_, F> {
 }
 
 /// Appends the job of `draft`, which began on `line`, and notes what had to be assumed.
-pub(crate) fn push(trace: &mut Trace, mut draft: Draft<'_>, line: u64, latest: &mut Instant) {
+pub(crate) fn push(
+    trace: &mut Trace,
+    mut draft: ParsedRecord<'_>,
+    line: u64,
+    latest: &mut Instant,
+) {
     let job = job(trace, &draft, line);
     if let Some(metadata) = &mut trace.metadata {
         let usage = field::settle_usage(draft.usage, job.procs, &mut draft.notes);
@@ -185,7 +194,7 @@ pub(crate) fn push(trace: &mut Trace, mut draft: Draft<'_>, line: u64, latest: &
     trace.push_job(job, line, latest);
 }
 
-fn job(trace: &mut Trace, draft: &Draft<'_>, line: u64) -> TraceJob {
+fn job(trace: &mut Trace, draft: &ParsedRecord<'_>, line: u64) -> TraceJob {
     let notes = &mut trace.diagnostics;
     let (runtime, estimate) = field::settle_times(Some(draft.runtime), draft.estimate, line, notes);
     let procs = draft.allocated.unwrap_or_else(|| {
@@ -220,8 +229,8 @@ pub(crate) fn waited(submit: Instant, start: Instant, notes: &mut Vec<Finding>) 
     let wait = start.since(submit);
     let sound = (wait >= Span::ZERO).then_some(wait);
     field::usable(
-        sound.ok_or(Finding::Unusable(Field::Wait)).map(Some),
-        Field::Wait,
+        sound.ok_or(Finding::Unusable(RecordField::Wait)).map(Some),
+        RecordField::Wait,
         notes,
     )
 }
@@ -244,6 +253,6 @@ pub(crate) fn leading_number(id: &[u8], notes: &mut Vec<Finding>) -> Result<u64,
 ///
 /// # Errors
 /// If it does not.
-pub(crate) fn required(value: Option<&[u8]>, field: Field) -> Result<&[u8], Finding> {
+pub(crate) fn required(value: Option<&[u8]>, field: RecordField) -> Result<&[u8], Finding> {
     value.ok_or(Finding::Missing(field))
 }

@@ -2,28 +2,28 @@
 
 use tollgate_model::Span;
 
-use crate::settings::NeverRan;
+use crate::settings::NeverRanHandling;
 use crate::trace::TraceJob;
 
 /// Rows of a trace by submit time; ties in file order.
 #[derive(Clone, Debug)]
-pub(crate) enum Rows {
+pub(crate) enum RowSelection {
     /// All of so many: nothing to be kept for the usual trace of millions of jobs.
     All(u32),
     /// Some of them, or all in another order.
     Some(Vec<u32>),
 }
 
-impl Rows {
+impl RowSelection {
     /// The rows of `jobs` that take part.
     ///
     /// # Panics
     /// If there are 2^32 jobs or more.
-    pub(crate) fn of(jobs: &[TraceJob], never_ran: NeverRan) -> Self {
+    pub(crate) fn of(jobs: &[TraceJob], never_ran: NeverRanHandling) -> Self {
         let count = u32::try_from(jobs.len()).expect("a trace has fewer than 2^32 jobs");
         let takes_part = |job: &TraceJob| match never_ran {
-            NeverRan::Drop => job.runtime > Span::ZERO,
-            NeverRan::One => true,
+            NeverRanHandling::Drop => job.runtime > Span::ZERO,
+            NeverRanHandling::One => true,
         };
         if jobs.is_sorted_by_key(|job| job.submit) && jobs.iter().all(takes_part) {
             return Self::All(count);
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
     use tollgate_model::Instant;
 
-    fn rows(jobs: &[(i64, i64)], never_ran: NeverRan) -> Rows {
+    fn rows(jobs: &[(i64, i64)], never_ran: NeverRanHandling) -> RowSelection {
         let job = |&(submit, runtime): &(i64, i64)| TraceJob {
             number: 1,
             submit: Instant::from_secs(submit),
@@ -76,13 +76,13 @@ mod tests {
             estimate: Span::from_secs(1),
             procs: 1,
         };
-        Rows::of(&jobs.iter().map(job).collect::<Vec<_>>(), never_ran)
+        RowSelection::of(&jobs.iter().map(job).collect::<Vec<_>>(), never_ran)
     }
 
     #[test]
     fn a_trace_in_order_keeps_no_list() {
-        let all = rows(&[(0, 5), (3, 5), (3, 5)], NeverRan::Drop);
-        assert!(matches!(all, Rows::All(3)));
+        let all = rows(&[(0, 5), (3, 5), (3, 5)], NeverRanHandling::Drop);
+        assert!(matches!(all, RowSelection::All(3)));
         assert_eq!(all.iter().collect::<Vec<_>>(), [0, 1, 2]);
     }
 
@@ -90,7 +90,7 @@ mod tests {
     fn others_are_left_out_and_sorted_with_ties_in_file_order() {
         let jobs = [(7, 5), (3, -1), (7, 5), (2, 5)];
         let some = |never_ran| rows(&jobs, never_ran).iter().collect::<Vec<_>>();
-        assert_eq!(some(NeverRan::Drop), [3, 0, 2]);
-        assert_eq!(some(NeverRan::One), [3, 1, 0, 2]);
+        assert_eq!(some(NeverRanHandling::Drop), [3, 0, 2]);
+        assert_eq!(some(NeverRanHandling::One), [3, 1, 0, 2]);
     }
 }

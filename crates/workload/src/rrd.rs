@@ -21,20 +21,20 @@ const MAX_BYTES: u64 = 1 << 30;
 
 /// The contents of a database.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Database {
+pub struct RrdDatabase {
     /// The distance of measurements. Positive.
     pub step: Span,
     /// When it was last updated, since the Unix epoch.
     pub last_update: Instant,
     /// What is measured.
-    pub sources: Vec<Source>,
+    pub sources: Vec<RrdSource>,
     /// The measurements, summarised.
-    pub archives: Vec<Archive>,
+    pub archives: Vec<RrdArchive>,
 }
 
 /// Something that is measured.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Source {
+pub struct RrdSource {
     /// Its name.
     pub name: String,
     /// How values follow from measurements: `GAUGE`, `COUNTER`, `ABSOLUTE`, ..
@@ -49,7 +49,7 @@ pub struct Source {
 
 /// A summary of the measurements: a row every so many steps, and a value in it for each source.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Archive {
+pub struct RrdArchive {
     /// How a value sums up: `AVERAGE`, `MAX`, ..
     pub function: String,
     /// The distance of rows: a multiple of the database's step.
@@ -62,7 +62,7 @@ pub struct Archive {
     values: Vec<f64>,
 }
 
-impl Archive {
+impl RrdArchive {
     /// How many rows there are.
     pub const fn len(&self) -> usize {
         self.values.len() / self.width
@@ -135,7 +135,7 @@ pub enum RrdError {
 ///
 /// # Errors
 /// [`OpenError`] with the file and what is wrong with it.
-pub fn open(path: &Path) -> Result<Database, OpenError> {
+pub fn open(path: &Path) -> Result<RrdDatabase, OpenError> {
     open_with(path, from_reader)
 }
 
@@ -143,7 +143,7 @@ pub fn open(path: &Path) -> Result<Database, OpenError> {
 ///
 /// # Errors
 /// [`RrdError`] if these are none, cut off, or of another version.
-pub fn parse(bytes: &[u8]) -> Result<Database, RrdError> {
+pub fn parse(bytes: &[u8]) -> Result<RrdDatabase, RrdError> {
     if binary::starts_like(bytes) {
         binary::parse(bytes)
     } else if starts_like(bytes) {
@@ -159,7 +159,7 @@ pub(crate) fn starts_like(prefix: &[u8]) -> bool {
     binary::starts_like(prefix) || is_xml && (holds(prefix, b"<rrd>") || holds(prefix, b"<rrd "))
 }
 
-fn from_reader(_name: &str, reader: Box<dyn Read + '_>) -> Result<Database, ReadError> {
+fn from_reader(_name: &str, reader: Box<dyn Read + '_>) -> Result<RrdDatabase, ReadError> {
     let mut bytes = Vec::new();
     let read = reader.take(MAX_BYTES + 1).read_to_end(&mut bytes);
     read.map_err(|error| ReadError::Io { line: 1, error })?;

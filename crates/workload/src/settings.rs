@@ -6,9 +6,9 @@ use std::ops::RangeInclusive;
 /// How the jobs of a trace are turned into the jobs of a run (Yeo & Buyya 2008, §5.3-5.4 and
 /// Table VI). The defaults are those of the papers.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Settings {
+pub struct WorkloadConfig {
     /// What becomes of jobs that never ran.
-    pub never_ran: NeverRan,
+    pub never_ran: NeverRanHandling,
     /// The probability that a job is of high urgency: 0 to 1, default 0.2.
     pub high_urgency: f64,
     /// What inter-arrival times are multiplied by: 0 to 1e6, default 1. Less is a heavier load.
@@ -16,25 +16,25 @@ pub struct Settings {
     /// How much of the trace's estimation error is kept: 0 (exact) to 1 (as traced), default 1.
     pub inaccuracy: f64,
     /// How deadlines are drawn, as factors of the run time.
-    pub deadline: Factor,
+    pub deadline: SlaFactor,
     /// How budgets are drawn, as credits for a second of run time.
-    pub budget: Factor,
+    pub budget: SlaFactor,
     /// How penalty rates are drawn, in credits per second.
-    pub penalty: Factor,
+    pub penalty: SlaFactor,
     /// What the draws depend on, besides the job and the parameter. Default 1.
     pub seed: u64,
 }
 
-impl Default for Settings {
+impl Default for WorkloadConfig {
     fn default() -> Self {
         Self {
-            never_ran: NeverRan::Drop,
+            never_ran: NeverRanHandling::Drop,
             high_urgency: 0.2,
             arrival_factor: 1.0,
             inaccuracy: 1.0,
-            deadline: Factor::default(),
-            budget: Factor::default(),
-            penalty: Factor::default(),
+            deadline: SlaFactor::default(),
+            budget: SlaFactor::default(),
+            penalty: SlaFactor::default(),
             seed: 1,
         }
     }
@@ -42,7 +42,7 @@ impl Default for Settings {
 
 /// What becomes of jobs whose run time is not positive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum NeverRan {
+pub enum NeverRanHandling {
     /// They are left out, after the trace was cut.
     #[default]
     Drop,
@@ -50,7 +50,7 @@ pub enum NeverRan {
     One,
 }
 
-impl NeverRan {
+impl NeverRanHandling {
     /// The word for it on the command line and in files.
     pub const fn name(self) -> &'static str {
         match self {
@@ -63,7 +63,7 @@ impl NeverRan {
 /// A normal distribution for each of the two urgency classes; the standard deviation is a
 /// quarter of the mean, and draws are repeated until they are above 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Factor {
+pub struct SlaFactor {
     /// The lower of the two means: 1 to 1e6, default 4.
     pub low: f64,
     /// The higher mean over the lower: 1 to 1e6, default 4.
@@ -73,7 +73,7 @@ pub struct Factor {
     pub bias: f64,
 }
 
-impl Default for Factor {
+impl Default for SlaFactor {
     fn default() -> Self {
         Self {
             low: 4.0,
@@ -86,25 +86,25 @@ impl Default for Factor {
 /// A setting outside its range.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[error("{setting} is {value}, expected {range}")]
-pub struct SettingsError {
+pub struct WorkloadConfigError {
     /// The name of the setting on the command line.
     pub setting: &'static str,
     /// What it was set to.
     pub value: f64,
     /// What it may be.
-    pub range: Range,
+    pub range: ValueRange,
 }
 
 /// The legal values of a setting, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Range {
+pub struct ValueRange {
     /// The least.
     pub min: f64,
     /// The most.
     pub max: f64,
 }
 
-impl fmt::Display for Range {
+impl fmt::Display for ValueRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} to {}", self.min, self.max)
     }
@@ -116,12 +116,12 @@ const BIASES: RangeInclusive<f64> = 1e-6..=1e6;
 const FRACTIONS: RangeInclusive<f64> = 0.0..=1.0;
 const ARRIVAL_FACTORS: RangeInclusive<f64> = 0.0..=1e6;
 
-impl Settings {
+impl WorkloadConfig {
     /// Checks every setting against its range.
     ///
     /// # Errors
     /// The first one that is outside, or not a number.
-    pub fn validate(&self) -> Result<(), SettingsError> {
+    pub fn validate(&self) -> Result<(), WorkloadConfigError> {
         let Self {
             deadline,
             budget,
@@ -151,14 +151,14 @@ fn within(
     setting: &'static str,
     value: f64,
     range: &RangeInclusive<f64>,
-) -> Result<(), SettingsError> {
+) -> Result<(), WorkloadConfigError> {
     if range.contains(&value) {
         return Ok(());
     }
-    Err(SettingsError {
+    Err(WorkloadConfigError {
         setting,
         value,
-        range: Range {
+        range: ValueRange {
             min: *range.start(),
             max: *range.end(),
         },
@@ -171,13 +171,13 @@ mod tests {
 
     #[test]
     fn the_papers_settings_are_legal() {
-        assert_eq!(Settings::default().validate(), Ok(()));
+        assert_eq!(WorkloadConfig::default().validate(), Ok(()));
     }
 
     #[test]
     fn a_setting_out_of_range_is_named_with_value_and_range() {
-        let message = |change: fn(&mut Settings)| {
-            let mut settings = Settings::default();
+        let message = |change: fn(&mut WorkloadConfig)| {
+            let mut settings = WorkloadConfig::default();
             change(&mut settings);
             settings.validate().unwrap_err().to_string()
         };

@@ -14,16 +14,16 @@ use std::io::BufRead;
 
 use tollgate_model::{Bytes, Instant, Span};
 
-use crate::batches::Outlet;
+use crate::batches::TraceSink;
 use crate::clock;
-use crate::diagnostics::{Field, Finding};
+use crate::diagnostics::{Finding, RecordField};
 use crate::error::ReadError;
 use crate::field;
-use crate::open::{Columns, ReadOptions};
-use crate::records::{self, Draft, Format, NEVER_RAN};
+use crate::open::{ColumnSelection, ReadOptions};
+use crate::records::{self, NEVER_RAN, ParsedRecord, RecordFormat};
 use crate::size;
-use crate::trace::{Names, Trace};
-use crate::usage::{Status, Usage};
+use crate::trace::{RecordNames, Trace};
+use crate::usage::{TraceStatus, TraceUsage};
 
 /// Fields that every version has: up to `pe_taskid`.
 const FIELDS: usize = 42;
@@ -37,49 +37,53 @@ const MILLISECONDS_FROM: i64 = 100_000_000_000;
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no record was a job.
 pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<Trace, ReadError> {
-    read_to(&mut Outlet::keep(), source, reader, options)
+    read_to(&mut TraceSink::keep(), source, reader, options)
 }
 
 /// As [`read`], through `outlet`.
 pub(crate) fn read_to(
-    outlet: &mut Outlet<'_>,
+    outlet: &mut TraceSink<'_>,
     source: &str,
     reader: impl BufRead,
     options: ReadOptions,
 ) -> Result<Trace, ReadError> {
-    records::read(GridEngine, outlet, source, reader, options)
+    records::read(GridEngineFormat, outlet, source, reader, options)
 }
 
 /// Whether `line` has the fields of a record, with numbers where these belong.
 pub(crate) fn is_record(line: &[u8]) -> bool {
-    Record::split(line).is_ok_and(|record| {
+    GridEngineRecord::split(line).is_ok_and(|record| {
         let numbers = [record.number, record.submit, record.start, record.end];
         numbers.into_iter().all(is_number)
     })
 }
 
-struct GridEngine;
+struct GridEngineFormat;
 
-impl Format for GridEngine {
+impl RecordFormat for GridEngineFormat {
     fn begins_record(&self, _line: &[u8]) -> bool {
         true
     }
 
-    fn draft<'a>(&mut self, text: &'a [u8], keep: Columns) -> Result<Option<Draft<'a>>, Finding> {
+    fn draft<'a>(
+        &mut self,
+        text: &'a [u8],
+        keep: ColumnSelection,
+    ) -> Result<Option<ParsedRecord<'a>>, Finding> {
         if text.starts_with(b"#") {
             return Ok(None);
         }
-        let record = Record::split(text)?;
+        let record = GridEngineRecord::split(text)?;
         let number = field::job_number(record.number)?;
         if record.pe_task != b"NONE" {
             return Err(Finding::PartOfJob);
         }
         let mut notes = Vec::new();
         let allocated = field::procs(record.slots)?;
-        let submit = instant(record.submit, Field::Submit)?;
+        let submit = instant(record.submit, RecordField::Submit)?;
         let runtime = runtime(&record, &mut notes)?;
         let usage = keep.usage(|| usage(&record, submit, allocated, &mut notes));
-        Ok(Some(Draft {
+        Ok(Some(ParsedRecord {
             number,
             submit,
             runtime,
@@ -95,9 +99,9 @@ impl Format for GridEngine {
 }
 
 /// A start of 0 is how a job that never started is written.
-fn runtime(record: &Record<'_>, notes: &mut Vec<Finding>) -> Result<Span, Finding> {
-    let start = instant(record.start, Field::Start)?;
-    let end = instant(record.end, Field::End)?;
+fn runtime(record: &GridEngineRecord<'_>, notes: &mut Vec<Finding>) -> Result<Span, Finding> {
+    let start = instant(record.start, RecordField::Start)?;
+    let end = instant(record.end, RecordField::End)?;
     if start == Instant::ZERO {
         return Ok(NEVER_RAN);
     }
@@ -105,26 +109,26 @@ fn runtime(record: &Record<'_>, notes: &mut Vec<Finding>) -> Result<Span, Findin
 }
 
 fn usage(
-    record: &Record<'_>,
+    record: &GridEngineRecord<'_>,
     submit: Instant,
     slots: Option<u32>,
     notes: &mut Vec<Finding>,
-) -> Usage {
-    let start = instant(record.start, Field::Start).unwrap_or(Instant::ZERO);
+) -> TraceUsage {
+    let start = instant(record.start, RecordField::Start).unwrap_or(Instant::ZERO);
     let wait = (start > Instant::ZERO).then(|| records::waited(submit, start, notes));
-    let cpu_time = field::known_span(record.cpu, Field::CpuTime);
+    let cpu_time = field::known_span(record.cpu, RecordField::CpuTime);
     let peak = record.max_rss.unwrap_or(record.max_vmem);
-    let peak = field::bytes(peak, 1, Field::PeakMemory);
+    let peak = field::bytes(peak, 1, RecordField::PeakMemory);
     let requested = [&b"h_vmem="[..], b"mem_free="].map(|name| request(record.category, name));
     let requested = requested.into_iter().flatten().next();
     let requested = requested.map_or(Ok(None), |size| {
-        size::grid_engine(size, Field::RequestedMemory)
+        size::grid_engine(size, RecordField::RequestedMemory)
     });
-    let requested = field::usable(requested, Field::RequestedMemory, notes);
-    Usage {
+    let requested = field::usable(requested, RecordField::RequestedMemory, notes);
+    TraceUsage {
         wait: wait.flatten(),
-        cpu_time: field::usable(cpu_time, Field::CpuTime, notes),
-        peak_memory: field::usable(peak, Field::PeakMemory, notes)
+        cpu_time: field::usable(cpu_time, RecordField::CpuTime, notes),
+        peak_memory: field::usable(peak, RecordField::PeakMemory, notes)
             .filter(|&peak| peak > Bytes::ZERO),
         requested_memory: requested.map(|size| size.times(u64::from(slots.unwrap_or(1)))),
         status: status(record, start),
@@ -132,13 +136,13 @@ fn usage(
 }
 
 /// `failed` tells what Grid Engine could not do (`sge_status(5)`), `exit_status` what the job said.
-fn status(record: &Record<'_>, start: Instant) -> Status {
+fn status(record: &GridEngineRecord<'_>, start: Instant) -> TraceStatus {
     match (record.failed, record.exit_status) {
-        (b"37", _) => Status::TimedOut,
-        (b"0", _) if start == Instant::ZERO => Status::Unknown,
-        (b"0", b"0") => Status::Completed,
-        (failed, exit) if [failed, exit].iter().all(|text| is_number(text)) => Status::Failed,
-        _ => Status::Unknown,
+        (b"37", _) => TraceStatus::TimedOut,
+        (b"0", _) if start == Instant::ZERO => TraceStatus::Unknown,
+        (b"0", b"0") => TraceStatus::Completed,
+        (failed, exit) if [failed, exit].iter().all(|text| is_number(text)) => TraceStatus::Failed,
+        _ => TraceStatus::Unknown,
     }
 }
 
@@ -146,7 +150,7 @@ fn is_number(text: &[u8]) -> bool {
     !text.is_empty() && text.iter().all(u8::is_ascii_digit)
 }
 
-fn instant(text: &[u8], field: Field) -> Result<Instant, Finding> {
+fn instant(text: &[u8], field: RecordField) -> Result<Instant, Finding> {
     let count = field::count(text, field)?;
     let unit = if count >= MILLISECONDS_FROM {
         1_000
@@ -163,7 +167,7 @@ fn limit(category: &[u8]) -> Result<Option<Span>, Finding> {
         .into_iter()
         .find_map(|name| request(category, name))
         .filter(|limit| !limit.eq_ignore_ascii_case(b"INFINITY"))
-        .map(|limit| clock::span(limit, Field::Estimate))
+        .map(|limit| clock::span(limit, RecordField::Estimate))
         .transpose()
 }
 
@@ -174,8 +178,8 @@ fn request<'a>(category: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
 }
 
 /// The fields of a record that are used, as text.
-struct Record<'a> {
-    names: Names<'a>,
+struct GridEngineRecord<'a> {
+    names: RecordNames<'a>,
     number: &'a [u8],
     submit: &'a [u8],
     start: &'a [u8],
@@ -192,7 +196,7 @@ struct Record<'a> {
     max_rss: Option<&'a [u8]>,
 }
 
-impl<'a> Record<'a> {
+impl<'a> GridEngineRecord<'a> {
     fn split(text: &'a [u8]) -> Result<Self, Finding> {
         let mut fields = [&[][..]; FIELDS];
         let mut pieces = text.split(|&byte| byte == b':');
@@ -208,7 +212,7 @@ impl<'a> Record<'a> {
         // Behind it two fields of advance reservations, and two that only Univa has as well.
         let max_rss = pieces.nth(4);
         Ok(Self {
-            names: Names {
+            names: RecordNames {
                 queue: fields[0],
                 group: fields[2],
                 user: fields[3],
@@ -243,8 +247,8 @@ mod tests {
         )
     }
 
-    fn draft(text: &str) -> Result<Option<Draft<'_>>, Finding> {
-        GridEngine.draft(text.as_bytes(), Columns::All)
+    fn draft(text: &str) -> Result<Option<ParsedRecord<'_>>, Finding> {
+        GridEngineFormat.draft(text.as_bytes(), ColumnSelection::All)
     }
 
     #[test]
@@ -285,15 +289,15 @@ mod tests {
         );
         assert_eq!(
             draft(&record(times, "many", "NONE", "NONE")),
-            Err(Finding::NotANumber(Field::Procs))
+            Err(Finding::NotANumber(RecordField::Procs))
         );
         assert_eq!(
             draft(&record("now:1:2", "1", "NONE", "NONE")),
-            Err(Finding::NotANumber(Field::Submit))
+            Err(Finding::NotANumber(RecordField::Submit))
         );
         assert_eq!(
             draft(&record(times, "1", "-l h_rt=soon", "NONE")),
-            Err(Finding::NotATime(Field::Estimate))
+            Err(Finding::NotATime(RecordField::Estimate))
         );
     }
 }

@@ -2,7 +2,7 @@
 
 use tollgate_model::Bytes;
 
-use crate::diagnostics::{Field, Finding};
+use crate::diagnostics::{Finding, RecordField};
 use crate::field;
 
 const KIBI: u64 = 1 << 10;
@@ -11,7 +11,7 @@ const KIBI: u64 = 1 << 10;
 ///
 /// # Errors
 /// If `text` is neither.
-pub(crate) fn slurm(text: &[u8], bare: u64, field: Field) -> Result<Option<Bytes>, Finding> {
+pub(crate) fn slurm(text: &[u8], bare: u64, field: RecordField) -> Result<Option<Bytes>, Finding> {
     amount(text, field, |unit| match unit {
         b"" => Some(bare),
         unit => binary(unit),
@@ -33,7 +33,7 @@ pub(crate) fn binary_bytes(words: &str) -> Option<u64> {
 ///
 /// # Errors
 /// If `text` is none.
-pub(crate) fn grid_engine(text: &[u8], field: Field) -> Result<Option<Bytes>, Finding> {
+pub(crate) fn grid_engine(text: &[u8], field: RecordField) -> Result<Option<Bytes>, Finding> {
     amount(text, field, |unit| match unit {
         b"" => Some(1),
         b"k" => Some(1_000),
@@ -48,7 +48,7 @@ pub(crate) fn grid_engine(text: &[u8], field: Field) -> Result<Option<Bytes>, Fi
 ///
 /// # Errors
 /// If `text` is none.
-pub(crate) fn pbs(text: &[u8], field: Field) -> Result<Option<Bytes>, Finding> {
+pub(crate) fn pbs(text: &[u8], field: RecordField) -> Result<Option<Bytes>, Finding> {
     amount(text, field, |unit| {
         let unit = unit.to_ascii_uppercase();
         let (scale, size) = match unit.as_slice() {
@@ -62,7 +62,7 @@ pub(crate) fn pbs(text: &[u8], field: Field) -> Result<Option<Bytes>, Finding> {
 
 fn amount(
     text: &[u8],
-    field: Field,
+    field: RecordField,
     unit: impl Fn(&[u8]) -> Option<u64>,
 ) -> Result<Option<Bytes>, Finding> {
     let digits = text
@@ -90,7 +90,7 @@ fn binary(unit: &[u8]) -> Option<u64> {
 mod tests {
     use super::*;
 
-    const FIELD: Field = Field::PeakMemory;
+    const FIELD: RecordField = RecordField::PeakMemory;
 
     #[test]
     fn every_tool_has_its_units() {

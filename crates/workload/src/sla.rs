@@ -3,8 +3,8 @@
 
 use tollgate_model::{Credits, CreditsPerSecond, Span};
 
-use crate::settings::{Factor, Settings};
-use crate::stream::{Family, Purpose};
+use crate::settings::{SlaFactor, WorkloadConfig};
+use crate::stream::{StreamFamily, StreamPurpose};
 
 /// The standard deviation of a factor over its mean. The papers give none; with a quarter,
 /// replays reproduce their statements.
@@ -17,21 +17,21 @@ pub struct SlaModel {
     high_urgency: f64,
     /// In seconds. Jobs above it are the longer ones of the bias.
     mean_runtime_s: f64,
-    urgency: Family,
-    deadline: Parameter,
-    budget: Parameter,
-    penalty: Parameter,
+    urgency: StreamFamily,
+    deadline: SlaParameter,
+    budget: SlaParameter,
+    penalty: SlaParameter,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Parameter {
-    factor: Factor,
-    family: Family,
+struct SlaParameter {
+    factor: SlaFactor,
+    family: StreamFamily,
 }
 
 /// How soon a user wants the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Urgency {
+pub enum UrgencyClass {
     /// Short deadline, high budget, high penalty rate.
     High,
     /// Long deadline, low budget, low penalty rate.
@@ -41,29 +41,29 @@ pub enum Urgency {
 impl SlaModel {
     /// The model for a set of jobs whose mean run time is `mean_runtime_s` seconds. `settings`
     /// are valid.
-    pub fn new(settings: &Settings, mean_runtime_s: f64) -> Self {
-        let family = |purpose| Family::new(settings.seed, purpose);
-        let parameter = |factor, purpose| Parameter {
+    pub fn new(settings: &WorkloadConfig, mean_runtime_s: f64) -> Self {
+        let family = |purpose| StreamFamily::new(settings.seed, purpose);
+        let parameter = |factor, purpose| SlaParameter {
             factor,
             family: family(purpose),
         };
         Self {
             high_urgency: settings.high_urgency,
             mean_runtime_s,
-            urgency: family(Purpose::Urgency),
-            deadline: parameter(settings.deadline, Purpose::Deadline),
-            budget: parameter(settings.budget, Purpose::Budget),
-            penalty: parameter(settings.penalty, Purpose::Penalty),
+            urgency: family(StreamPurpose::Urgency),
+            deadline: parameter(settings.deadline, StreamPurpose::Deadline),
+            budget: parameter(settings.budget, StreamPurpose::Budget),
+            penalty: parameter(settings.penalty, StreamPurpose::Penalty),
         }
     }
 
     /// The class of the job with this index in the set (before jobs that never ran are left
     /// out).
-    pub fn urgency(&self, job: u64) -> Urgency {
+    pub fn urgency(&self, job: u64) -> UrgencyClass {
         if self.urgency.stream(job).chance(self.high_urgency) {
-            Urgency::High
+            UrgencyClass::High
         } else {
-            Urgency::Low
+            UrgencyClass::Low
         }
     }
 
@@ -71,8 +71,8 @@ impl SlaModel {
     /// than it.
     pub fn deadline(&self, job: u64, runtime: Span) -> Span {
         let mean = match self.urgency(job) {
-            Urgency::High => self.deadline.low(),
-            Urgency::Low => self.deadline.high(),
+            UrgencyClass::High => self.deadline.low(),
+            UrgencyClass::Low => self.deadline.high(),
         };
         let factor = self.deadline.biased(mean, job, self.length(runtime));
         Span::from_secs_f64(factor * runtime.as_secs_f64()).max(runtime)
@@ -90,31 +90,31 @@ impl SlaModel {
     }
 
     /// What a user offers grows with urgency.
-    fn willingness(&self, parameter: &Parameter, job: u64, runtime: Span) -> f64 {
+    fn willingness(&self, parameter: &SlaParameter, job: u64, runtime: Span) -> f64 {
         let mean = match self.urgency(job) {
-            Urgency::High => parameter.high(),
-            Urgency::Low => parameter.low(),
+            UrgencyClass::High => parameter.high(),
+            UrgencyClass::Low => parameter.low(),
         };
         parameter.biased(mean, job, self.length(runtime))
     }
 
-    fn length(&self, runtime: Span) -> Length {
+    fn length(&self, runtime: Span) -> RuntimeClass {
         if runtime.as_secs_f64() > self.mean_runtime_s {
-            Length::Longer
+            RuntimeClass::Longer
         } else {
-            Length::Shorter
+            RuntimeClass::Shorter
         }
     }
 }
 
 /// A run time against the mean of the set.
 #[derive(Clone, Copy)]
-enum Length {
+enum RuntimeClass {
     Longer,
     Shorter,
 }
 
-impl Parameter {
+impl SlaParameter {
     const fn low(&self) -> f64 {
         self.factor.low
     }
@@ -124,11 +124,11 @@ impl Parameter {
     }
 
     /// A factor with this mean, after the bias.
-    fn biased(&self, mean: f64, job: u64, length: Length) -> f64 {
+    fn biased(&self, mean: f64, job: u64, length: RuntimeClass) -> f64 {
         let factor = self.draw(mean, job);
         match length {
-            Length::Longer => factor / self.factor.bias,
-            Length::Shorter => factor * self.factor.bias,
+            RuntimeClass::Longer => factor / self.factor.bias,
+            RuntimeClass::Shorter => factor * self.factor.bias,
         }
     }
 
@@ -151,8 +151,8 @@ mod tests {
 
     const HOUR: Span = Span::from_secs(3600);
 
-    fn model(change: impl Fn(&mut Settings)) -> SlaModel {
-        let mut settings = Settings::default();
+    fn model(change: impl Fn(&mut WorkloadConfig)) -> SlaModel {
+        let mut settings = WorkloadConfig::default();
         change(&mut settings);
         settings.validate().unwrap();
         SlaModel::new(&settings, 7200.0)
@@ -163,16 +163,19 @@ mod tests {
         sum / n
     }
 
-    fn of_class(model: &SlaModel, class: Urgency) -> impl Iterator<Item = u64> {
+    fn of_class(model: &SlaModel, class: UrgencyClass) -> impl Iterator<Item = u64> {
         (0..20_000).filter(move |&job| model.urgency(job) == class)
     }
 
     #[test]
     fn each_class_has_its_means() {
         let model = model(|_| ());
-        let high = of_class(&model, Urgency::High).count() as f64 / 20_000.0;
+        let high = of_class(&model, UrgencyClass::High).count() as f64 / 20_000.0;
         assert!((high - 0.2).abs() < 0.012, "{high}");
-        for (class, deadline, offer) in [(Urgency::High, 4.0, 16.0), (Urgency::Low, 16.0, 4.0)] {
+        for (class, deadline, offer) in [
+            (UrgencyClass::High, 4.0, 16.0),
+            (UrgencyClass::Low, 16.0, 4.0),
+        ] {
             let jobs = || of_class(&model, class);
             let factor = |value: f64| value / HOUR.as_secs_f64();
             let deadlines = jobs().map(|job| factor(model.deadline(job, HOUR).as_secs_f64()));
@@ -189,7 +192,7 @@ mod tests {
         let plain = model(|_| ());
         let swept = model(|settings| {
             settings.high_urgency = 0.2;
-            settings.deadline = Factor {
+            settings.deadline = SlaFactor {
                 low: 1.0,
                 ratio: 10.0,
                 bias: 2.0,
@@ -202,7 +205,8 @@ mod tests {
         }
         let more_urgent = model(|settings| settings.high_urgency = 0.8);
         assert!((0..200).all(|job| {
-            plain.urgency(job) == Urgency::Low || more_urgent.urgency(job) == Urgency::High
+            plain.urgency(job) == UrgencyClass::Low
+                || more_urgent.urgency(job) == UrgencyClass::High
         }));
     }
 
@@ -236,7 +240,7 @@ mod tests {
     #[test]
     fn every_factor_is_above_one() {
         let tight = model(|settings| {
-            settings.deadline = Factor {
+            settings.deadline = SlaFactor {
                 low: 1.0,
                 ratio: 1.0,
                 bias: 1.0,

@@ -25,45 +25,45 @@ use tollgate_model::{Instant, Span};
 
 use memchr::memchr;
 
-use crate::batches::Outlet;
+use crate::batches::TraceSink;
 use crate::clock;
-use crate::diagnostics::{Field, Finding};
+use crate::diagnostics::{Finding, RecordField};
 use crate::error::ReadError;
 use crate::field;
-use crate::open::{Columns as Keep, ReadOptions};
-use crate::records::{self, Draft, Format, NEVER_RAN};
-use crate::trace::{Names, Trace};
-use crate::usage::Usage;
-use columns::{Column, Columns};
+use crate::open::{ColumnSelection as Keep, ReadOptions};
+use crate::records::{self, NEVER_RAN, ParsedRecord, RecordFormat};
+use crate::trace::{RecordNames, Trace};
+use crate::usage::TraceUsage;
+use columns::{SacctColumn, SacctHeader};
 
 /// Reads every record of `reader`; records that are no jobs are counted and left out.
 ///
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no record was a job.
 pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<Trace, ReadError> {
-    read_to(&mut Outlet::keep(), source, reader, options)
+    read_to(&mut TraceSink::keep(), source, reader, options)
 }
 
 /// As [`read`], through `outlet`.
 pub(crate) fn read_to(
-    outlet: &mut Outlet<'_>,
+    outlet: &mut TraceSink<'_>,
     source: &str,
     reader: impl BufRead,
     options: ReadOptions,
 ) -> Result<Trace, ReadError> {
-    records::read(Slurm::default(), outlet, source, reader, options)
+    records::read(SlurmFormat::default(), outlet, source, reader, options)
 }
 
 /// Whether `line` is a header, or a record in a known order.
 pub(crate) fn starts_like(line: &[u8]) -> bool {
     // Every line of every trace is asked this until one tells: most are answered by one look.
     memchr(b'|', line).is_some()
-        && (Columns::of_header(line).is_some() || Columns::known_order(line).is_some())
+        && (SacctHeader::of_header(line).is_some() || SacctHeader::known_order(line).is_some())
 }
 
 #[derive(Default)]
-struct Slurm {
-    columns: Option<Columns>,
+struct SlurmFormat {
+    columns: Option<SacctHeader>,
     /// The identifier of the last job.
     last: Vec<u8>,
     /// What is to be said of the whole file, with its first job.
@@ -71,20 +71,24 @@ struct Slurm {
     zone_noted: bool,
 }
 
-impl Format for Slurm {
+impl RecordFormat for SlurmFormat {
     fn begins_record(&self, _line: &[u8]) -> bool {
         true
     }
 
-    fn draft<'a>(&mut self, text: &'a [u8], keep: Keep) -> Result<Option<Draft<'a>>, Finding> {
-        if let Some(header) = Columns::of_header(text) {
+    fn draft<'a>(
+        &mut self,
+        text: &'a [u8],
+        keep: Keep,
+    ) -> Result<Option<ParsedRecord<'a>>, Finding> {
+        if let Some(header) = SacctHeader::of_header(text) {
             return match self.columns.replace(header) {
                 Some(_) => Err(Finding::HeaderAgain),
                 None => Ok(None),
             };
         }
         if self.columns.is_none() {
-            self.columns = Some(Columns::known_order(text).ok_or(Finding::FieldCount)?);
+            self.columns = Some(SacctHeader::known_order(text).ok_or(Finding::FieldCount)?);
             self.unsaid.push(Finding::AssumedOrder);
         }
         let columns = self.columns.as_ref().ok_or(Finding::FieldCount)?;
@@ -92,7 +96,7 @@ impl Format for Slurm {
         let mut draft = draft(&record, keep)?;
         self.last.clear();
         self.last
-            .extend(record.get(Column::JobId).unwrap_or_default());
+            .extend(record.get(SacctColumn::JobId).unwrap_or_default());
         if !self.zone_noted {
             self.zone_noted = true;
             draft.notes.push(Finding::AssumedUtc);
@@ -101,40 +105,43 @@ impl Format for Slurm {
         Ok(Some(draft))
     }
 
-    fn part(&self, text: &[u8]) -> Option<Usage> {
+    fn part(&self, text: &[u8]) -> Option<TraceUsage> {
         let step = self.columns.as_ref()?.split(text).ok()?;
-        let id = step.get(Column::JobId)?;
+        let id = step.get(SacctColumn::JobId)?;
         let of_last = id.strip_prefix(self.last.as_slice())?.starts_with(b".");
         of_last.then(|| usage::of_step(&step))
     }
 }
 
-fn draft<'a>(record: &columns::Record<'a>, keep: Keep) -> Result<Draft<'a>, Finding> {
+fn draft<'a>(record: &columns::SacctRecord<'a>, keep: Keep) -> Result<ParsedRecord<'a>, Finding> {
     let mut notes = Vec::new();
     let number = number(record, &mut notes)?;
-    let status = record.get(Column::State).map(state::ended).transpose()?;
-    let submit = records::required(record.get(Column::Submit), Field::Submit)?;
-    let submit = clock::instant(submit, Field::Submit)?;
-    let start = instant(record, Column::Start, Field::Start)?;
+    let status = record
+        .get(SacctColumn::State)
+        .map(state::ended)
+        .transpose()?;
+    let submit = records::required(record.get(SacctColumn::Submit), RecordField::Submit)?;
+    let submit = clock::instant(submit, RecordField::Submit)?;
+    let start = instant(record, SacctColumn::Start, RecordField::Start)?;
     let procs = |column| record.get(column).map(field::procs).transpose();
-    let allocated = procs(Column::AllocCpus)?.flatten();
-    let allocated = allocated.or(procs(Column::NCpus)?.flatten());
+    let allocated = procs(SacctColumn::AllocCpus)?.flatten();
+    let allocated = allocated.or(procs(SacctColumn::NCpus)?.flatten());
     let name = |column| record.get(column).unwrap_or_default();
-    Ok(Draft {
+    Ok(ParsedRecord {
         number,
         submit,
         runtime: runtime(record, start, &mut notes)?,
         estimate: limit(record)?,
         allocated,
-        requested: procs(Column::ReqCpus)?.flatten(),
-        names: Names {
-            user: name(Column::User),
-            group: name(Column::Group),
-            account: name(Column::Account),
-            executable: name(Column::JobName),
-            queue: name(Column::Partition),
+        requested: procs(SacctColumn::ReqCpus)?.flatten(),
+        names: RecordNames {
+            user: name(SacctColumn::User),
+            group: name(SacctColumn::Group),
+            account: name(SacctColumn::Account),
+            executable: name(SacctColumn::JobName),
+            queue: name(SacctColumn::Partition),
         },
-        usage: keep.usage(|| Usage {
+        usage: keep.usage(|| TraceUsage {
             wait: start.and_then(|start| records::waited(submit, start, &mut notes)),
             status: status.unwrap_or_default(),
             ..usage::of_job(record, &mut notes)
@@ -144,10 +151,10 @@ fn draft<'a>(record: &columns::Record<'a>, keep: Keep) -> Result<Draft<'a>, Find
     })
 }
 
-fn number(record: &columns::Record<'_>, notes: &mut Vec<Finding>) -> Result<u64, Finding> {
-    let raw = record.get(Column::JobIdRaw);
-    let id = record.get(Column::JobId).or(raw);
-    let id = records::required(id, Field::JobNumber)?;
+fn number(record: &columns::SacctRecord<'_>, notes: &mut Vec<Finding>) -> Result<u64, Finding> {
+    let raw = record.get(SacctColumn::JobIdRaw);
+    let id = record.get(SacctColumn::JobId).or(raw);
+    let id = records::required(id, RecordField::JobNumber)?;
     if id.contains(&b'.') {
         return Err(Finding::PartOfJob);
     }
@@ -158,26 +165,26 @@ fn number(record: &columns::Record<'_>, notes: &mut Vec<Finding>) -> Result<u64,
 }
 
 fn instant(
-    record: &columns::Record<'_>,
-    column: Column,
-    field: Field,
+    record: &columns::SacctRecord<'_>,
+    column: SacctColumn,
+    field: RecordField,
 ) -> Result<Option<Instant>, Finding> {
     let text = record.get(column).filter(|text| !is_unknown(text));
     text.map(|text| clock::instant(text, field)).transpose()
 }
 
 fn runtime(
-    record: &columns::Record<'_>,
+    record: &columns::SacctRecord<'_>,
     start: Option<Instant>,
     notes: &mut Vec<Finding>,
 ) -> Result<Span, Finding> {
     let Some(start) = start else {
         return Ok(NEVER_RAN);
     };
-    if let Some(elapsed) = record.get(Column::Elapsed) {
-        return clock::span(elapsed, Field::RunTime);
+    if let Some(elapsed) = record.get(SacctColumn::Elapsed) {
+        return clock::span(elapsed, RecordField::RunTime);
     }
-    let end = instant(record, Column::End, Field::End)?.ok_or(Finding::NotEnded)?;
+    let end = instant(record, SacctColumn::End, RecordField::End)?.ok_or(Finding::NotEnded)?;
     Ok(records::ran(start, end, notes))
 }
 
@@ -185,12 +192,12 @@ fn is_unknown(time: &[u8]) -> bool {
     [&b"Unknown"[..], b"None", b"N/A"].contains(&time)
 }
 
-fn limit(record: &columns::Record<'_>) -> Result<Option<Span>, Finding> {
+fn limit(record: &columns::SacctRecord<'_>) -> Result<Option<Span>, Finding> {
     let bounded =
         |limit: &&[u8]| ![&b"UNLIMITED"[..], b"Partition_Limit", b"INVALID"].contains(limit);
-    let limit = record.get(Column::Timelimit).filter(bounded);
+    let limit = record.get(SacctColumn::Timelimit).filter(bounded);
     limit
-        .map(|limit| clock::span(limit, Field::Estimate))
+        .map(|limit| clock::span(limit, RecordField::Estimate))
         .transpose()
 }
 
@@ -255,9 +262,9 @@ mod tests {
             Finding::PartOfJob,
             Finding::NotEnded,
             Finding::UnknownState,
-            Finding::NotATime(Field::Estimate),
-            Finding::NotANumber(Field::JobNumber),
-            Finding::NotATime(Field::Start),
+            Finding::NotATime(RecordField::Estimate),
+            Finding::NotANumber(RecordField::JobNumber),
+            Finding::NotATime(RecordField::Start),
             Finding::HeaderAgain,
             Finding::FieldCount,
         ] {

@@ -13,7 +13,7 @@ const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// What a stream is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Purpose {
+pub enum StreamPurpose {
     /// Whether a job is of high urgency.
     Urgency,
     /// The deadline factor of a job.
@@ -48,7 +48,7 @@ pub enum Purpose {
     Choices,
 }
 
-impl Purpose {
+impl StreamPurpose {
     /// Never renumber: the numbers are part of the key.
     const fn code(self) -> u64 {
         match self {
@@ -74,27 +74,27 @@ impl Purpose {
 
 /// All streams of one seed and purpose: hashes what they share once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Family(u64);
+pub struct StreamFamily(u64);
 
-impl Family {
+impl StreamFamily {
     /// The streams of `seed` for `purpose`.
-    pub const fn new(seed: u64, purpose: Purpose) -> Self {
+    pub const fn new(seed: u64, purpose: StreamPurpose) -> Self {
         Self(mix(
             mix(seed.wrapping_add(GOLDEN)) ^ purpose.code().wrapping_mul(GOLDEN)
         ))
     }
 
     /// The stream at `index`.
-    pub const fn stream(self, index: u64) -> Stream {
-        Stream(mix(self.0 ^ mix(index.wrapping_mul(GOLDEN))))
+    pub const fn stream(self, index: u64) -> RandomStream {
+        RandomStream(mix(self.0 ^ mix(index.wrapping_mul(GOLDEN))))
     }
 }
 
 /// A sequence of random numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stream(u64);
+pub struct RandomStream(u64);
 
-impl Stream {
+impl RandomStream {
     /// The next 64 random bits.
     pub const fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(GOLDEN);
@@ -147,16 +147,18 @@ mod tests {
 
     #[test]
     fn the_first_numbers_never_change() {
-        let mut stream = Family::new(1, Purpose::Deadline).stream(0);
+        let mut stream = StreamFamily::new(1, StreamPurpose::Deadline).stream(0);
         let bits: Vec<u64> = (0..3).map(|_| stream.bits()).collect();
         assert_eq!(bits, PINNED_BITS);
-        let normal = Family::new(42, Purpose::Budget).stream(4999).normal();
+        let normal = StreamFamily::new(42, StreamPurpose::Budget)
+            .stream(4999)
+            .normal();
         assert_eq!(normal.to_bits(), PINNED_NORMAL, "{normal}");
     }
 
     #[test]
     fn streams_of_neighbours_are_unrelated() {
-        let family = Family::new(7, Purpose::Penalty);
+        let family = StreamFamily::new(7, StreamPurpose::Penalty);
         let n = 20_000;
         let pairs = (0..n).map(|job| {
             let (a, b) = (family.stream(job).normal(), family.stream(job + 1).normal());
@@ -175,7 +177,7 @@ mod tests {
     proptest! {
         #[test]
         fn uniform_numbers_stay_inside(seed: u64, index: u64) {
-            let mut stream = Family::new(seed, Purpose::Urgency).stream(index);
+            let mut stream = StreamFamily::new(seed, StreamPurpose::Urgency).stream(index);
             let u = stream.uniform();
             prop_assert!(0.0 < u && u < 1.0);
             prop_assert!(stream.normal().is_finite());

@@ -7,7 +7,7 @@ use crate::trace::{Trace, TraceJob};
 /// What a trace looks like. Means over "all jobs" count jobs that never ran with their traced
 /// run time of -1 second, as the published figures do.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Summary {
+pub struct TraceSummary {
     /// How many jobs there are.
     pub jobs: usize,
     /// From the first submission to the last.
@@ -17,11 +17,11 @@ pub struct Summary {
     /// Mean run time of all jobs; none without jobs.
     pub mean_runtime: Option<Span>,
     /// Run times in seconds of the jobs that ran.
-    pub runtimes_s: Option<Quantiles>,
+    pub runtimes_s: Option<QuantileSummary>,
     /// Mean processors of a job; none without jobs.
     pub mean_procs: Option<f64>,
     /// Processors of the jobs.
-    pub procs: Option<Quantiles>,
+    pub procs: Option<QuantileSummary>,
     /// How many jobs never ran.
     pub never_ran: usize,
     /// How many jobs have an estimate above their run time, those that never ran included.
@@ -29,9 +29,9 @@ pub struct Summary {
     /// How many jobs ran longer than their estimate.
     pub under_estimated: usize,
     /// Estimate over run time of the over-estimated jobs that ran; above 1.
-    pub over_ratios: Option<Quantiles>,
+    pub over_ratios: Option<QuantileSummary>,
     /// Run time over estimate of the under-estimated jobs; above 1.
-    pub under_ratios: Option<Quantiles>,
+    pub under_ratios: Option<QuantileSummary>,
     /// Processors of the machine, against which utilisation is measured.
     pub nodes: u32,
     /// Work of all jobs over what the machine could do between the first and the last
@@ -41,7 +41,7 @@ pub struct Summary {
 
 /// A distribution in a few numbers: each is the value at rank `floor(p (n - 1))`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Quantiles {
+pub struct QuantileSummary {
     /// The least.
     pub min: f64,
     /// A tenth are at most this.
@@ -60,7 +60,7 @@ pub struct Quantiles {
     pub max: f64,
 }
 
-impl Summary {
+impl TraceSummary {
     /// The figures of `trace`.
     pub fn of(trace: &Trace) -> Self {
         let jobs = &trace.jobs;
@@ -75,14 +75,14 @@ impl Summary {
             mean_interarrival: interarrival(span, jobs.len()),
             mean_runtime: mean(jobs.iter().map(|job| job.runtime.as_secs_f64()))
                 .map(Span::from_secs_f64),
-            runtimes_s: Quantiles::of(ran().map(|job| job.runtime.as_secs_f64())),
+            runtimes_s: QuantileSummary::of(ran().map(|job| job.runtime.as_secs_f64())),
             mean_procs: mean(jobs.iter().map(|job| f64::from(job.procs))),
-            procs: Quantiles::of(jobs.iter().map(|job| f64::from(job.procs))),
+            procs: QuantileSummary::of(jobs.iter().map(|job| f64::from(job.procs))),
             never_ran: jobs.len() - ran().count(),
             over_estimated: jobs.iter().filter(over).count(),
             under_estimated: ran().filter(under).count(),
-            over_ratios: Quantiles::of(ran().filter(over).map(|job| 1.0 / overrun(job))),
-            under_ratios: Quantiles::of(ran().filter(under).map(overrun)),
+            over_ratios: QuantileSummary::of(ran().filter(over).map(|job| 1.0 / overrun(job))),
+            under_ratios: QuantileSummary::of(ran().filter(under).map(overrun)),
             nodes,
             utilisation: utilisation(jobs, nodes, span),
         }
@@ -94,7 +94,7 @@ impl Summary {
     }
 }
 
-impl Quantiles {
+impl QuantileSummary {
     /// Those of `values`; none if there are no values.
     pub fn of(values: impl Iterator<Item = f64>) -> Option<Self> {
         let mut sorted: Vec<f64> = values.collect();
@@ -167,7 +167,7 @@ mod tests {
             job(130, 20, 10, 1),
             job(200, 5, 5, 3),
         ];
-        let summary = Summary::of(&trace);
+        let summary = TraceSummary::of(&trace);
         assert_eq!(summary.span, Span::from_secs(100));
         assert_eq!(
             summary.mean_interarrival,
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn no_jobs_have_no_means() {
-        let summary = Summary::of(&Trace::empty("nothing"));
+        let summary = TraceSummary::of(&Trace::empty("nothing"));
         assert_eq!(summary.jobs, 0);
         assert_eq!(summary.mean_runtime, None);
         assert_eq!(summary.utilisation, None);

@@ -11,22 +11,22 @@ use std::collections::BTreeMap;
 
 use tollgate_model::{Instant, Span};
 
-pub use arrivals::Arrivals;
+pub use arrivals::SubmissionCounts;
 pub use column::NameCounts;
-pub use histogram::{Bin, SpanHistogram};
+pub use histogram::{SpanBin, SpanHistogram};
 
-use crate::summary::{Quantiles, Summary};
-use crate::trace::{Metadata, NodesFrom, Trace, TraceJob};
-use crate::usage::{Status, Usage};
+use crate::summary::{QuantileSummary, TraceSummary};
+use crate::trace::{NodeCountSource, Trace, TraceJob, TraceMetadata};
+use crate::usage::{TraceStatus, TraceUsage};
 
 /// Gathers what is worth knowing, a batch of rows at a time.
 #[derive(Debug)]
-pub struct Surveyor<F> {
+pub struct TraceStatisticsBuilder<F> {
     /// From an instant of the trace's clock to seconds since a Monday at midnight.
     local: F,
     /// The jobs alone; its header is that of the latest batch.
     core: Trace,
-    arrivals: Arrivals,
+    arrivals: SubmissionCounts,
     users: NameCounts,
     groups: NameCounts,
     accounts: NameCounts,
@@ -39,7 +39,7 @@ pub struct Surveyor<F> {
     cpu_shares: Vec<f64>,
     peak_memory: Vec<f64>,
     requested_memory: Vec<f64>,
-    statuses: BTreeMap<Status, u64>,
+    statuses: BTreeMap<TraceStatus, u64>,
 }
 
 /// How the estimates of the jobs that ran compare with their run times; only of jobs whose
@@ -60,15 +60,15 @@ pub struct EstimateCounts {
 
 /// What is in a trace.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Survey {
+pub struct TraceStatistics {
     /// The usual figures. Those about estimates take a job without one as estimated exactly.
-    pub summary: Summary,
+    pub summary: TraceSummary,
     /// What the size of the machine was taken from.
-    pub nodes_from: NodesFrom,
+    pub nodes_from: NodeCountSource,
     /// The first and the last submission on the trace's clock; none without jobs.
     pub submitted: Option<(Instant, Instant)>,
     /// When jobs were submitted.
-    pub arrivals: Arrivals,
+    pub arrivals: SubmissionCounts,
     /// How long the jobs that ran took.
     pub runtimes: SpanHistogram,
     /// Who handed the jobs in.
@@ -84,20 +84,20 @@ pub struct Survey {
     /// How wrong the estimates are.
     pub estimates: EstimateCounts,
     /// Estimate over run time of the over-estimated jobs that ran; above 1.
-    pub over_ratios: Option<Quantiles>,
+    pub over_ratios: Option<QuantileSummary>,
     /// Run time over estimate of the under-estimated jobs; above 1.
-    pub under_ratios: Option<Quantiles>,
+    pub under_ratios: Option<QuantileSummary>,
     /// Waits in seconds, of jobs whose record has them.
-    pub waits_s: Option<Quantiles>,
+    pub waits_s: Option<QuantileSummary>,
     /// Processor time over what the processors of the job could give; above 1 where more
     /// processors were used than were asked for.
-    pub cpu_shares: Option<Quantiles>,
+    pub cpu_shares: Option<QuantileSummary>,
     /// Peak memory of whole jobs in bytes.
-    pub peak_memory: Option<Quantiles>,
+    pub peak_memory: Option<QuantileSummary>,
     /// Memory that was asked for, of whole jobs, in bytes.
-    pub requested_memory: Option<Quantiles>,
+    pub requested_memory: Option<QuantileSummary>,
     /// How the jobs ended; a status that no job has is left out.
-    pub statuses: BTreeMap<Status, u64>,
+    pub statuses: BTreeMap<TraceStatus, u64>,
     /// Jobs of one processor.
     pub serial: u64,
     /// Jobs of more processors whose number is a power of two.
@@ -110,14 +110,14 @@ pub struct Survey {
     pub longest_gap: Option<Span>,
 }
 
-impl<F: Fn(Instant) -> i64> Surveyor<F> {
+impl<F: Fn(Instant) -> i64> TraceStatisticsBuilder<F> {
     /// Nothing seen yet. `local` turns an instant of the trace's clock into seconds since a
     /// Monday at midnight, where its users live.
     pub fn new(local: F) -> Self {
         Self {
             local,
             core: Trace::default(),
-            arrivals: Arrivals::default(),
+            arrivals: SubmissionCounts::default(),
             users: NameCounts::default(),
             groups: NameCounts::default(),
             accounts: NameCounts::default(),
@@ -152,7 +152,7 @@ impl<F: Fn(Instant) -> i64> Surveyor<F> {
     }
 
     /// What there is to know about everything seen.
-    pub fn finish(self) -> Survey {
+    pub fn finish(self) -> TraceStatistics {
         let jobs = &self.core.jobs;
         let (nodes, nodes_from) = self.core.nodes();
         let count =
@@ -162,7 +162,7 @@ impl<F: Fn(Instant) -> i64> Surveyor<F> {
             .iter()
             .map(|job| job.runtime)
             .filter(|&runtime| runtime > Span::ZERO);
-        Survey {
+        TraceStatistics {
             nodes_from,
             submitted: submits().min().zip(submits().max()),
             runtimes: SpanHistogram::of(ran),
@@ -171,13 +171,13 @@ impl<F: Fn(Instant) -> i64> Surveyor<F> {
             too_wide: count(&|job| job.procs > nodes),
             shared_numbers: shared_numbers(jobs),
             longest_gap: longest_gap(jobs),
-            over_ratios: Quantiles::of(self.over_ratios.into_iter()),
-            under_ratios: Quantiles::of(self.under_ratios.into_iter()),
-            waits_s: Quantiles::of(self.waits_s.into_iter()),
-            cpu_shares: Quantiles::of(self.cpu_shares.into_iter()),
-            peak_memory: Quantiles::of(self.peak_memory.into_iter()),
-            requested_memory: Quantiles::of(self.requested_memory.into_iter()),
-            summary: Summary::of(&self.core),
+            over_ratios: QuantileSummary::of(self.over_ratios.into_iter()),
+            under_ratios: QuantileSummary::of(self.under_ratios.into_iter()),
+            waits_s: QuantileSummary::of(self.waits_s.into_iter()),
+            cpu_shares: QuantileSummary::of(self.cpu_shares.into_iter()),
+            peak_memory: QuantileSummary::of(self.peak_memory.into_iter()),
+            requested_memory: QuantileSummary::of(self.requested_memory.into_iter()),
+            summary: TraceSummary::of(&self.core),
             arrivals: self.arrivals,
             users: self.users,
             groups: self.groups,
@@ -210,7 +210,7 @@ impl<F: Fn(Instant) -> i64> Surveyor<F> {
         }
     }
 
-    fn names(&mut self, metadata: &Metadata, row: usize) {
+    fn names(&mut self, metadata: &TraceMetadata, row: usize) {
         for (counts, labels) in [
             (&mut self.users, &metadata.user),
             (&mut self.groups, &metadata.group),
@@ -222,7 +222,7 @@ impl<F: Fn(Instant) -> i64> Surveyor<F> {
         }
     }
 
-    fn usage(&mut self, job: &TraceJob, usage: &Usage) {
+    fn usage(&mut self, job: &TraceJob, usage: &TraceUsage) {
         *self.statuses.entry(usage.status).or_default() += 1;
         self.waits_s.extend(usage.wait.map(Span::as_secs_f64));
         self.peak_memory

@@ -15,18 +15,18 @@ use std::io::BufRead;
 
 use tollgate_model::Instant;
 
-pub use write::Writer;
+pub use write::SwfWriter;
 
-use crate::batches::Outlet;
-use crate::diagnostics::{Field, Finding};
+use crate::batches::TraceSink;
+use crate::diagnostics::{Finding, RecordField};
 use crate::error::ReadError;
 use crate::field;
-use crate::lines::{Line, MAX_LINE, for_each_line};
+use crate::lines::{MAX_LINE, TextLine, for_each_line};
 use crate::number::millionths;
 use crate::open::ReadOptions;
 use crate::trace::{Trace, TraceJob};
 
-pub(crate) use record::{Fields, Record};
+pub(crate) use record::{BlankSeparatedFields, SwfRecord};
 
 /// Reads every record of `reader`; lines that are none are counted and left out.
 ///
@@ -39,17 +39,17 @@ pub(crate) use record::{Fields, Record};
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no line was a job.
 pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<Trace, ReadError> {
-    read_to(&mut Outlet::keep(), source, reader, options)
+    read_to(&mut TraceSink::keep(), source, reader, options)
 }
 
 /// As [`read`], through `outlet`.
 pub(crate) fn read_to(
-    outlet: &mut Outlet<'_>,
+    outlet: &mut TraceSink<'_>,
     source: &str,
     reader: impl BufRead,
     options: ReadOptions,
 ) -> Result<Trace, ReadError> {
-    let mut swf = Reader {
+    let mut swf = SwfReader {
         trace: outlet.trace(source, options),
         outlet,
         latest: Instant::ZERO,
@@ -63,29 +63,29 @@ pub(crate) fn read_to(
 /// Whether `line` may be the first of such a file: a comment, or a number and then perhaps
 /// more. What is wrong with it otherwise is the reader's business.
 pub(crate) fn starts_like(line: &[u8]) -> bool {
-    let first = Fields(line).next().unwrap_or_default();
+    let first = BlankSeparatedFields(line).next().unwrap_or_default();
     first.starts_with(b";") || millionths(first).is_ok()
 }
 
 /// Whether `line` has as many numbers as a record must have.
 pub(crate) fn is_record(line: &[u8]) -> bool {
-    let numbers = Fields(line).map_while(|field| millionths(field).ok());
+    let numbers = BlankSeparatedFields(line).map_while(|field| millionths(field).ok());
     numbers.take(5).count() == 5
 }
 
-struct Reader<'a, 'v> {
-    outlet: &'a mut Outlet<'v>,
+struct SwfReader<'a, 'v> {
+    outlet: &'a mut TraceSink<'v>,
     trace: Trace,
     latest: Instant,
     /// So many bytes of comments may still be kept; none after the first job.
     comments: usize,
 }
 
-impl Reader<'_, '_> {
-    fn line(&mut self, number: u64, line: Line<'_>) {
+impl SwfReader<'_, '_> {
+    fn line(&mut self, number: u64, line: TextLine<'_>) {
         let found = match line {
-            Line::TooLong => Err(Finding::LineTooLong),
-            Line::Text(text) => match text.trim_ascii_start() {
+            TextLine::TooLong => Err(Finding::LineTooLong),
+            TextLine::Text(text) => match text.trim_ascii_start() {
                 [] => Ok(()),
                 [b';', comment @ ..] => {
                     self.comment(comment);
@@ -132,7 +132,7 @@ impl Reader<'_, '_> {
     }
 
     fn record(&mut self, text: &[u8], line: u64) -> Result<(), Finding> {
-        let record = Record::split(text)?;
+        let record = SwfRecord::split(text)?;
         self.comments = 0;
         self.outlet.before_job(&mut self.trace);
         let job = self.job(&record, line)?;
@@ -141,10 +141,10 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    fn job(&mut self, record: &Record<'_>, line: u64) -> Result<TraceJob, Finding> {
+    fn job(&mut self, record: &SwfRecord<'_>, line: u64) -> Result<TraceJob, Finding> {
         let number = field::job_number(record.number)?;
         let submit = field::submit(record.submit)?;
-        let runtime = field::span(record.runtime, Field::RunTime)?;
+        let runtime = field::span(record.runtime, RecordField::RunTime)?;
         let allocated = field::procs(record.allocated)?;
         let requested = match (allocated, record.requested) {
             (None, Some(text)) => field::procs(text)?,
@@ -152,7 +152,7 @@ impl Reader<'_, '_> {
         };
         let estimate = record
             .estimate
-            .map(|text| field::span(text, Field::Estimate))
+            .map(|text| field::span(text, RecordField::Estimate))
             .transpose()?;
 
         // The line is a job: only now may something be said about what was assumed.
@@ -175,13 +175,13 @@ impl Reader<'_, '_> {
         })
     }
 
-    fn metadata(&mut self, record: &Record<'_>, procs: u32, line: u64) {
+    fn metadata(&mut self, record: &SwfRecord<'_>, procs: u32, line: u64) {
         let Some(metadata) = &mut self.trace.metadata else {
             return;
         };
         let mut notes = Vec::new();
         let usage = record.usage(procs, &mut notes);
-        let estimated = field::is_positive_span(record.estimate, Field::Estimate);
+        let estimated = field::is_positive_span(record.estimate, RecordField::Estimate);
         if metadata.push(record.names(), usage, estimated) {
             notes.push(Finding::NameNotUtf8);
         }
@@ -192,7 +192,7 @@ impl Reader<'_, '_> {
 }
 
 fn first_number(text: &[u8]) -> Option<i64> {
-    let word = Fields(text).next()?;
+    let word = BlankSeparatedFields(text).next()?;
     std::str::from_utf8(word).ok()?.parse().ok()
 }
 

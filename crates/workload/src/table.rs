@@ -15,7 +15,7 @@ mod write;
 #[cfg(feature = "parquet")]
 pub use self::parquet::ParquetWriter;
 pub use read::read;
-pub use write::{Writer, write};
+pub use write::{JobTableWriter, write};
 
 pub(crate) use header::is_required;
 pub(crate) use read::{io_error, read_to};

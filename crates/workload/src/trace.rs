@@ -4,14 +4,14 @@ use std::fmt;
 
 use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
 
-use crate::attempts::{Attempt, Attempts};
+use crate::attempts::{AttemptColumn, TraceAttempt};
 use crate::diagnostics::{Diagnostics, Finding};
-use crate::extra::ExtraColumns;
+use crate::extra::PassthroughColumns;
 use crate::field;
-use crate::format::Format;
-use crate::labels::Labels;
-use crate::open::Columns;
-use crate::usage::Usage;
+use crate::format::TraceFormat;
+use crate::labels::NameColumn;
+use crate::open::ColumnSelection;
+use crate::usage::TraceUsage;
 
 /// A job as a trace records it. The truth: a policy never sees this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,30 +42,35 @@ pub struct TraceSla {
 
 /// Who handed the jobs in, what they were and how they went: columns with a row a job.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Metadata {
+pub struct TraceMetadata {
     /// The user.
-    pub user: Labels,
+    pub user: NameColumn,
     /// The user's group.
-    pub group: Labels,
+    pub group: NameColumn,
     /// What the job was charged to: an account, or a project.
-    pub account: Labels,
+    pub account: NameColumn,
     /// What was run: the program, or the name of the job where that is all there is.
-    pub executable: Labels,
+    pub executable: NameColumn,
     /// The queue that it was handed to.
-    pub queue: Labels,
+    pub queue: NameColumn,
     /// How it went.
-    pub usage: Vec<Usage>,
+    pub usage: Vec<TraceUsage>,
     /// The tries at running it, if the format tells of them.
-    pub attempts: Option<Attempts>,
+    pub attempts: Option<AttemptColumn>,
     /// Whether its user said how long it would run. Where not, the estimate of the job is its run
     /// time, which nobody knew when it was handed in.
     pub estimated: Vec<bool>,
 }
 
-impl Metadata {
+impl TraceMetadata {
     /// Appends the row of the next job. A name that is empty is not known; whether one was no
     /// UTF-8 is returned.
-    pub(crate) fn push(&mut self, names: Names<'_>, usage: Usage, estimated: bool) -> bool {
+    pub(crate) fn push(
+        &mut self,
+        names: RecordNames<'_>,
+        usage: TraceUsage,
+        estimated: bool,
+    ) -> bool {
         let mut lossy = false;
         for (column, text) in [
             (&mut self.user, names.user),
@@ -83,7 +88,7 @@ impl Metadata {
     }
 
     /// Appends the tries at running the job that was appended last.
-    pub(crate) fn push_attempts(&mut self, attempts: &[Attempt]) {
+    pub(crate) fn push_attempts(&mut self, attempts: &[TraceAttempt]) {
         self.attempts.get_or_insert_default().push(attempts);
     }
 
@@ -111,7 +116,7 @@ impl Metadata {
 
 /// The names in a record; empty where it has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Names<'a> {
+pub(crate) struct RecordNames<'a> {
     pub(crate) user: &'a [u8],
     pub(crate) group: &'a [u8],
     pub(crate) account: &'a [u8],
@@ -125,15 +130,15 @@ pub struct Trace {
     /// Where they came from, for messages.
     pub source: String,
     /// The format that they were read from; none for a trace that was made.
-    pub format: Option<Format>,
+    pub format: Option<TraceFormat>,
     /// The jobs in file order, which is nearly always the order of submission.
     pub jobs: Vec<TraceJob>,
     /// Their SLAs, if the file has any column for them; a row a job.
     pub slas: Option<Vec<TraceSla>>,
     /// Names and how the jobs went, if they were asked for.
-    pub metadata: Option<Metadata>,
+    pub metadata: Option<TraceMetadata>,
     /// Columns that tollgate does not know, if there were any.
-    pub extra: Option<ExtraColumns>,
+    pub extra: Option<PassthroughColumns>,
     /// The comments before the first job of an SWF file, without the semicolon, if names were
     /// asked for; what goes beyond a mebibyte is left out.
     pub comments: Vec<String>,
@@ -159,15 +164,15 @@ impl Trace {
 
     /// The size of the machine, and where that is known from: MaxProcs of the header, else
     /// MaxNodes, else the widest job (1 without jobs).
-    pub fn nodes(&self) -> (u32, NodesFrom) {
+    pub fn nodes(&self) -> (u32, NodeCountSource) {
         let header = [
-            (self.max_procs, NodesFrom::MaxProcs),
-            (self.max_nodes, NodesFrom::MaxNodes),
+            (self.max_procs, NodeCountSource::MaxProcs),
+            (self.max_nodes, NodeCountSource::MaxNodes),
         ];
         header
             .into_iter()
             .find_map(|(nodes, from)| nodes.map(|nodes| (nodes, from)))
-            .unwrap_or_else(|| (self.widest_job(), NodesFrom::WidestJob))
+            .unwrap_or_else(|| (self.widest_job(), NodeCountSource::WidestJob))
     }
 
     fn widest_job(&self) -> u32 {
@@ -193,7 +198,7 @@ impl Trace {
     }
 
     /// How the job in `row` went, as far as that is known.
-    pub fn usage(&self, row: usize) -> Usage {
+    pub fn usage(&self, row: usize) -> TraceUsage {
         let metadata = self.metadata.as_ref();
         let usage = metadata.and_then(|metadata| metadata.usage.get(row));
         usage.copied().unwrap_or_default()
@@ -219,11 +224,11 @@ impl Trace {
             source: self.source.clone(),
             format: self.format,
             slas: self.slas.as_ref().map(|_| Vec::new()),
-            metadata: self.metadata.as_ref().map(|_| Metadata::default()),
+            metadata: self.metadata.as_ref().map(|_| TraceMetadata::default()),
             extra: self
                 .extra
                 .as_ref()
-                .map(|extra| ExtraColumns::new(extra.names().to_vec())),
+                .map(|extra| PassthroughColumns::new(extra.names().to_vec())),
             comments: self.comments.clone(),
             max_procs: self.max_procs,
             max_nodes: self.max_nodes,
@@ -233,11 +238,11 @@ impl Trace {
     }
 
     /// A trace without jobs, ready for a reader that keeps `columns`.
-    pub(crate) fn keeping(columns: Columns, source: &str) -> Self {
+    pub(crate) fn keeping(columns: ColumnSelection, source: &str) -> Self {
         let mut trace = Self::empty(source);
         trace.metadata = match columns {
-            Columns::Core => None,
-            Columns::All => Some(Metadata::default()),
+            ColumnSelection::Core => None,
+            ColumnSelection::All => Some(TraceMetadata::default()),
         };
         trace
     }
@@ -255,7 +260,7 @@ impl Trace {
 
 /// What the size of the machine was taken from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum NodesFrom {
+pub enum NodeCountSource {
     /// `MaxProcs` in the header of the trace.
     MaxProcs,
     /// `MaxNodes` in the header of the trace.
@@ -265,7 +270,7 @@ pub enum NodesFrom {
 }
 
 /// In words, to stand after "128 nodes (".
-impl fmt::Display for NodesFrom {
+impl fmt::Display for NodeCountSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::MaxProcs => "MaxProcs in the header of the trace",
@@ -287,8 +292,8 @@ mod tests {
     #[test]
     fn a_cut_keeps_every_column_aligned() {
         let mut trace = Trace::empty("here");
-        let mut metadata = Metadata::default();
-        let mut extra = ExtraColumns::new(vec!["note".into()]);
+        let mut metadata = TraceMetadata::default();
+        let mut extra = PassthroughColumns::new(vec!["note".into()]);
         let mut slas = Vec::new();
         for number in 0..5 {
             trace.jobs.push(TraceJob {
@@ -300,16 +305,16 @@ mod tests {
             });
             let name = number.to_string();
             let [user, group, account, executable, queue] = [name.as_bytes(); 5];
-            let names = Names {
+            let names = RecordNames {
                 user,
                 group,
                 account,
                 executable,
                 queue,
             };
-            let usage = Usage {
+            let usage = TraceUsage {
                 wait: Some(Span::from_secs(number as i64)),
-                ..Usage::default()
+                ..TraceUsage::default()
             };
             metadata.push(names, usage, number % 2 == 0);
             extra.push(&name);

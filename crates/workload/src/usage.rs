@@ -6,7 +6,7 @@ use tollgate_model::{Bytes, Span};
 
 /// How a job went; each part may be missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Usage {
+pub struct TraceUsage {
     /// From submission to the start. Not negative.
     pub wait: Option<Span>,
     /// Processor time, of all processors together. Not negative.
@@ -16,10 +16,10 @@ pub struct Usage {
     /// The memory that was asked for, for the whole job.
     pub requested_memory: Option<Bytes>,
     /// How it ended.
-    pub status: Status,
+    pub status: TraceStatus,
 }
 
-impl Usage {
+impl TraceUsage {
     /// Adds what a part of the job tells: the job's own record counts first, and the peak of the
     /// job is at least that of each part.
     pub(crate) fn take_part(&mut self, part: Self) {
@@ -30,7 +30,7 @@ impl Usage {
 
 /// How a job ended, as its batch system tells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Status {
+pub enum TraceStatus {
     /// The record does not say.
     #[default]
     Unknown,
@@ -50,7 +50,7 @@ pub enum Status {
     Preempted,
 }
 
-impl Status {
+impl TraceStatus {
     /// Every status.
     pub const ALL: [Self; 8] = [
         Self::Unknown,
@@ -85,7 +85,7 @@ impl Status {
     }
 }
 
-impl fmt::Display for Status {
+impl fmt::Display for TraceStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.word())
     }
@@ -97,14 +97,14 @@ mod tests {
 
     #[test]
     fn every_status_has_a_word_of_its_own() {
-        for status in Status::ALL {
-            assert_eq!(Status::of_word(status.word().as_bytes()), Some(status));
+        for status in TraceStatus::ALL {
+            assert_eq!(TraceStatus::of_word(status.word().as_bytes()), Some(status));
         }
-        assert_eq!(Status::of_word(b"finished"), None);
+        assert_eq!(TraceStatus::of_word(b"finished"), None);
     }
 
     #[test]
     fn a_million_jobs_stay_small() {
-        assert!(size_of::<Usage>() <= 72);
+        assert!(size_of::<TraceUsage>() <= 72);
     }
 }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use tollgate_model::{Instant, JobSpec, Market, Sla, Span};
 
-use crate::rows::Rows;
-use crate::settings::{Settings, SettingsError};
+use crate::rows::RowSelection;
+use crate::settings::{WorkloadConfig, WorkloadConfigError};
 use crate::sla::SlaModel;
-use crate::trace::{NodesFrom, Trace, TraceJob, TraceSla};
+use crate::trace::{NodeCountSource, Trace, TraceJob, TraceSla};
 
 /// How long a job runs that never ran, where these are kept.
 const ONE_SECOND: Span = Span::from_secs(1);
@@ -17,18 +17,18 @@ const ONE_SECOND: Span = Span::from_secs(1);
 #[derive(Clone, Debug)]
 pub struct Workload {
     trace: Arc<Trace>,
-    settings: Settings,
+    settings: WorkloadConfig,
     market: Market,
-    rows: Rows,
+    rows: RowSelection,
     origin: Instant,
     mean_runtime: Option<f64>,
     model: SlaModel,
-    drawn: Drawn,
+    drawn: SynthesisedSlas,
 }
 
 /// A job as a world meets it: what its user hands in, and the truth.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Arrival {
+pub struct JobArrival {
     /// What a policy may see.
     pub spec: JobSpec,
     /// How long it really runs on each of its processors. Positive.
@@ -37,7 +37,7 @@ pub struct Arrival {
 
 /// How many SLA parts were drawn at random because the trace does not carry them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Drawn {
+pub struct SynthesisedSlas {
     /// Deadlines.
     pub deadlines: usize,
     /// Budgets; none are drawn where nobody pays.
@@ -56,11 +56,11 @@ impl Workload {
     /// If the trace has 2^32 jobs or more.
     pub fn new(
         trace: Arc<Trace>,
-        settings: Settings,
+        settings: WorkloadConfig,
         market: Market,
-    ) -> Result<Self, SettingsError> {
+    ) -> Result<Self, WorkloadConfigError> {
         settings.validate()?;
-        let rows = Rows::of(&trace.jobs, settings.never_ran);
+        let rows = RowSelection::of(&trace.jobs, settings.never_ran);
         let mean_runtime = mean_runtime(&trace, &rows);
         Ok(Self {
             origin: first_submit(&trace),
@@ -85,7 +85,7 @@ impl Workload {
     }
 
     /// Every job, by submit time; ties in file order.
-    pub fn arrivals(&self) -> impl ExactSizeIterator<Item = Arrival> {
+    pub fn arrivals(&self) -> impl ExactSizeIterator<Item = JobArrival> {
         (0..self.len()).map(|i| self.arrival(i))
     }
 
@@ -93,10 +93,10 @@ impl Workload {
     ///
     /// # Panics
     /// If there is none.
-    pub fn arrival(&self, i: usize) -> Arrival {
+    pub fn arrival(&self, i: usize) -> JobArrival {
         let job = self.job(i);
         let runtime = runtime_of(job);
-        Arrival {
+        JobArrival {
             spec: JobSpec {
                 submit: self.submit(job),
                 estimate: self.estimate(job, runtime),
@@ -130,7 +130,7 @@ impl Workload {
     }
 
     /// The settings of the run.
-    pub const fn settings(&self) -> &Settings {
+    pub const fn settings(&self) -> &WorkloadConfig {
         &self.settings
     }
 
@@ -150,12 +150,12 @@ impl Workload {
     }
 
     /// What had to be drawn at random.
-    pub const fn drawn(&self) -> Drawn {
+    pub const fn drawn(&self) -> SynthesisedSlas {
         self.drawn
     }
 
     /// The size of the machine, and where that is known from: see [`Trace::nodes`].
-    pub fn nodes(&self) -> (u32, NodesFrom) {
+    pub fn nodes(&self) -> (u32, NodeCountSource) {
         self.trace.nodes()
     }
 
@@ -237,7 +237,7 @@ fn first_submit(trace: &Trace) -> Instant {
 }
 
 /// In seconds.
-fn mean_runtime(trace: &Trace, rows: &Rows) -> Option<f64> {
+fn mean_runtime(trace: &Trace, rows: &RowSelection) -> Option<f64> {
     let micros: i128 = rows
         .iter()
         .map(|row| i128::from(runtime_of(&trace.jobs[row]).as_micros()))
@@ -245,7 +245,7 @@ fn mean_runtime(trace: &Trace, rows: &Rows) -> Option<f64> {
     (rows.len() > 0).then(|| micros as f64 / 1e6 / rows.len() as f64)
 }
 
-fn drawn(trace: &Trace, rows: &Rows, market: Market) -> Drawn {
+fn drawn(trace: &Trace, rows: &RowSelection, market: Market) -> SynthesisedSlas {
     let missing = |part: fn(&TraceSla) -> bool| {
         rows.iter()
             .filter(|&row| part(&carried(trace, row)))
@@ -253,11 +253,11 @@ fn drawn(trace: &Trace, rows: &Rows, market: Market) -> Drawn {
     };
     let deadlines = missing(|sla| sla.deadline.is_none());
     match market {
-        Market::None => Drawn {
+        Market::None => SynthesisedSlas {
             deadlines,
-            ..Drawn::default()
+            ..SynthesisedSlas::default()
         },
-        Market::Commodity | Market::Bid => Drawn {
+        Market::Commodity | Market::Bid => SynthesisedSlas {
             deadlines,
             budgets: missing(|sla| sla.budget.is_none()),
             penalties: missing(|sla| sla.penalty.is_none()),

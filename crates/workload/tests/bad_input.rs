@@ -6,7 +6,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use tollgate_model::{Instant, Span};
 use tollgate_workload::{
-    Columns, Field, Finding, OpenError, ReadError, ReadOptions, Trace, open, read,
+    ColumnSelection, Finding, OpenError, ReadError, ReadOptions, RecordField, Trace, open, read,
 };
 
 const HEADER: &str = "job_id,submit_s,runtime_s,procs,estimate_s,deadline_s,budget,penalty_per_s\n";
@@ -286,7 +286,9 @@ fn slas_that_cannot_be_count_as_missing() {
          2 lines defaulted: penalty rate taken as missing, expected 0 to 1e12 credits (lines 3, 4)"
     );
     assert_eq!(
-        trace.diagnostics.count(Finding::Unusable(Field::Deadline)),
+        trace
+            .diagnostics
+            .count(Finding::Unusable(RecordField::Deadline)),
         3
     );
     let deadlines: Vec<_> = trace.slas.unwrap().iter().map(|sla| sla.deadline).collect();
@@ -345,7 +347,7 @@ fn files_put_together_repeat_their_headers() {
 fn names_that_are_no_utf8_are_repaired_once_a_line() {
     let table = b"job_id,submit_s,runtime_s,procs,user,site\n1,0,10,4,J\xf6rg,K\xf6ln\n";
     let options = ReadOptions {
-        columns: Columns::All,
+        columns: ColumnSelection::All,
     };
     let trace = read("jobs", table.as_slice(), options).unwrap();
     assert_eq!(trace.diagnostics.count(Finding::NameNotUtf8), 1);
@@ -366,9 +368,9 @@ fn editors_marks_and_quotes_are_no_trouble() {
 }
 
 /// A reader that gives a byte at a time and is interrupted between them, as pipes may be.
-struct Dribble<'a>(&'a [u8], bool);
+struct OneByteReader<'a>(&'a [u8], bool);
 
-impl std::io::Read for Dribble<'_> {
+impl std::io::Read for OneByteReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         self.1 = !self.1;
         if self.1 {
@@ -387,20 +389,23 @@ fn a_slow_pipe_gives_the_same_trace() {
     let whole = outcome(&text).unwrap();
     let compressed = gzip(&text);
     for bytes in [text.as_bytes(), compressed.as_slice()] {
-        let slow = read("jobs", Dribble(bytes, false), ReadOptions::default()).unwrap();
+        let slow = read("jobs", OneByteReader(bytes, false), ReadOptions::default()).unwrap();
         assert_eq!(slow, whole);
     }
 }
 
 #[test]
 fn a_failing_disk_is_no_bad_trace() {
-    struct Failing;
-    impl std::io::Read for Failing {
+    struct FailingReader;
+    impl std::io::Read for FailingReader {
         fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
             Err(std::io::Error::other("the disk is on fire"))
         }
     }
-    let bytes = std::io::Read::chain(records(3).as_bytes().to_vec().leak() as &[u8], Failing);
+    let bytes = std::io::Read::chain(
+        records(3).as_bytes().to_vec().leak() as &[u8],
+        FailingReader,
+    );
     let error = read("jobs", bytes, ReadOptions::default()).unwrap_err();
     assert_eq!(
         error.to_string(),

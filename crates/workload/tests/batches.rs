@@ -3,12 +3,12 @@
 use std::fmt::Write;
 use std::io::{self, Read};
 
-use tollgate_workload::batches::{Stopped, read_in_batches};
-use tollgate_workload::diagnostics::Occurrence;
-use tollgate_workload::{Columns, Finding, ReadOptions, Trace, open};
+use tollgate_workload::batches::{BatchReadError, read_in_batches};
+use tollgate_workload::diagnostics::FindingOccurrence;
+use tollgate_workload::{ColumnSelection, Finding, ReadOptions, Trace, open};
 
 const OPTIONS: ReadOptions = ReadOptions {
-    columns: Columns::All,
+    columns: ColumnSelection::All,
 };
 
 /// More than two batches.
@@ -16,14 +16,14 @@ const JOBS: usize = 40_000;
 
 /// A batch as it was visited, and how many jobs and findings it had.
 #[derive(Default)]
-struct Gathered {
+struct VisitedBatches {
     batches: usize,
     /// Job number, user and wait, as text.
     rows: Vec<String>,
-    each: Vec<Occurrence>,
+    each: Vec<FindingOccurrence>,
 }
 
-impl Gathered {
+impl VisitedBatches {
     fn take(&mut self, batch: &Trace) {
         self.batches += 1;
         self.rows.extend(rows(batch));
@@ -52,9 +52,9 @@ fn rows(trace: &Trace) -> impl Iterator<Item = String> {
 }
 
 /// Reads `text` both ways and compares; what was gathered is returned.
-fn compared(text: &str) -> Gathered {
+fn compared(text: &str) -> VisitedBatches {
     let whole = open::read("both", text.as_bytes(), OPTIONS).unwrap();
-    let mut gathered = Gathered::default();
+    let mut gathered = VisitedBatches::default();
     let rest = read_in_batches("both", text.as_bytes(), OPTIONS, |batch| {
         gathered.take(batch);
         Ok::<(), ()>(())
@@ -148,7 +148,7 @@ fn lines_that_are_no_jobs_are_listed_all_the_same() {
         Ok::<(), ()>(())
     });
     assert_eq!(each, JOBS);
-    let Err(Stopped::Input(error)) = outcome else {
+    let Err(BatchReadError::Input(error)) = outcome else {
         panic!("there is no job");
     };
     assert!(error.to_string().contains("no usable line"), "{error}");
@@ -157,8 +157,8 @@ fn lines_that_are_no_jobs_are_listed_all_the_same() {
 #[test]
 fn whoever_has_enough_is_given_no_more() {
     /// Jobs for ever, a byte at a time if need be.
-    struct Endless(usize);
-    impl Read for Endless {
+    struct EndlessReader(usize);
+    impl Read for EndlessReader {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
             let line = b"1 0 -1 10 4 -1 -1 4 20\n";
             for byte in &mut *buffer {
@@ -169,10 +169,10 @@ fn whoever_has_enough_is_given_no_more() {
         }
     }
     let mut batches = 0;
-    let outcome = read_in_batches("endless", Endless(0), OPTIONS, |_| {
+    let outcome = read_in_batches("endless", EndlessReader(0), OPTIONS, |_| {
         batches += 1;
         if batches < 3 { Ok(()) } else { Err("enough") }
     });
-    assert!(matches!(outcome, Err(Stopped::Visitor("enough"))));
+    assert!(matches!(outcome, Err(BatchReadError::Visitor("enough"))));
     assert_eq!(batches, 3);
 }

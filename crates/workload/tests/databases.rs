@@ -3,17 +3,17 @@
 use std::fmt::Write;
 
 use tollgate_model::{Instant, Span};
-use tollgate_workload::rrd::{Database, RrdError, parse};
+use tollgate_workload::rrd::{RrdDatabase, RrdError, parse};
 
 /// A machine that writes databases: byte order, bytes of a long, alignment of a double.
 #[derive(Clone, Copy)]
-struct Machine {
+struct WriterMachine {
     little: bool,
     word: usize,
     align: usize,
 }
 
-const MACHINES: [Machine; 6] = [
+const MACHINES: [WriterMachine; 6] = [
     machine(true, 4, 4),
     machine(true, 4, 8),
     machine(true, 8, 8),
@@ -22,8 +22,8 @@ const MACHINES: [Machine; 6] = [
     machine(false, 8, 8),
 ];
 
-const fn machine(little: bool, word: usize, align: usize) -> Machine {
-    Machine {
+const fn machine(little: bool, word: usize, align: usize) -> WriterMachine {
+    WriterMachine {
         little,
         word,
         align,
@@ -46,7 +46,7 @@ fn value(archive: usize, row: u64, source: usize) -> f64 {
     (archive * 100) as f64 + row as f64 * 10.0 + source as f64 + 0.25
 }
 
-impl Machine {
+impl WriterMachine {
     fn long(self, value: u64, bytes: &mut Vec<u8>) {
         let wide = if self.little {
             value.to_le_bytes()
@@ -69,29 +69,29 @@ impl Machine {
     }
 
     /// A structure of these parts, each aligned as a compiler would do it.
-    fn structure(self, bytes: &mut Vec<u8>, parts: &[Part<'_>]) {
+    fn structure(self, bytes: &mut Vec<u8>, parts: &[RrdPart<'_>]) {
         let mut structure = Vec::new();
         for part in parts {
             let align = match part {
-                Part::Text(..) => 1,
-                Part::Long(_) => self.word,
-                Part::Double(_) | Part::Parameters(_) => self.align,
+                RrdPart::Text(..) => 1,
+                RrdPart::Long(_) => self.word,
+                RrdPart::Double(_) | RrdPart::Parameters(_) => self.align,
             };
             structure.resize(structure.len().next_multiple_of(align), 0xaa);
             match part {
-                Part::Text(text, size) => {
+                RrdPart::Text(text, size) => {
                     structure.extend(text.as_bytes());
                     structure.resize(structure.len() + size - text.len(), 0);
                 }
-                Part::Long(value) => self.long(*value, &mut structure),
-                Part::Double(value) => self.double(*value, &mut structure),
-                Part::Parameters(first) => {
+                RrdPart::Long(value) => self.long(*value, &mut structure),
+                RrdPart::Double(value) => self.double(*value, &mut structure),
+                RrdPart::Parameters(first) => {
                     let end = structure.len() + 80;
                     for (at, parameter) in first.iter().enumerate() {
                         structure.resize(end - 80 + at * 8, 0);
                         match parameter {
-                            Parameter::Long(value) => self.long(*value, &mut structure),
-                            Parameter::Double(value) => self.double(*value, &mut structure),
+                            RrdParameter::Long(value) => self.long(*value, &mut structure),
+                            RrdParameter::Double(value) => self.double(*value, &mut structure),
                         }
                     }
                     structure.resize(end, 0);
@@ -107,43 +107,46 @@ impl Machine {
         self.structure(
             &mut bytes,
             &[
-                Part::Text("RRD\0", 4),
-                Part::Text("0003", 5),
-                Part::Double(8.642135E130),
-                Part::Long(sources),
-                Part::Long(archives),
-                Part::Long(STEP),
-                Part::Parameters(&[]),
+                RrdPart::Text("RRD\0", 4),
+                RrdPart::Text("0003", 5),
+                RrdPart::Double(8.642135E130),
+                RrdPart::Long(sources),
+                RrdPart::Long(archives),
+                RrdPart::Long(STEP),
+                RrdPart::Parameters(&[]),
             ],
         );
         for name in SOURCES {
             let bounds = [
-                Parameter::Long(600),
-                Parameter::Double(0.0),
-                Parameter::Double(f64::NAN),
+                RrdParameter::Long(600),
+                RrdParameter::Double(0.0),
+                RrdParameter::Double(f64::NAN),
             ];
             let parts = [
-                Part::Text(name, 20),
-                Part::Text("GAUGE", 20),
-                Part::Parameters(&bounds),
+                RrdPart::Text(name, 20),
+                RrdPart::Text("GAUGE", 20),
+                RrdPart::Parameters(&bounds),
             ];
             self.structure(&mut bytes, &parts);
         }
         for (steps, rows, _) in ARCHIVES {
             let parts = [
-                Part::Text("AVERAGE", 20),
-                Part::Long(rows),
-                Part::Long(steps),
-                Part::Parameters(&[Parameter::Double(0.5)]),
+                RrdPart::Text("AVERAGE", 20),
+                RrdPart::Long(rows),
+                RrdPart::Long(steps),
+                RrdPart::Parameters(&[RrdParameter::Double(0.5)]),
             ];
             self.structure(&mut bytes, &parts);
         }
-        self.structure(&mut bytes, &[Part::Long(LAST_UPDATE), Part::Long(7)]);
+        self.structure(&mut bytes, &[RrdPart::Long(LAST_UPDATE), RrdPart::Long(7)]);
         for _ in SOURCES {
-            self.structure(&mut bytes, &[Part::Text("12.5", 30), Part::Parameters(&[])]);
+            self.structure(
+                &mut bytes,
+                &[RrdPart::Text("12.5", 30), RrdPart::Parameters(&[])],
+            );
         }
         for _ in 0..sources * archives {
-            self.structure(&mut bytes, &[Part::Parameters(&[])]);
+            self.structure(&mut bytes, &[RrdPart::Parameters(&[])]);
         }
         for (_, _, current) in ARCHIVES {
             self.long(current, &mut bytes);
@@ -159,14 +162,14 @@ impl Machine {
     }
 }
 
-enum Part<'a> {
+enum RrdPart<'a> {
     Text(&'a str, usize),
     Long(u64),
     Double(f64),
-    Parameters(&'a [Parameter]),
+    Parameters(&'a [RrdParameter]),
 }
 
-enum Parameter {
+enum RrdParameter {
     Long(u64),
     Double(f64),
 }
@@ -209,7 +212,7 @@ fn dump() -> String {
 }
 
 /// NaN is not equal to itself: compared as text.
-fn shown(database: &Database) -> String {
+fn shown(database: &RrdDatabase) -> String {
     format!("{database:?}")
 }
 

@@ -7,16 +7,18 @@ use std::path::{Path, PathBuf};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use tollgate_model::{Instant, Span};
-use tollgate_workload::{Columns, Ended, Finding, Format, ReadOptions, open, read};
+use tollgate_workload::{
+    ColumnSelection, Finding, ReadOptions, TraceAttemptEnd, TraceFormat, open, read,
+};
 
 const ALL: ReadOptions = ReadOptions {
-    columns: Columns::All,
+    columns: ColumnSelection::All,
 };
 
 /// A folder of one test.
-struct Folder(PathBuf);
+struct TraceDir(PathBuf);
 
-impl Folder {
+impl TraceDir {
     fn new(name: &str, files: &[(&str, &str)]) -> Self {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         fs::create_dir_all(path.join("below")).unwrap();
@@ -40,7 +42,7 @@ impl Folder {
 
 #[test]
 fn jobs_come_in_order_of_submission_with_all_their_columns() {
-    let folder = Folder::new(
+    let folder = TraceDir::new(
         "order",
         &[
             (
@@ -83,7 +85,7 @@ fn clocks_are_put_onto_the_earliest_beginning() {
         format!("; UnixStartTime: {start}\n; MaxProcs: {start}\n{number} 10 0 5 1 -1 -1 1 9\n")
     };
     let (later, earlier) = (swf(1000, 1), swf(400, 2));
-    let folder = Folder::new("clocks", &[("a.swf", &later), ("b.swf", &earlier)]);
+    let folder = TraceDir::new("clocks", &[("a.swf", &later), ("b.swf", &earlier)]);
     let trace = open(folder.path(), ALL).unwrap();
     assert_eq!(trace.unix_start, Some(Instant::from_secs(400)));
     assert_eq!(trace.max_procs, Some(1000));
@@ -107,7 +109,7 @@ fn attempts_go_with_their_jobs() {
         )
     };
     let (first, second) = (log("7", "20"), log("8", "19"));
-    let folder = Folder::new("attempts", &[("a.log", &first), ("b.log", &second)]);
+    let folder = TraceDir::new("attempts", &[("a.log", &first), ("b.log", &second)]);
     let trace = open(folder.path(), ALL).unwrap();
     assert_eq!(trace.jobs[0].number, 8);
     let attempts = trace.metadata.unwrap().attempts.unwrap();
@@ -117,7 +119,7 @@ fn attempts_go_with_their_jobs() {
         };
         assert_eq!(
             (attempt.span(), attempt.ended),
-            (Span::from_secs(10), Ended::Removed)
+            (Span::from_secs(10), TraceAttemptEnd::Removed)
         );
         let waited = attempt.start.since(trace.jobs[row].submit);
         assert_eq!(waited, Span::from_secs(9));
@@ -128,7 +130,7 @@ fn attempts_go_with_their_jobs() {
 fn folders_that_make_no_trace_are_answered() {
     let swf = "1 10 0 5 1 -1 -1 1 9\n";
     let table = "job_id,submit_s,runtime_s,procs\n9,0,1,1\n";
-    let mixed = Folder::new("mixed", &[("a.swf", swf), ("b.csv", table)]);
+    let mixed = TraceDir::new("mixed", &[("a.swf", swf), ("b.csv", table)]);
     let error = open(mixed.path(), ALL).unwrap_err();
     let said = error.to_string();
     assert!(
@@ -138,14 +140,14 @@ fn folders_that_make_no_trace_are_answered() {
     assert!(said.contains("a.swf` (Standard Workload Format)"), "{said}");
     assert!(error.hint().unwrap().contains("one file at a time"));
 
-    let empty = Folder::new("empty", &[]);
+    let empty = TraceDir::new("empty", &[]);
     let said = open(empty.path(), ALL).unwrap_err().to_string();
     assert!(
         said.ends_with("is empty; expected a trace with at least one job"),
         "{said}"
     );
 
-    let words = Folder::new("words", &[("a", "hello there\n")]);
+    let words = TraceDir::new("words", &[("a", "hello there\n")]);
     let said = open(words.path(), ALL).unwrap_err().to_string();
     assert!(said.contains("found `hello there`"), "{said}");
 }
@@ -153,5 +155,5 @@ fn folders_that_make_no_trace_are_answered() {
 #[test]
 fn a_single_file_says_its_format() {
     let trace = read("here", b"1 10 0 5 1 -1 -1 1 9\n".as_slice(), ALL).unwrap();
-    assert_eq!(trace.format, Some(Format::Swf));
+    assert_eq!(trace.format, Some(TraceFormat::Swf));
 }

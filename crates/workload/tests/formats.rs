@@ -2,11 +2,13 @@
 
 use proptest::prelude::*;
 use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
-use tollgate_workload::extra::ExtraColumns;
-use tollgate_workload::{Columns, Metadata, ReadOptions, Trace, TraceJob, TraceSla, read, table};
+use tollgate_workload::extra::PassthroughColumns;
+use tollgate_workload::{
+    ColumnSelection, ReadOptions, Trace, TraceJob, TraceMetadata, TraceSla, read, table,
+};
 
 const ALL: ReadOptions = ReadOptions {
-    columns: Columns::All,
+    columns: ColumnSelection::All,
 };
 
 fn parsed(text: &str) -> Trace {
@@ -192,8 +194,8 @@ proptest! {
 fn a_trace_made_by_hand_can_be_written() {
     let mut trace = Trace::empty("by hand");
     trace.jobs.push(job(1, 0, 1, 1, 1));
-    trace.extra = Some(ExtraColumns::new(Vec::new()));
-    trace.metadata = Some(Metadata::default());
+    trace.extra = Some(PassthroughColumns::new(Vec::new()));
+    trace.metadata = Some(TraceMetadata::default());
     let mut written = Vec::new();
     table::write(&trace, &mut written).unwrap();
     assert!(

@@ -10,7 +10,7 @@ use tollgate_workload::fuzz::samples::{
     CONDOR_EVENTS, CONDOR_HISTORY, CONDOR_JSON, FTA, GWF, GWF_COMMAS, LOGINS, LSF, PBS, RRD_XML,
     SAMPLES, SGE, SLURM, SLURM_BARE, SLURM_EVENTS, SLURM_JSON, SWF, TABLE, rrd_binary,
 };
-use tollgate_workload::stream::{Family, Purpose, Stream};
+use tollgate_workload::stream::{RandomStream, StreamFamily, StreamPurpose};
 
 /// Enough to take every branch many times, in about a second.
 const ROUNDS: u64 = 15_000;
@@ -47,12 +47,12 @@ const TOKENS: [&[u8]; 28] = [
     b"\xff\xff\xff\xff",
 ];
 
-fn below(stream: &mut Stream, limit: usize) -> usize {
+fn below(stream: &mut RandomStream, limit: usize) -> usize {
     (stream.bits() % limit.max(1) as u64) as usize
 }
 
 /// One change at a random place.
-fn damage(data: &mut Vec<u8>, stream: &mut Stream) {
+fn damage(data: &mut Vec<u8>, stream: &mut RandomStream) {
     let at = below(stream, data.len());
     match below(stream, 6) {
         0 if at < data.len() => data[at] ^= 1 << below(stream, 8),
@@ -77,7 +77,7 @@ fn damage(data: &mut Vec<u8>, stream: &mut Stream) {
 }
 
 fn drive(samples: &[&[u8]], target: fn(&[u8])) {
-    let family = Family::new(0xf022, Purpose::Sessions);
+    let family = StreamFamily::new(0xf022, StreamPurpose::Sessions);
     for round in 0..ROUNDS {
         let mut stream = family.stream(round);
         let mut data = samples[below(&mut stream, samples.len())].to_vec();

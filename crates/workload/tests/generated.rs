@@ -1,7 +1,9 @@
 //! The embedded workload is like the published subset, and its bytes never change.
 
-use tollgate_workload::summary::Quantiles;
-use tollgate_workload::{Columns, Generator, ReadOptions, Summary, Trace, table};
+use tollgate_workload::summary::QuantileSummary;
+use tollgate_workload::{
+    ColumnSelection, ReadOptions, Trace, TraceSummary, WorkloadGenerator, table,
+};
 
 /// `actual` is within `tolerance`, as a share, of `expected`.
 fn near(what: &str, actual: f64, expected: f64, tolerance: f64) {
@@ -12,7 +14,7 @@ fn near(what: &str, actual: f64, expected: f64, tolerance: f64) {
     );
 }
 
-fn quantiles(quantiles: Option<Quantiles>) -> Quantiles {
+fn quantiles(quantiles: Option<QuantileSummary>) -> QuantileSummary {
     quantiles.expect("there are some")
 }
 
@@ -31,7 +33,7 @@ fn fingerprint(bytes: &[u8]) -> u64 {
 
 #[test]
 fn the_default_workload_has_the_published_figures() {
-    let summary = Summary::of(&Generator::default().trace());
+    let summary = TraceSummary::of(&WorkloadGenerator::default().trace());
     assert_eq!(summary.jobs, 5000);
     assert_eq!(summary.nodes, 128);
     let seconds = |span: Option<tollgate_model::Span>| span.unwrap().as_secs_f64();
@@ -62,8 +64,8 @@ fn the_default_workload_has_the_published_figures() {
 
 #[test]
 fn its_estimates_are_wrong_as_users_are() {
-    let trace = Generator::default().trace();
-    let summary = Summary::of(&trace);
+    let trace = WorkloadGenerator::default().trace();
+    let summary = TraceSummary::of(&trace);
     let under = quantiles(summary.under_ratios);
     near("median overrun", under.median - 1.0, 0.0031, 0.3);
     near("90th percentile of overruns", under.p90, 1.087, 0.02);
@@ -84,7 +86,7 @@ fn its_estimates_are_wrong_as_users_are() {
 
 #[test]
 fn its_run_times_and_widths_have_the_measured_shape() {
-    let summary = Summary::of(&Generator::default().trace());
+    let summary = TraceSummary::of(&WorkloadGenerator::default().trace());
     let runtimes = quantiles(summary.runtimes_s);
     near("10th percentile of run times", runtimes.p10, 35.0, 0.15);
     near("median run time", runtimes.median, 631.0, 0.25);
@@ -98,9 +100,9 @@ fn its_run_times_and_widths_have_the_measured_shape() {
 
 #[test]
 fn users_come_by_day_and_in_sessions() {
-    let options = Generator {
-        columns: Columns::All,
-        ..Generator::default()
+    let options = WorkloadGenerator {
+        columns: ColumnSelection::All,
+        ..WorkloadGenerator::default()
     };
     let trace = options.trace();
     let hour = |job: &tollgate_workload::TraceJob| job.submit.as_micros() / 3_600_000_000;
@@ -131,15 +133,15 @@ fn users_come_by_day_and_in_sessions() {
 #[test]
 fn other_seeds_and_lengths_are_alike() {
     for seed in 1..=10 {
-        let trace = Generator {
+        let trace = WorkloadGenerator {
             jobs: 20_000,
             seed,
-            ..Generator::default()
+            ..WorkloadGenerator::default()
         }
         .trace();
         assert_eq!(trace.jobs.len(), 20_000);
         assert!(trace.jobs.is_sorted_by_key(|job| job.submit));
-        let summary = Summary::of(&trace);
+        let summary = TraceSummary::of(&trace);
         near(
             "inter-arrival",
             summary.mean_interarrival.unwrap().as_secs_f64(),
@@ -166,9 +168,9 @@ fn other_seeds_and_lengths_are_alike() {
 #[test]
 fn any_number_of_jobs_can_be_had() {
     for jobs in [0, 1, 2, 100] {
-        let trace = Generator {
+        let trace = WorkloadGenerator {
             jobs,
-            ..Generator::default()
+            ..WorkloadGenerator::default()
         }
         .trace();
         assert_eq!(trace.jobs.len(), jobs);
@@ -177,9 +179,9 @@ fn any_number_of_jobs_can_be_had() {
 
 #[test]
 fn its_bytes_never_change() {
-    let all = Generator {
-        columns: Columns::All,
-        ..Generator::default()
+    let all = WorkloadGenerator {
+        columns: ColumnSelection::All,
+        ..WorkloadGenerator::default()
     };
     let written = bytes(&all.trace());
     let lines: Vec<&str> = std::str::from_utf8(&written)
@@ -207,7 +209,7 @@ fn the_measured_trace_has_the_figures_that_the_generator_follows() {
     };
     let path = std::path::Path::new(&folder).join("swf/SDSC-SP2-1998-4.2-cln.swf.gz");
     let trace = tollgate_workload::open(&path, ReadOptions::default()).unwrap();
-    let summary = Summary::of(&trace.last(5000));
+    let summary = TraceSummary::of(&trace.last(5000));
     assert_eq!(summary.never_ran, 469);
     near(
         "inter-arrival",

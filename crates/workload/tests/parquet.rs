@@ -3,7 +3,7 @@
 
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::{Field, Row};
-use tollgate_workload::{Columns, ReadOptions, Trace, read, table};
+use tollgate_workload::{ColumnSelection, ReadOptions, Trace, read, table};
 
 const TABLE: &str = "job_id,submit_s,runtime_s,procs,estimate_s,user,budget,status,\
                      peak_memory_bytes,site\n\
@@ -11,7 +11,7 @@ const TABLE: &str = "job_id,submit_s,runtime_s,procs,estimate_s,user,budget,stat
                      8,1,-1,1,,,,,,\n";
 
 fn parsed(text: &str) -> Trace {
-    let columns = Columns::All;
+    let columns = ColumnSelection::All;
     read("jobs", text.as_bytes(), ReadOptions { columns }).unwrap()
 }
 

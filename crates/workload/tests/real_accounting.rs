@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use tollgate_model::{Instant, Span};
-use tollgate_workload::{Action, Columns, Finding, ReadOptions, Trace, open};
+use tollgate_workload::{ColumnSelection, Finding, FindingAction, ReadOptions, Trace, open};
 
 /// The records in this file of the folder, if there is a folder of traces.
 fn records(name: &str) -> Option<Trace> {
@@ -12,7 +12,7 @@ fn records(name: &str) -> Option<Trace> {
         return None;
     };
     let options = ReadOptions {
-        columns: Columns::All,
+        columns: ColumnSelection::All,
     };
     let path = Path::new(&folder).join(name);
     Some(open(&path, options).unwrap_or_else(|error| panic!("{error}")))
@@ -25,7 +25,7 @@ fn grid_engine_records_are_read() {
     };
     println!("{}", trace.diagnostics);
     assert_eq!(trace.jobs.len(), 133);
-    assert_eq!(trace.diagnostics.total(Action::Skipped), 0);
+    assert_eq!(trace.diagnostics.total(FindingAction::Skipped), 0);
     let first = trace.jobs[0];
     assert_eq!(first.submit, Instant::from_secs(1_375_802_836));
     assert_eq!(first.runtime, Span::from_secs(292));
@@ -50,7 +50,7 @@ fn slurm_records_without_a_header_are_read() {
     };
     println!("{}", trace.diagnostics);
     assert_eq!(trace.jobs.len(), 4285);
-    assert_eq!(trace.diagnostics.total(Action::Skipped), 0);
+    assert_eq!(trace.diagnostics.total(FindingAction::Skipped), 0);
     assert_eq!(trace.diagnostics.count(Finding::AssumedOrder), 1);
     assert_eq!(trace.diagnostics.count(Finding::AssumedUtc), 1);
     let first = trace.jobs[0];
@@ -70,7 +70,7 @@ fn slurm_steps_are_folded_into_their_jobs() {
     println!("{}", trace.diagnostics);
     let folded = trace.diagnostics.count(Finding::PartOfJob);
     assert!(folded > 0);
-    assert_eq!(trace.diagnostics.total(Action::Skipped), 0);
+    assert_eq!(trace.diagnostics.total(FindingAction::Skipped), 0);
     assert_eq!(trace.jobs.len() as u64 + folded, 878);
     assert_eq!(trace.jobs[0].runtime, Span::from_secs(316));
 }

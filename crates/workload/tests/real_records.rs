@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use tollgate_model::{Bytes, Instant, Span};
-use tollgate_workload::logins::Presence;
+use tollgate_workload::logins::ComputerPresence;
 use tollgate_workload::{
-    Action, Columns, Ended, Field, Finding, Format, ReadOptions, Status, Trace, logins, open, rrd,
+    ColumnSelection, Finding, FindingAction, ReadOptions, RecordField, Trace, TraceAttemptEnd,
+    TraceFormat, TraceStatus, logins, open, rrd,
 };
 
 const ALL: ReadOptions = ReadOptions {
-    columns: Columns::All,
+    columns: ColumnSelection::All,
 };
 
 /// The file or folder of this name, if there is a folder of traces.
@@ -32,8 +33,11 @@ fn grid_workloads_are_read() {
     let Some(trace) = records("gwf/opendc-fixture-trace.gwf.gz") else {
         return;
     };
-    assert_eq!((trace.format, trace.jobs.len()), (Some(Format::Gwf), 70));
-    assert_eq!(trace.diagnostics.total(Action::Skipped), 0);
+    assert_eq!(
+        (trace.format, trace.jobs.len()),
+        (Some(TraceFormat::Gwf), 70)
+    );
+    assert_eq!(trace.diagnostics.total(FindingAction::Skipped), 0);
     assert_eq!(trace.jobs[6].submit, Instant::from_secs(87));
     assert_eq!(trace.jobs[6].runtime, Span::from_secs(11));
 }
@@ -43,8 +47,11 @@ fn lsf_records_are_read() {
     let Some(trace) = records("lsf/aws-hpc-cost-simulator-lsb.acct.16.gz") else {
         return;
     };
-    assert_eq!((trace.format, trace.jobs.len()), (Some(Format::Lsf), 82));
-    assert_eq!(trace.diagnostics.total(Action::Skipped), 0);
+    assert_eq!(
+        (trace.format, trace.jobs.len()),
+        (Some(TraceFormat::Lsf), 82)
+    );
+    assert_eq!(trace.diagnostics.total(FindingAction::Skipped), 0);
     let job = trace.jobs[4];
     assert_eq!((job.number, job.procs), (105, 1));
     assert_eq!(job.submit, Instant::from_secs(1_643_910_941));
@@ -55,12 +62,15 @@ fn lsf_records_are_read() {
     let usage = metadata.usage[4];
     assert_eq!(usage.wait, Some(Span::from_secs(1)));
     assert_eq!(usage.peak_memory, Some(Bytes::from_kibibytes(2048)));
-    assert_eq!(usage.status, Status::Completed);
+    assert_eq!(usage.status, TraceStatus::Completed);
     let count = |status| {
         let of_status = metadata.usage.iter().filter(|usage| usage.status == status);
         of_status.count()
     };
-    assert_eq!(count(Status::Completed) + count(Status::Failed), 82);
+    assert_eq!(
+        count(TraceStatus::Completed) + count(TraceStatus::Failed),
+        82
+    );
 }
 
 #[test]
@@ -68,7 +78,7 @@ fn simulator_events_are_read() {
     let Some(trace) = records("slurm/ubccr-slurm-sim-workload_week.events.gz") else {
         return;
     };
-    assert_eq!(trace.format, Some(Format::SlurmEvents));
+    assert_eq!(trace.format, Some(TraceFormat::SlurmEvents));
     assert_eq!(trace.jobs.len(), 19_579);
     assert!(trace.diagnostics.is_empty());
     let over = trace.jobs.iter().filter(|job| job.runtime < job.estimate);
@@ -86,22 +96,22 @@ fn condor_history_is_read() {
     let Some(trace) = records("htcondor/gratia-probe-condor-7.4-history-ads.txt.gz") else {
         return;
     };
-    assert_eq!(trace.format, Some(Format::CondorHistory));
+    assert_eq!(trace.format, Some(TraceFormat::CondorHistory));
     assert_eq!(trace.jobs.len(), 30);
-    assert_eq!(trace.diagnostics.total(Action::Skipped), 0);
-    let expression = Finding::Expression(Field::RequestedMemory);
+    assert_eq!(trace.diagnostics.total(FindingAction::Skipped), 0);
+    let expression = Finding::Expression(RecordField::RequestedMemory);
     assert_eq!(trace.diagnostics.count(expression), 30);
     assert_eq!(trace.jobs[0].runtime, Span::from_secs(910));
     let metadata = trace.metadata.unwrap();
     let statuses = metadata.usage.iter().map(|usage| usage.status);
     assert_eq!(
         statuses
-            .filter(|status| *status == Status::Completed)
+            .filter(|status| *status == TraceStatus::Completed)
             .count(),
         20
     );
     let attempts = metadata.attempts.unwrap();
-    assert_eq!(attempts.of(0)[0].ended, Ended::Finished);
+    assert_eq!(attempts.of(0)[0].ended, TraceAttemptEnd::Finished);
     assert_eq!(attempts.of(0)[0].span(), Span::from_secs(910));
 }
 
@@ -110,12 +120,12 @@ fn condor_events_are_read() {
     let Some(trace) = records("htcondor/htcondor-test_condor.userlog.gz") else {
         return;
     };
-    assert_eq!(trace.format, Some(Format::CondorEvents));
+    assert_eq!(trace.format, Some(TraceFormat::CondorEvents));
     let runtimes: Vec<_> = trace.jobs.iter().map(|job| job.runtime).collect();
     assert_eq!(runtimes, [Span::from_secs(7), Span::from_secs(7)]);
     // The other events of the fixture are of a job numbered -1.
-    let skipped = trace.diagnostics.total(Action::Skipped);
-    let nonsense = Finding::OutOfRange(Field::JobNumber);
+    let skipped = trace.diagnostics.total(FindingAction::Skipped);
+    let nonsense = Finding::OutOfRange(RecordField::JobNumber);
     assert_eq!((skipped, trace.diagnostics.count(nonsense)), (845, 845));
 }
 
@@ -127,7 +137,9 @@ fn what_was_used_is_read_where_it_is_recorded() {
     let usage = blue.metadata.unwrap().usage;
     let with_time = usage.iter().filter(|usage| usage.cpu_time.is_some());
     assert_eq!(with_time.count(), 218_827);
-    let cancelled = usage.iter().filter(|one| one.status == Status::Cancelled);
+    let cancelled = usage
+        .iter()
+        .filter(|one| one.status == TraceStatus::Cancelled);
     assert_eq!(cancelled.count(), 47_718);
 
     let Some(meta) = records("swf/MetaCentrum-wagap-2013.swf.gz") else {
@@ -148,7 +160,7 @@ fn what_was_used_is_read_where_it_is_recorded() {
     assert_eq!(usage.peak_memory, Some(Bytes::from_kibibytes(114_944)));
     assert_eq!(usage.requested_memory, Some(Bytes::new(100 << 20)));
     assert_eq!(usage.cpu_time, Some(Span::from_micros(130_584_000)));
-    assert_eq!(usage.status, Status::OutOfMemory);
+    assert_eq!(usage.status, TraceStatus::OutOfMemory);
 
     let Some(phillips) = records("slurm/xdmod-phillips.sacct.gz") else {
         return;
@@ -226,13 +238,13 @@ fn log_ins_are_read() {
     };
     assert_eq!((of("HSB"), of("Roo"), of("HAL")), (1_433, 1_274, 2_012));
     assert_eq!(uw.diagnostics.count(Finding::AssumedUtc), 1);
-    assert_eq!(uw.diagnostics.total(Action::Skipped), 0);
+    assert_eq!(uw.diagnostics.total(FindingAction::Skipped), 0);
     let error = open(&path_of_logins, ALL).unwrap_err();
     assert!(error.to_string().contains("log-ins"), "{error}");
 
     let lanl = logins::open(&path("availability/FTA-LANL05-event_trace.tab.gz").unwrap()).unwrap();
     assert_eq!(
-        lanl.diagnostics.total(Action::Skipped),
+        lanl.diagnostics.total(FindingAction::Skipped),
         0,
         "{}",
         lanl.diagnostics
@@ -242,7 +254,7 @@ fn log_ins_are_read() {
     let outages = lanl
         .sessions
         .iter()
-        .filter(|one| one.presence == Presence::Unavailable);
+        .filter(|one| one.presence == ComputerPresence::Unavailable);
     let hours: Vec<f64> = outages
         .filter_map(|one| one.span())
         .map(|span| span.as_secs_f64() / 3600.0)
@@ -254,7 +266,7 @@ fn log_ins_are_read() {
     let volunteers = path("availability/volunteer-browser-contributions-2016.csv.gz").unwrap();
     let volunteers = logins::open(&volunteers).unwrap();
     // One line holds a piece of a page and an address instead of a time.
-    let skipped = volunteers.diagnostics.total(Action::Skipped);
+    let skipped = volunteers.diagnostics.total(FindingAction::Skipped);
     assert_eq!((skipped, volunteers.sessions.len()), (1, 53_161));
     assert_eq!(volunteers.places().len(), 318);
 }

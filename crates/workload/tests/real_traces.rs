@@ -1,6 +1,6 @@
 //! The archived traces, where there is a copy: every record is read, and the counts are known.
 
-use tollgate_workload::{Action, Finding, ReadOptions, Summary, Trace, open};
+use tollgate_workload::{Finding, FindingAction, ReadOptions, Trace, TraceSummary, open};
 
 /// The trace of this file name, if there is a folder of traces.
 fn trace(name: &str) -> Option<Trace> {
@@ -67,8 +67,8 @@ const TRACES: [(&str, usize, f64, u32, u32, f64); 11] = [
 fn every_record_is_read() {
     for (name, records, ran, widest, machine, days) in TRACES {
         let Some(trace) = trace(name) else { return };
-        assert_eq!(trace.diagnostics.total(Action::Skipped), 0, "{name}");
-        let summary = Summary::of(&trace);
+        assert_eq!(trace.diagnostics.total(FindingAction::Skipped), 0, "{name}");
+        let summary = TraceSummary::of(&trace);
         assert_eq!(summary.jobs, records, "{name}");
         let share_ran = 1.0 - summary.share(summary.never_ran);
         assert!((share_ran - ran).abs() < 0.0006, "{name}: {share_ran}");
@@ -86,7 +86,7 @@ fn what_was_assumed_is_counted() {
     };
     assert_eq!(sdsc.diagnostics.count(Finding::RequestedProcs), 5_669);
     assert_eq!(sdsc.diagnostics.count(Finding::RunTimeAsEstimate), 66);
-    assert_eq!(Summary::of(&sdsc).never_ran, 5_681);
+    assert_eq!(TraceSummary::of(&sdsc).never_ran, 5_681);
 
     let Some(lanl) = trace("LANL-CM5-1994-4.1-cln.swf.gz") else {
         return;
@@ -115,7 +115,7 @@ fn the_published_subsets_are_met_to_the_second() {
         let Some(trace) = trace("SDSC-SP2-1998-4.2-cln.swf.gz") else {
             return;
         };
-        let summary = Summary::of(&trace.last(n));
+        let summary = TraceSummary::of(&trace.last(n));
         let rounded =
             |span: Option<tollgate_model::Span>| span.unwrap().as_secs_f64().round() as i64;
         assert_eq!(rounded(summary.mean_interarrival), interarrival);

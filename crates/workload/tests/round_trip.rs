@@ -1,11 +1,11 @@
 //! What is written is read back: whatever a job table holds, SWF and the table itself keep.
 
 use proptest::prelude::*;
-use tollgate_workload::labels::Labels;
-use tollgate_workload::{Columns, ReadOptions, Trace, open, swf, table};
+use tollgate_workload::labels::NameColumn;
+use tollgate_workload::{ColumnSelection, ReadOptions, Trace, open, swf, table};
 
 const OPTIONS: ReadOptions = ReadOptions {
-    columns: Columns::All,
+    columns: ColumnSelection::All,
 };
 
 fn read(text: &[u8]) -> Trace {
@@ -13,7 +13,7 @@ fn read(text: &[u8]) -> Trace {
 }
 
 fn as_swf(trace: &Trace) -> Vec<u8> {
-    let mut writer = swf::Writer::new(Vec::new());
+    let mut writer = swf::SwfWriter::new(Vec::new());
     writer.write(trace).unwrap();
     writer.finish().unwrap()
 }
@@ -71,7 +71,7 @@ fn job_table() -> impl Strategy<Value = String> {
 }
 
 /// Whether the same rows have the same name, whatever it is.
-fn same_pattern(one: &Labels, two: &Labels) -> bool {
+fn same_pattern(one: &NameColumn, two: &NameColumn) -> bool {
     let rows = 0..one.len();
     let mut pairs = rows.clone().flat_map(|a| rows.clone().map(move |b| (a, b)));
     one.len() == two.len()

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use tollgate_model::{Credits, CreditsPerSecond, Instant, Market, Span};
 use tollgate_workload::{
-    Drawn, Factor, Generator, NeverRan, NodesFrom, Settings, Trace, TraceJob, TraceSla, Workload,
+    NeverRanHandling, NodeCountSource, SlaFactor, SynthesisedSlas, Trace, TraceJob, TraceSla,
+    Workload, WorkloadConfig, WorkloadGenerator,
 };
 
 fn job(number: u64, submit: i64, runtime: i64, estimate: i64) -> TraceJob {
@@ -30,8 +31,8 @@ fn four() -> Trace {
     trace
 }
 
-fn workload(trace: Trace, market: Market, change: impl FnOnce(&mut Settings)) -> Workload {
-    let mut settings = Settings::default();
+fn workload(trace: Trace, market: Market, change: impl FnOnce(&mut WorkloadConfig)) -> Workload {
+    let mut settings = WorkloadConfig::default();
     change(&mut settings);
     Workload::new(Arc::new(trace), settings, market).unwrap()
 }
@@ -86,7 +87,7 @@ fn estimates_go_from_exact_to_as_traced() {
 #[test]
 fn jobs_that_never_ran_can_run_for_a_second() {
     let run = workload(four(), Market::None, |settings| {
-        settings.never_ran = NeverRan::One
+        settings.never_ran = NeverRanHandling::One
     });
     assert_eq!((run.len(), run.dropped()), (4, 0));
     let third = run.arrival(2);
@@ -97,23 +98,23 @@ fn jobs_that_never_ran_can_run_for_a_second() {
     let mut unknown = four();
     unknown.jobs[2].estimate = Span::from_secs(-1);
     let run = workload(unknown, Market::None, |settings| {
-        settings.never_ran = NeverRan::One
+        settings.never_ran = NeverRanHandling::One
     });
     assert_eq!(run.arrival(2).spec.estimate, Span::from_secs(1));
 }
 
 #[test]
 fn leaving_out_jobs_leaves_the_draws_of_the_others_alone() {
-    let plain = |settings: &mut Settings| {
-        settings.deadline = Factor {
+    let plain = |settings: &mut WorkloadConfig| {
+        settings.deadline = SlaFactor {
             bias: 1.0,
-            ..Factor::default()
+            ..SlaFactor::default()
         }
     };
     let without = workload(four(), Market::Bid, plain);
     let with = workload(four(), Market::Bid, |settings| {
         plain(settings);
-        settings.never_ran = NeverRan::One;
+        settings.never_ran = NeverRanHandling::One;
     });
     assert_eq!(without.arrival(2), with.arrival(3));
 }
@@ -141,7 +142,7 @@ fn slas_of_the_trace_are_used_and_missing_parts_are_drawn() {
     assert_eq!(run.arrival(1), drawn.arrival(1));
     assert_eq!(
         run.drawn(),
-        Drawn {
+        SynthesisedSlas {
             deadlines: 2,
             budgets: 2,
             penalties: 3
@@ -151,7 +152,7 @@ fn slas_of_the_trace_are_used_and_missing_parts_are_drawn() {
     let free = workload(trace, Market::None, |_| ());
     assert_eq!(
         free.drawn(),
-        Drawn {
+        SynthesisedSlas {
             deadlines: 2,
             budgets: 0,
             penalties: 0
@@ -168,21 +169,21 @@ fn slas_of_the_trace_are_used_and_missing_parts_are_drawn() {
 #[test]
 fn the_size_of_the_machine_is_known_from_somewhere() {
     let mut trace = four();
-    assert_eq!(trace.nodes(), (14, NodesFrom::WidestJob));
+    assert_eq!(trace.nodes(), (14, NodeCountSource::WidestJob));
     trace.max_nodes = Some(100);
-    assert_eq!(trace.nodes(), (100, NodesFrom::MaxNodes));
+    assert_eq!(trace.nodes(), (100, NodeCountSource::MaxNodes));
     trace.max_procs = Some(400);
     assert_eq!(
         workload(trace, Market::None, |_| ()).nodes(),
-        (400, NodesFrom::MaxProcs)
+        (400, NodeCountSource::MaxProcs)
     );
 }
 
 #[test]
 fn bad_settings_make_no_run() {
-    let settings = Settings {
+    let settings = WorkloadConfig {
         high_urgency: 1.5,
-        ..Settings::default()
+        ..WorkloadConfig::default()
     };
     let error = Workload::new(Arc::new(four()), settings, Market::None).unwrap_err();
     assert_eq!(error.to_string(), "high-urgency is 1.5, expected 0 to 1");
@@ -198,12 +199,12 @@ fn a_trace_in_which_nothing_ran_gives_an_empty_run() {
     assert_eq!(run.arrivals().count(), 0);
 }
 
-fn any_factor() -> impl Strategy<Value = Factor> {
-    (1.0..20.0, 1.0..10.0, 0.01..10.0).prop_map(|(low, ratio, bias)| Factor { low, ratio, bias })
+fn any_factor() -> impl Strategy<Value = SlaFactor> {
+    (1.0..20.0, 1.0..10.0, 0.01..10.0).prop_map(|(low, ratio, bias)| SlaFactor { low, ratio, bias })
 }
 
-fn any_settings() -> impl Strategy<Value = Settings> {
-    let never_ran = prop_oneof![Just(NeverRan::Drop), Just(NeverRan::One)];
+fn any_settings() -> impl Strategy<Value = WorkloadConfig> {
+    let never_ran = prop_oneof![Just(NeverRanHandling::Drop), Just(NeverRanHandling::One)];
     (
         never_ran,
         (0.0..=1.0, 0.0..3.0, 0.0..=1.0),
@@ -220,7 +221,7 @@ fn any_settings() -> impl Strategy<Value = Settings> {
                 budget,
                 penalty,
                 seed,
-            )| Settings {
+            )| WorkloadConfig {
                 never_ran,
                 high_urgency,
                 arrival_factor,
@@ -236,7 +237,7 @@ fn any_settings() -> impl Strategy<Value = Settings> {
 proptest! {
     #[test]
     fn whatever_the_settings_jobs_can_be_run(settings in any_settings(), seed in 0u64..50) {
-        let trace = Generator { jobs: 60, seed, ..Generator::default() }.trace();
+        let trace = WorkloadGenerator { jobs: 60, seed, ..WorkloadGenerator::default() }.trace();
         let run = Workload::new(Arc::new(trace), settings, Market::Bid).unwrap();
         let arrivals: Vec<_> = run.arrivals().collect();
         prop_assert!(arrivals.is_sorted_by_key(|arrival| arrival.spec.submit));

@@ -1,22 +1,24 @@
 //! What each format tells of how a job went, beyond its run time.
 
 use tollgate_model::{Bytes, Span};
-use tollgate_workload::{Columns, Field, Finding, ReadOptions, Status, Trace, Usage, read, table};
+use tollgate_workload::{
+    ColumnSelection, Finding, ReadOptions, RecordField, Trace, TraceStatus, TraceUsage, read, table,
+};
 
 const ALL: ReadOptions = ReadOptions {
-    columns: Columns::All,
+    columns: ColumnSelection::All,
 };
 
 fn parsed(text: &str) -> Trace {
     read("jobs", text.as_bytes(), ALL).unwrap()
 }
 
-fn usages(trace: &Trace) -> &[Usage] {
+fn usages(trace: &Trace) -> &[TraceUsage] {
     &trace.metadata.as_ref().unwrap().usage
 }
 
-fn usage(wait: i64, cpu_time: i64, peak: u64, requested: u64, status: Status) -> Usage {
-    Usage {
+fn usage(wait: i64, cpu_time: i64, peak: u64, requested: u64, status: TraceStatus) -> TraceUsage {
+    TraceUsage {
         wait: Some(Span::from_secs(wait)),
         cpu_time: Some(Span::from_secs(cpu_time)),
         peak_memory: Some(Bytes::new(peak)),
@@ -37,17 +39,17 @@ fn swf_counts_by_processor() {
     assert_eq!(
         usages(&trace),
         [
-            usage(5, 140, 4_096_000, 8_192_000, Status::Completed),
-            Usage::default(),
-            usage(0, 0, 0, 0, Status::Cancelled),
-            Usage {
+            usage(5, 140, 4_096_000, 8_192_000, TraceStatus::Completed),
+            TraceUsage::default(),
+            usage(0, 0, 0, 0, TraceStatus::Cancelled),
+            TraceUsage {
                 cpu_time: None,
                 peak_memory: None,
-                ..usage(5, 0, 0, 1 << 32, Status::Completed)
+                ..usage(5, 0, 0, 1 << 32, TraceStatus::Completed)
             },
-            Usage {
+            TraceUsage {
                 wait: Some(Span::ZERO),
-                ..Usage::default()
+                ..TraceUsage::default()
             },
         ]
     );
@@ -61,11 +63,11 @@ fn what_makes_no_sense_is_noted_and_the_job_kept() {
     );
     assert_eq!(trace.jobs.len(), 2);
     for (field, count) in [
-        (Field::Wait, 2),
-        (Field::CpuTime, 2),
-        (Field::PeakMemory, 2),
-        (Field::RequestedMemory, 2),
-        (Field::Status, 1),
+        (RecordField::Wait, 2),
+        (RecordField::CpuTime, 2),
+        (RecordField::PeakMemory, 2),
+        (RecordField::RequestedMemory, 2),
+        (RecordField::Status, 1),
     ] {
         let found = trace.diagnostics.count(Finding::Unusable(field));
         assert_eq!(found, count, "{}", trace.diagnostics);
@@ -94,16 +96,16 @@ fn grid_engine_tells_what_its_version_measures() {
             + &grid_engine("0", "1", "1024.0:0:0")
             + &grid_engine("37", "137", univa)),
     );
-    let half = |usage: Usage| Usage {
+    let half = |usage: TraceUsage| TraceUsage {
         cpu_time: Some(Span::from_micros(59_500_000)),
         ..usage
     };
     assert_eq!(
         usages(&trace),
         [
-            half(usage(60, 0, 1024, 4 << 30, Status::Completed)),
-            half(usage(60, 0, 1024, 4 << 30, Status::Failed)),
-            half(usage(60, 0, 8192, 4 << 30, Status::TimedOut)),
+            half(usage(60, 0, 1024, 4 << 30, TraceStatus::Completed)),
+            half(usage(60, 0, 1024, 4 << 30, TraceStatus::Failed)),
+            half(usage(60, 0, 8192, 4 << 30, TraceStatus::TimedOut)),
         ]
     );
     assert_eq!(trace.metadata.unwrap().account.get(0), Some("proj"));
@@ -125,13 +127,13 @@ fn the_memory_of_a_slurm_job_is_that_of_its_largest_step() {
     assert_eq!(
         usages(&trace),
         [
-            Usage {
+            TraceUsage {
                 cpu_time: Some(Span::from_micros(130_500_000)),
-                ..usage(60, 0, 400 << 10, 24_000 << 20, Status::OutOfMemory)
+                ..usage(60, 0, 400 << 10, 24_000 << 20, TraceStatus::OutOfMemory)
             },
-            Usage {
+            TraceUsage {
                 peak_memory: None,
-                ..usage(60, 1, 0, 2 << 30, Status::Preempted)
+                ..usage(60, 1, 0, 2 << 30, TraceStatus::Preempted)
             },
         ]
     );
@@ -157,10 +159,10 @@ fn pbs_and_torque_kill_with_different_numbers() {
     assert_eq!(
         usages(&trace),
         [
-            with(Status::Completed),
-            with(Status::TimedOut),
-            with(Status::OutOfMemory),
-            with(Status::Unknown),
+            with(TraceStatus::Completed),
+            with(TraceStatus::TimedOut),
+            with(TraceStatus::OutOfMemory),
+            with(TraceStatus::Unknown),
         ]
     );
 }
@@ -172,8 +174,8 @@ fn a_table_keeps_it_all() {
                 1,0,10.5,4,20,ann,,physics,a.out,,5,40.5,1024,2048,out_of_memory\n\
                 2,5,-1,1,30,,,,,,,,,,\n";
     let trace = parsed(text);
-    assert_eq!(usages(&trace)[0].status, Status::OutOfMemory);
-    assert_eq!(usages(&trace)[1], Usage::default());
+    assert_eq!(usages(&trace)[0].status, TraceStatus::OutOfMemory);
+    assert_eq!(usages(&trace)[1], TraceUsage::default());
     let mut written = Vec::new();
     table::write(&trace, &mut written).unwrap();
     assert_eq!(std::str::from_utf8(&written).unwrap(), text);

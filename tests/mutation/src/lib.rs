@@ -5,9 +5,9 @@
 
 mod samples;
 
-use tollgate_workload::stream::{Family, Purpose, Stream};
+use tollgate_workload::stream::{RandomStream, StreamFamily, StreamPurpose};
 
-pub use samples::{RECORDS, TARGETS, Target};
+pub use samples::{MutationTarget, RECORDS, TARGETS};
 
 /// Bytes that mean something to one of the parsers.
 const TOKENS: [&[u8]; 34] = [
@@ -48,8 +48,8 @@ const TOKENS: [&[u8]; 34] = [
 ];
 
 /// The input of a round: one of the target's samples with one to five changes.
-pub fn input(target: &Target, seed: u64, round: u64) -> Vec<u8> {
-    let mut stream = Family::new(seed, Purpose::Sessions).stream(round);
+pub fn input(target: &MutationTarget, seed: u64, round: u64) -> Vec<u8> {
+    let mut stream = StreamFamily::new(seed, StreamPurpose::Sessions).stream(round);
     let samples = target.samples;
     let mut data = samples[below(&mut stream, samples.len())]
         .as_bytes()
@@ -61,7 +61,7 @@ pub fn input(target: &Target, seed: u64, round: u64) -> Vec<u8> {
 }
 
 /// One change at a random place.
-fn damage(data: &mut Vec<u8>, stream: &mut Stream, samples: &[&str]) {
+fn damage(data: &mut Vec<u8>, stream: &mut RandomStream, samples: &[&str]) {
     let at = below(stream, data.len());
     match below(stream, 6) {
         0 if at < data.len() => data[at] ^= 1 << below(stream, 8),
@@ -86,6 +86,6 @@ fn damage(data: &mut Vec<u8>, stream: &mut Stream, samples: &[&str]) {
     }
 }
 
-fn below(stream: &mut Stream, limit: usize) -> usize {
+fn below(stream: &mut RandomStream, limit: usize) -> usize {
     (stream.bits() % limit.max(1) as u64) as usize
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use tollgate_mutation::{RECORDS, TARGETS, Target, input};
+use tollgate_mutation::{MutationTarget, RECORDS, TARGETS, input};
 
 /// The longest that one input may take.
 const MAX_TIME: Duration = Duration::from_secs(10);
@@ -24,7 +24,7 @@ const INTERVAL: Duration = Duration::from_millis(200);
 const PANICKED: i32 = 101;
 
 #[derive(Default)]
-struct Counts {
+struct MutationCounts {
     inputs: u64,
     panics: u64,
     too_slow: u64,
@@ -60,7 +60,7 @@ fn usage() -> ExitCode {
     ExitCode::from(2)
 }
 
-fn report(counts: &Counts) -> ExitCode {
+fn report(counts: &MutationCounts) -> ExitCode {
     println!(
         "{} inputs: {} panics, {} over 10 s, {} over 1 GB",
         counts.inputs, counts.panics, counts.too_slow, counts.too_large
@@ -72,9 +72,9 @@ fn report(counts: &Counts) -> ExitCode {
 }
 
 /// Goes round all targets until the time is over.
-fn mutate(time: Duration, seed: u64) -> io::Result<Counts> {
+fn mutate(time: Duration, seed: u64) -> io::Result<MutationCounts> {
     let folder = tempfile::tempdir()?;
-    let mut counts = Counts::default();
+    let mut counts = MutationCounts::default();
     let began = Instant::now();
     for seed in seed.. {
         for target in TARGETS.iter().chain(RECORDS) {
@@ -88,11 +88,11 @@ fn mutate(time: Duration, seed: u64) -> io::Result<Counts> {
 }
 
 fn run_target(
-    target: &Target,
+    target: &MutationTarget,
     seed: u64,
     left: Duration,
     folder: &Path,
-    counts: &mut Counts,
+    counts: &mut MutationCounts,
 ) -> io::Result<()> {
     let mut child = start(target, seed, folder)?;
     let began = Instant::now();
@@ -139,7 +139,7 @@ fn run_target(
 }
 
 /// Starts this program again to read inputs of a target, with little address space.
-fn start(target: &Target, seed: u64, folder: &Path) -> io::Result<Child> {
+fn start(target: &MutationTarget, seed: u64, folder: &Path) -> io::Result<Child> {
     fs::write(round_file(folder), "0")?;
     Command::new("/bin/sh")
         .args([

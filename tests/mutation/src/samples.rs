@@ -4,7 +4,7 @@ use tollgate_workload::fuzz as records;
 use tollgate_workload::fuzz::samples as traces;
 
 /// Something that reads what comes from outside.
-pub struct Target {
+pub struct MutationTarget {
     /// What it is called, here and among the fuzz targets.
     pub name: &'static str,
     /// Reads an input: panics if it is not sound inside, false if the input is not understood.
@@ -14,28 +14,28 @@ pub struct Target {
 }
 
 /// What users, workers and crashes leave for the service to read.
-pub const TARGETS: &[Target] = &[
-    Target {
+pub const TARGETS: &[MutationTarget] = &[
+    MutationTarget {
         name: "ranges",
         run: tollgate_service::fuzz::ranges,
         samples: &["7", "1-1000", "1,3,7-9", "0-99:3", "4294967295,0-9999999"],
     },
-    Target {
+    MutationTarget {
         name: "bodies",
         run: tollgate_service::fuzz::bodies,
         samples: &[JOB, SMALL_JOB],
     },
-    Target {
+    MutationTarget {
         name: "frames",
         run: tollgate_service::fuzz::frames,
         samples: &[WORKER_FRAMES, SERVICE_FRAMES],
     },
-    Target {
+    MutationTarget {
         name: "journal",
         run: tollgate_engine::fuzz::journal,
         samples: &[JOURNAL],
     },
-    Target {
+    MutationTarget {
         name: "scripts",
         run: tollgate_cli::fuzz::scripts,
         samples: &[PBS_SCRIPT, GRID_ENGINE_SCRIPT, OWN_SCRIPT],
@@ -45,7 +45,7 @@ pub const TARGETS: &[Target] = &[
 /// A reader of records of the same name in `workload`, which says nothing of what it has read.
 macro_rules! record {
     ($read:ident, $samples:expr) => {
-        Target {
+        MutationTarget {
             name: stringify!($read),
             run: |data| {
                 records::$read(data);
@@ -57,7 +57,7 @@ macro_rules! record {
 }
 
 /// Readers of accounting records, which the tests of `workload` drive for a moment.
-pub const RECORDS: &[Target] = &[
+pub const RECORDS: &[MutationTarget] = &[
     record!(swf, &[traces::SWF]),
     record!(table, &[traces::TABLE]),
     record!(sge, &[traces::SGE]),

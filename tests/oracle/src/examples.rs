@@ -5,8 +5,8 @@ use tollgate_model::{
     Credits, CreditsPerSecond, Decision, Instant, JobSpec, Market, NodeId, Sla, Span,
 };
 
-use crate::queue::{Count, Entry, Fill, QueueSettings};
-use crate::share::{Rule, ShareSettings};
+use crate::queue::{FillRule, OracleAdmissionTest, OraclePenaltyScope, OracleQueueSettings};
+use crate::share::{OracleShareRule, OracleShareSettings};
 use crate::{OracleJob, OracleOutcome, queue, share};
 
 /// Finish times are written with a few decimals.
@@ -14,7 +14,7 @@ const CLOSE: Span = Span::from_micros(100);
 
 /// One worked example.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Example {
+pub struct WorkedExample {
     /// What it shows.
     pub name: String,
     /// The policy it runs.
@@ -28,7 +28,7 @@ pub struct Example {
     /// The jobs, by their order.
     pub jobs: Vec<ExampleJob>,
     /// What is expected of each job.
-    pub expect: Vec<Expected>,
+    pub expect: Vec<ExpectedOutcome>,
     /// How it was worked out.
     pub why: String,
 }
@@ -72,7 +72,7 @@ pub struct ExampleJob {
 /// What is expected of a job; what is absent is not stated.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Expected {
+pub struct ExpectedOutcome {
     /// Its place in the list.
     pub job_id: usize,
     /// `accepted` or `rejected`.
@@ -91,7 +91,7 @@ pub struct Expected {
     pub nodes: Option<Vec<u32>>,
 }
 
-impl Example {
+impl WorkedExample {
     /// All worked examples.
     ///
     /// # Panics
@@ -136,15 +136,15 @@ impl Example {
     }
 
     /// Its policy with its settings, if that is space-shared.
-    pub fn queue_settings(&self) -> Option<QueueSettings> {
-        let mut settings = QueueSettings::named(&self.policy, self.market())?;
+    pub fn queue_settings(&self) -> Option<OracleQueueSettings> {
+        let mut settings = OracleQueueSettings::named(&self.policy, self.market())?;
         if let Some(extra) = self.settings.extra {
-            settings.fill = Fill::Backfill { extra };
+            settings.fill = FillRule::Backfill { extra };
         }
         if let Some(count) = &self.settings.count {
-            settings.entry = Entry::Slack(match count.as_str() {
-                "all" => Count::All,
-                "waiting" => Count::Waiting,
+            settings.entry = OracleAdmissionTest::Slack(match count.as_str() {
+                "all" => OraclePenaltyScope::All,
+                "waiting" => OraclePenaltyScope::Waiting,
                 other => panic!("{}: there is no count `{other}`", self.name),
             });
         }
@@ -152,9 +152,9 @@ impl Example {
     }
 
     /// Its policy with its settings, if that is time-shared.
-    pub fn share_settings(&self) -> Option<ShareSettings> {
-        let settings = ShareSettings::named(&self.policy, self.market())?;
-        Some(ShareSettings {
+    pub fn share_settings(&self) -> Option<OracleShareSettings> {
+        let settings = OracleShareSettings::named(&self.policy, self.market())?;
+        Some(OracleShareSettings {
             overrun: rule(&self.settings.overrun).unwrap_or(settings.overrun),
             expired: rule(&self.settings.expired).unwrap_or(settings.expired),
             ..settings
@@ -193,7 +193,7 @@ impl ExampleJob {
     }
 }
 
-impl Expected {
+impl ExpectedOutcome {
     /// Whether `outcome` of `job` is what is expected, as far as that is stated.
     pub fn agrees(&self, job: &OracleJob, outcome: &OracleOutcome) -> bool {
         let decision = match outcome.decision {
@@ -228,12 +228,12 @@ fn is_close(expected_s: f64, instant: Instant) -> bool {
     apart <= CLOSE && -apart <= CLOSE
 }
 
-fn rule(name: &Option<String>) -> Option<Rule> {
+fn rule(name: &Option<String>) -> Option<OracleShareRule> {
     Some(match name.as_deref()? {
-        "full" => Rule::Full,
-        "zero" => Rule::Zero,
-        "keep" => Rule::Keep,
-        "one-second" => Rule::OneSecond,
+        "full" => OracleShareRule::Full,
+        "zero" => OracleShareRule::Zero,
+        "keep" => OracleShareRule::Keep,
+        "one-second" => OracleShareRule::OneSecond,
         other => panic!("there is no share rule `{other}`"),
     })
 }

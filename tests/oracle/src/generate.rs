@@ -8,7 +8,7 @@ use crate::OracleJob;
 
 /// Jobs for a small cluster.
 #[derive(Clone, Debug)]
-pub struct Case {
+pub struct OracleCase {
     /// Nodes of the cluster.
     pub nodes: u32,
     /// At least one job; job order is the order of submission.
@@ -17,23 +17,23 @@ pub struct Case {
 
 /// Cases of up to `most_jobs` jobs (at least 1) in whole seconds on few nodes: events, dues,
 /// shares and prices tie often.
-pub fn tied(most_jobs: usize) -> impl Strategy<Value = Case> {
+pub fn tied(most_jobs: usize) -> impl Strategy<Value = OracleCase> {
     cases(most_jobs, whole_job())
 }
 
 /// Cases of up to `most_jobs` jobs (at least 1) with random fractions of a second: next to
 /// nothing ties.
-pub fn fractional(most_jobs: usize) -> impl Strategy<Value = Case> {
+pub fn fractional(most_jobs: usize) -> impl Strategy<Value = OracleCase> {
     cases(most_jobs, fractional_job())
 }
 
 /// Either of both.
-pub fn any_case(most_jobs: usize) -> impl Strategy<Value = Case> {
+pub fn any_case(most_jobs: usize) -> impl Strategy<Value = OracleCase> {
     prop_oneof![tied(most_jobs).boxed(), fractional(most_jobs).boxed()]
 }
 
 /// The same case with every estimate exact.
-pub fn with_exact_estimates(mut case: Case) -> Case {
+pub fn with_exact_estimates(mut case: OracleCase) -> OracleCase {
     for job in &mut case.jobs {
         job.spec.estimate = job.runtime;
     }
@@ -41,17 +41,20 @@ pub fn with_exact_estimates(mut case: Case) -> Case {
 }
 
 /// The same case with no job past its estimate.
-pub fn with_safe_estimates(mut case: Case) -> Case {
+pub fn with_safe_estimates(mut case: OracleCase) -> OracleCase {
     for job in &mut case.jobs {
         job.spec.estimate = job.spec.estimate.max(job.runtime);
     }
     case
 }
 
-fn cases(most_jobs: usize, job: impl Strategy<Value = OracleJob>) -> impl Strategy<Value = Case> {
+fn cases(
+    most_jobs: usize,
+    job: impl Strategy<Value = OracleJob>,
+) -> impl Strategy<Value = OracleCase> {
     (1u32..6, vec(job, 1..=most_jobs)).prop_map(|(nodes, mut jobs)| {
         jobs.sort_by_key(|job| job.spec.submit);
-        Case { nodes, jobs }
+        OracleCase { nodes, jobs }
     })
 }
 

@@ -1,6 +1,6 @@
 //! What goes into an oracle and what comes out.
 
-use tollgate_model::outcome::Ran;
+use tollgate_model::outcome::RunInterval;
 use tollgate_model::{Credits, Decision, Instant, JobSpec, Market, NodeId, Reason, Span};
 
 /// A delay of at most a millisecond is none.
@@ -23,7 +23,7 @@ pub struct OracleOutcome {
     /// When that was decided: at submission, at its start, or when it was dropped.
     pub decided: Instant,
     /// When it ran; none for a rejected job.
-    pub ran: Option<Ran>,
+    pub ran: Option<RunInterval>,
     /// What it is charged in the commodity market; zero in any other and for a rejected job.
     pub price: Credits,
     /// What the provider earns with it; zero without a market and for a rejected job.

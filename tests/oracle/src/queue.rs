@@ -12,15 +12,18 @@ mod settings;
 
 use std::collections::BTreeSet;
 
-use tollgate_model::outcome::Ran;
+use tollgate_model::outcome::RunInterval;
 use tollgate_model::{Credits, Decision, Instant, Market, NodeId, Reason};
 
 use crate::{OracleJob, OracleOutcome};
-pub use settings::{Count, DeadlineTest, Entry, Fill, Order, Pass, QueueSettings, Replan, Ties};
+pub use settings::{
+    FillRule, OracleAdmissionTest, OracleDropRule, OracleOrder, OraclePassTrigger,
+    OraclePenaltyScope, OracleQueueSettings, ReplanRule, TieOrder,
+};
 
 /// What becomes of `jobs` on `nodes` processors, in the order of `jobs`.
-pub fn run(jobs: &[OracleJob], nodes: u32, settings: &QueueSettings) -> Vec<OracleOutcome> {
-    let mut cluster = Cluster {
+pub fn run(jobs: &[OracleJob], nodes: u32, settings: &OracleQueueSettings) -> Vec<OracleOutcome> {
+    let mut cluster = OracleCluster {
         jobs,
         settings: *settings,
         nodes,
@@ -46,7 +49,7 @@ pub fn run(jobs: &[OracleJob], nodes: u32, settings: &QueueSettings) -> Vec<Orac
 }
 
 /// A job on its processors.
-struct Running {
+struct OracleRunningJob {
     job: usize,
     end: Instant,
     estimated_end: Instant,
@@ -54,15 +57,15 @@ struct Running {
 }
 
 /// The whole state of the cluster, as plain lists of places in `jobs`.
-struct Cluster<'a> {
+struct OracleCluster<'a> {
     jobs: &'a [OracleJob],
-    settings: QueueSettings,
+    settings: OracleQueueSettings,
     nodes: u32,
     now: Instant,
     /// Jobs not yet handed in, the next one last.
     coming: Vec<usize>,
     queue: Vec<usize>,
-    running: Vec<Running>,
+    running: Vec<OracleRunningJob>,
     free: BTreeSet<u32>,
     /// Where conservative backfilling last planned to start each job.
     reserved: Vec<Option<Instant>>,
@@ -71,7 +74,7 @@ struct Cluster<'a> {
     outcomes: Vec<Option<OracleOutcome>>,
 }
 
-impl Cluster<'_> {
+impl OracleCluster<'_> {
     fn next_instant(&self) -> Option<Instant> {
         let arrival = self.coming.last().map(|&job| self.jobs[job].spec.submit);
         let end = self.running.iter().map(|running| running.end).min();
@@ -81,11 +84,11 @@ impl Cluster<'_> {
 
     fn instant(&mut self) {
         match self.settings.ties {
-            Ties::EndsFirst => {
+            TieOrder::EndsFirst => {
                 self.ends();
                 self.arrivals();
             }
-            Ties::ArrivalsFirst => {
+            TieOrder::ArrivalsFirst => {
                 self.arrivals();
                 self.ends();
             }
@@ -124,8 +127,8 @@ impl Cluster<'_> {
 
     fn pass_if_each_event_has_one(&mut self) {
         match self.settings.pass {
-            Pass::Instant => {}
-            Pass::Event => self.pass(),
+            OraclePassTrigger::Instant => {}
+            OraclePassTrigger::Event => self.pass(),
         }
     }
 
@@ -139,8 +142,10 @@ impl Cluster<'_> {
             return Some(Reason::OverBudget);
         }
         match self.settings.entry {
-            Entry::Open => None,
-            Entry::Slack(count) => self.lacks_slack(job, count).then_some(Reason::LowSlack),
+            OracleAdmissionTest::Open => None,
+            OracleAdmissionTest::Slack(count) => {
+                self.lacks_slack(job, count).then_some(Reason::LowSlack)
+            }
         }
     }
 
@@ -158,15 +163,15 @@ impl Cluster<'_> {
 
     fn pass(&mut self) {
         match self.settings.fill {
-            Fill::Head => {
+            FillRule::Head => {
                 self.start_heads();
             }
-            Fill::Backfill { extra } => {
+            FillRule::Backfill { extra } => {
                 if let Some(head) = self.start_heads() {
                     self.backfill(head, extra);
                 }
             }
-            Fill::Conservative { replan } => self.plan(replan),
+            FillRule::Conservative { replan } => self.plan(replan),
         }
         self.ended_early = false;
     }
@@ -187,10 +192,10 @@ impl Cluster<'_> {
         self.outcomes[job] = Some(OracleOutcome {
             decision: Decision::Accepted,
             decided: match self.settings.entry {
-                Entry::Open => self.now,
-                Entry::Slack(_) => started.spec.submit,
+                OracleAdmissionTest::Open => self.now,
+                OracleAdmissionTest::Slack(_) => started.spec.submit,
             },
-            ran: Some(Ran {
+            ran: Some(RunInterval {
                 start: self.now,
                 finish: end,
             }),
@@ -198,7 +203,7 @@ impl Cluster<'_> {
             utility: started.utility(self.settings.market, price, end),
             nodes: nodes.clone(),
         });
-        self.running.push(Running {
+        self.running.push(OracleRunningJob {
             job,
             end,
             estimated_end: self.now + started.spec.estimate,

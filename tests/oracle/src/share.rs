@@ -9,21 +9,23 @@ mod settings;
 #[cfg(test)]
 mod stepping;
 
-use tollgate_model::outcome::Ran;
+use tollgate_model::outcome::RunInterval;
 use tollgate_model::{Credits, Decision, Instant, NodeId, Reason};
 
 use crate::{OracleJob, OracleOutcome};
-use admission::Offer;
-use node::{Node, Task};
-pub use settings::{Fit, Rule, ShareSettings};
+use admission::OracleShareOffer;
+use node::{OracleShareNode, OracleShareTask};
+pub use settings::{OracleFit, OracleShareRule, OracleShareSettings};
 
 /// What becomes of `jobs` on `nodes` nodes, in the order of `jobs`.
 ///
 /// # Panics
 ///
 /// If a job has no deadline: its share would have no meaning.
-pub fn run(jobs: &[OracleJob], nodes: u32, settings: &ShareSettings) -> Vec<OracleOutcome> {
-    let mut cluster: Vec<Node> = (0..nodes).map(|_| Node::empty(Instant::ZERO)).collect();
+pub fn run(jobs: &[OracleJob], nodes: u32, settings: &OracleShareSettings) -> Vec<OracleOutcome> {
+    let mut cluster: Vec<OracleShareNode> = (0..nodes)
+        .map(|_| OracleShareNode::empty(Instant::ZERO))
+        .collect();
     let mut outcomes: Vec<Option<OracleOutcome>> = vec![None; jobs.len()];
     let mut finishes: Vec<Instant> = jobs.iter().map(|job| job.spec.submit).collect();
     let mut coming: Vec<usize> = (0..jobs.len()).collect();
@@ -36,7 +38,7 @@ pub fn run(jobs: &[OracleJob], nodes: u32, settings: &ShareSettings) -> Vec<Orac
         let decided = admission::decide(&jobs[job], &cluster, now, settings);
         if let Ok(offer) = &decided {
             for &node in &offer.nodes {
-                cluster[node].add(Task::new(job, &jobs[job]), now, settings);
+                cluster[node].add(OracleShareTask::new(job, &jobs[job]), now, settings);
             }
         }
         outcomes[job] = Some(answer(decided, now));
@@ -54,7 +56,7 @@ pub fn run(jobs: &[OracleJob], nodes: u32, settings: &ShareSettings) -> Vec<Orac
 }
 
 /// What is known of a job at its submission.
-fn answer(decided: Result<Offer, Reason>, now: Instant) -> OracleOutcome {
+fn answer(decided: Result<OracleShareOffer, Reason>, now: Instant) -> OracleOutcome {
     match decided {
         Err(reason) => OracleOutcome::rejected(reason, now),
         Ok(offer) => OracleOutcome {
@@ -77,12 +79,12 @@ fn finished(
     outcome: OracleOutcome,
     job: &OracleJob,
     finish: Instant,
-    settings: &ShareSettings,
+    settings: &OracleShareSettings,
 ) -> OracleOutcome {
     match outcome.decision {
         Decision::Rejected(_) => outcome,
         Decision::Accepted => OracleOutcome {
-            ran: Some(Ran {
+            ran: Some(RunInterval {
                 start: job.spec.submit,
                 finish,
             }),

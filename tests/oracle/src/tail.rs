@@ -4,15 +4,15 @@
 
 mod node;
 
-use tollgate_model::outcome::Ran;
+use tollgate_model::outcome::RunInterval;
 use tollgate_model::{Credits, Decision, Instant, Market, NodeId, Reason};
 
 use crate::{OracleJob, OracleOutcome};
-use node::Node;
+use node::OracleTailNode;
 
 /// The policy's settings.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TailSettings {
+pub struct OracleTailSettings {
     /// With what probability promises on a node may break.
     pub bound: f64,
     /// Whether a deadline is taken to be long enough for its job.
@@ -26,10 +26,11 @@ pub struct TailSettings {
 /// # Panics
 ///
 /// If a job has no deadline.
-pub fn run(jobs: &[OracleJob], nodes: u32, settings: &TailSettings) -> Vec<OracleOutcome> {
-    let mut cluster = vec![Node::default(); nodes as usize];
+pub fn run(jobs: &[OracleJob], nodes: u32, settings: &OracleTailSettings) -> Vec<OracleOutcome> {
+    let mut cluster = vec![OracleTailNode::default(); nodes as usize];
     let mut finishes: Vec<Instant> = jobs.iter().map(|job| job.spec.submit).collect();
-    let mut answers: Vec<Option<Result<Offer, Reason>>> = jobs.iter().map(|_| None).collect();
+    let mut answers: Vec<Option<Result<OracleTailOffer, Reason>>> =
+        jobs.iter().map(|_| None).collect();
     let mut coming: Vec<usize> = (0..jobs.len()).collect();
     coming.sort_by_key(|&job| jobs[job].spec.submit);
     for job in coming {
@@ -57,17 +58,17 @@ pub fn run(jobs: &[OracleJob], nodes: u32, settings: &TailSettings) -> Vec<Oracl
 }
 
 /// Where a job goes, in ascending order, and for how much.
-struct Offer {
+struct OracleTailOffer {
     nodes: Vec<usize>,
     price: Credits,
 }
 
 fn decide(
     job: &OracleJob,
-    cluster: &[Node],
+    cluster: &[OracleTailNode],
     now: Instant,
-    settings: &TailSettings,
-) -> Result<Offer, Reason> {
+    settings: &OracleTailSettings,
+) -> Result<OracleTailOffer, Reason> {
     let procs = job.spec.procs as usize;
     if procs > cluster.len() {
         return Err(Reason::TooManyProcs);
@@ -91,11 +92,11 @@ fn decide(
     nodes.sort_by_key(|&node| (cluster[node].load(now, settings) * 1e3).round() as i64);
     nodes.truncate(procs);
     nodes.sort();
-    Ok(Offer { nodes, price })
+    Ok(OracleTailOffer { nodes, price })
 }
 
 fn outcome(
-    answer: Result<Offer, Reason>,
+    answer: Result<OracleTailOffer, Reason>,
     job: &OracleJob,
     finish: Instant,
     market: Market,
@@ -103,10 +104,10 @@ fn outcome(
     let start = job.spec.submit;
     match answer {
         Err(reason) => OracleOutcome::rejected(reason, start),
-        Ok(Offer { nodes, price }) => OracleOutcome {
+        Ok(OracleTailOffer { nodes, price }) => OracleOutcome {
             decision: Decision::Accepted,
             decided: start,
-            ran: Some(Ran { start, finish }),
+            ran: Some(RunInterval { start, finish }),
             price,
             utility: job.utility(market, price, finish),
             nodes: nodes.into_iter().map(|node| NodeId(node as u32)).collect(),

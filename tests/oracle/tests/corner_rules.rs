@@ -3,8 +3,8 @@
 use tollgate_model::{
     Credits, CreditsPerSecond, Decision, Instant, JobSpec, Market, Reason, Sla, Span,
 };
-use tollgate_oracle::queue::{self, DeadlineTest, QueueSettings};
-use tollgate_oracle::share::{self, Rule, ShareSettings};
+use tollgate_oracle::queue::{self, OracleDropRule, OracleQueueSettings};
+use tollgate_oracle::share::{self, OracleShareRule, OracleShareSettings};
 use tollgate_oracle::{OracleJob, OracleOutcome};
 
 /// A job of one processor with a deadline; all in microseconds.
@@ -46,12 +46,12 @@ fn bidding(mut job: OracleJob, budget: f64, penalty: f64) -> OracleJob {
     job
 }
 
-fn queued(policy: &str) -> QueueSettings {
-    QueueSettings::named(policy, Market::None).expect("a space-shared policy")
+fn queued(policy: &str) -> OracleQueueSettings {
+    OracleQueueSettings::named(policy, Market::None).expect("a space-shared policy")
 }
 
-fn shared(policy: &str) -> ShareSettings {
-    ShareSettings::named(policy, Market::None).expect("a time-shared policy")
+fn shared(policy: &str) -> OracleShareSettings {
+    OracleShareSettings::named(policy, Market::None).expect("a time-shared policy")
 }
 
 /// Starts in microseconds; none for a rejected job.
@@ -102,7 +102,7 @@ fn a_hopeless_head_blocks_until_it_could_be_started() {
         job_s(2, 9, 9, 90),
     ];
     let decided = |test| {
-        let settings = QueueSettings {
+        let settings = OracleQueueSettings {
             test,
             ..queued("edf")
         };
@@ -114,15 +114,15 @@ fn a_hopeless_head_blocks_until_it_could_be_started() {
     };
     let unreachable = Decision::Rejected(Reason::DeadlineUnreachable);
     let start = [(unreachable, 10), (Decision::Accepted, 10)];
-    assert_eq!(decided(DeadlineTest::Start), start);
-    assert_eq!(decided(DeadlineTest::Mixed), start);
+    assert_eq!(decided(OracleDropRule::Start), start);
+    assert_eq!(decided(OracleDropRule::Mixed), start);
     let late = [
         job_s(0, 12, 12, 50),
         wide(job_s(1, 4, 4, 9), 2),
         job_s(11, 9, 9, 90),
     ];
-    let settings = QueueSettings {
-        test: DeadlineTest::Mixed,
+    let settings = OracleQueueSettings {
+        test: OracleDropRule::Mixed,
         ..queued("edf")
     };
     let outcomes = queue::run(&late, 2, &settings);
@@ -130,8 +130,8 @@ fn a_hopeless_head_blocks_until_it_could_be_started() {
     assert_eq!(outcomes[1].decision, passed);
     assert_eq!(outcomes[1].decided, Instant::from_secs(11));
     assert_eq!(starts(&outcomes)[2], Some(11_000_000));
-    let settings = QueueSettings {
-        test: DeadlineTest::Select,
+    let settings = OracleQueueSettings {
+        test: OracleDropRule::Select,
         ..queued("edf")
     };
     let hasty = [
@@ -146,7 +146,7 @@ fn a_hopeless_head_blocks_until_it_could_be_started() {
 
 #[test]
 fn without_a_penalty_first_reward_wants_a_gain() {
-    let settings = QueueSettings::named("first-reward", Market::Bid);
+    let settings = OracleQueueSettings::named("first-reward", Market::Bid);
     let settings = settings.expect("a space-shared policy");
     let free = bidding(job_s(0, 5, 5, 50), 0.0, 0.0);
     let paid = bidding(job_s(0, 5, 5, 50), 0.01, 0.0);
@@ -158,8 +158,8 @@ fn without_a_penalty_first_reward_wants_a_gain() {
 #[test]
 fn a_node_with_a_late_task_never_suits_libra_risk() {
     let jobs = [job_s(0, 20, 5, 8), job_s(9, 1, 1, 100)];
-    let lenient = |policy| ShareSettings {
-        expired: Rule::Zero,
+    let lenient = |policy| OracleShareSettings {
+        expired: OracleShareRule::Zero,
         ..shared(policy)
     };
     let risk = share::run(&jobs, 1, &lenient("libra-risk"));

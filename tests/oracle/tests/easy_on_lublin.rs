@@ -4,7 +4,7 @@
 mod traces;
 
 use tollgate_model::{Instant, JobSpec, Market, Sla, Span};
-use tollgate_oracle::queue::{self, Fill, Pass, QueueSettings, Ties};
+use tollgate_oracle::queue::{self, FillRule, OraclePassTrigger, OracleQueueSettings, TieOrder};
 use tollgate_oracle::{OracleJob, OracleOutcome};
 
 const PROCESSORS: u32 = 256;
@@ -52,15 +52,15 @@ fn measures(jobs: &[OracleJob], outcomes: &[OracleOutcome]) -> (String, String, 
     )
 }
 
-fn check(settings: QueueSettings, wait: &str, slowdown: &str, makespan: i64) {
+fn check(settings: OracleQueueSettings, wait: &str, slowdown: &str, makespan: i64) {
     let Some(jobs) = lublin() else { return };
     let outcomes = queue::run(&jobs, PROCESSORS, &settings);
     let expected = (wait.to_owned(), slowdown.to_owned(), makespan);
     assert_eq!(measures(&jobs, &outcomes), expected);
 }
 
-fn easy() -> QueueSettings {
-    QueueSettings::named("easy", Market::None).expect("a space-shared policy")
+fn easy() -> OracleQueueSettings {
+    OracleQueueSettings::named("easy", Market::None).expect("a space-shared policy")
 }
 
 #[test]
@@ -70,9 +70,9 @@ fn one_pass_an_instant() {
 
 #[test]
 fn one_pass_an_event_with_arrivals_first() {
-    let settings = QueueSettings {
-        pass: Pass::Event,
-        ties: Ties::ArrivalsFirst,
+    let settings = OracleQueueSettings {
+        pass: OraclePassTrigger::Event,
+        ties: TieOrder::ArrivalsFirst,
         ..easy()
     };
     check(settings, "97181.36", "590.753", 8_730_698);
@@ -80,8 +80,8 @@ fn one_pass_an_event_with_arrivals_first() {
 
 #[test]
 fn without_the_extra_processors() {
-    let settings = QueueSettings {
-        fill: Fill::Backfill { extra: false },
+    let settings = OracleQueueSettings {
+        fill: FillRule::Backfill { extra: false },
         ..easy()
     };
     check(settings, "117117.78", "442.143", 8_820_406);

@@ -1,10 +1,12 @@
 //! What no space-shared policy may ever do, and what the specification says of each.
 
 use proptest::prelude::*;
-use tollgate_model::outcome::Ran;
+use tollgate_model::outcome::RunInterval;
 use tollgate_model::{Decision, Instant, Market, Span};
-use tollgate_oracle::generate::{Case, any_case, with_exact_estimates, with_safe_estimates};
-use tollgate_oracle::queue::{self, DeadlineTest, Fill, Pass, QueueSettings, Replan};
+use tollgate_oracle::generate::{OracleCase, any_case, with_exact_estimates, with_safe_estimates};
+use tollgate_oracle::queue::{
+    self, FillRule, OracleDropRule, OraclePassTrigger, OracleQueueSettings, ReplanRule,
+};
 use tollgate_oracle::{OracleJob, OracleOutcome};
 
 const POLICIES: [&str; 8] = [
@@ -21,22 +23,25 @@ const POLICIES: [&str; 8] = [
 /// The policies that drop what can no longer make its deadline.
 const TESTED: [&str; 4] = ["edf", "fcfs-bf", "sjf-bf", "edf-bf"];
 
-fn settings(policies: &[&'static str]) -> impl Strategy<Value = QueueSettings> {
+fn settings(policies: &[&'static str]) -> impl Strategy<Value = OracleQueueSettings> {
     let market = prop::sample::select(Market::ALL.to_vec());
     let policy = prop::sample::select(policies.to_vec());
-    let pass = prop_oneof![Just(Pass::Instant), Just(Pass::Event)];
+    let pass = prop_oneof![
+        Just(OraclePassTrigger::Instant),
+        Just(OraclePassTrigger::Event)
+    ];
     let test = prop_oneof![
-        Just(DeadlineTest::Start),
-        Just(DeadlineTest::Select),
-        Just(DeadlineTest::Mixed)
+        Just(OracleDropRule::Start),
+        Just(OracleDropRule::Select),
+        Just(OracleDropRule::Mixed)
     ];
     (policy, market, pass, test).prop_map(|(policy, market, pass, test)| {
-        let named = QueueSettings::named(policy, market).expect("a space-shared policy");
+        let named = OracleQueueSettings::named(policy, market).expect("a space-shared policy");
         let test = match named.test {
-            DeadlineTest::Never => DeadlineTest::Never,
-            DeadlineTest::Start | DeadlineTest::Select | DeadlineTest::Mixed => test,
+            OracleDropRule::Never => OracleDropRule::Never,
+            OracleDropRule::Start | OracleDropRule::Select | OracleDropRule::Mixed => test,
         };
-        QueueSettings {
+        OracleQueueSettings {
             pass,
             test,
             ..named
@@ -44,14 +49,14 @@ fn settings(policies: &[&'static str]) -> impl Strategy<Value = QueueSettings> {
     })
 }
 
-fn conservative(replan: Replan) -> QueueSettings {
-    QueueSettings {
-        fill: Fill::Conservative { replan },
-        ..QueueSettings::named("conservative", Market::None).expect("a space-shared policy")
+fn conservative(replan: ReplanRule) -> OracleQueueSettings {
+    OracleQueueSettings {
+        fill: FillRule::Conservative { replan },
+        ..OracleQueueSettings::named("conservative", Market::None).expect("a space-shared policy")
     }
 }
 
-fn starts(case: &Case, settings: &QueueSettings) -> Vec<Option<Ran>> {
+fn starts(case: &OracleCase, settings: &OracleQueueSettings) -> Vec<Option<RunInterval>> {
     let outcomes = queue::run(&case.jobs, case.nodes, settings);
     outcomes.into_iter().map(|outcome| outcome.ran).collect()
 }
@@ -105,8 +110,8 @@ proptest! {
     #[test]
     fn backfilling_leaves_the_first_of_the_queue_alone(case in any_case(12)) {
         let case = with_exact_estimates(case);
-        let fcfs = QueueSettings::named("fcfs", Market::None).expect("a space-shared policy");
-        let easy = QueueSettings::named("easy", Market::None).expect("a space-shared policy");
+        let fcfs = OracleQueueSettings::named("fcfs", Market::None).expect("a space-shared policy");
+        let easy = OracleQueueSettings::named("easy", Market::None).expect("a space-shared policy");
         let order = |job: &OracleJob| job.spec.submit;
         let wide = case.jobs.iter().filter(|job| job.spec.procs <= case.nodes);
         let Some(first) = wide.map(order).min() else { return Ok(()) };
@@ -119,27 +124,27 @@ proptest! {
     #[test]
     fn all_readings_of_conservative_agree_on_exact_estimates(case in any_case(12)) {
         let case = with_exact_estimates(case);
-        let every = starts(&case, &conservative(Replan::EveryPass));
-        prop_assert_eq!(&every, &starts(&case, &conservative(Replan::EarlyEnd)));
-        prop_assert_eq!(&every, &starts(&case, &conservative(Replan::Never)));
+        let every = starts(&case, &conservative(ReplanRule::EveryPass));
+        prop_assert_eq!(&every, &starts(&case, &conservative(ReplanRule::EarlyEnd)));
+        prop_assert_eq!(&every, &starts(&case, &conservative(ReplanRule::Never)));
     }
 
     #[test]
     fn compressing_is_one_thing_without_under_estimates(case in any_case(12)) {
         let case = with_safe_estimates(case);
         prop_assert_eq!(
-            starts(&case, &conservative(Replan::EveryPass)),
-            starts(&case, &conservative(Replan::EarlyEnd))
+            starts(&case, &conservative(ReplanRule::EveryPass)),
+            starts(&case, &conservative(ReplanRule::EarlyEnd))
         );
     }
 
     #[test]
     fn conservative_on_exact_estimates_is_first_come_first_placed(case in any_case(12)) {
         let case = with_exact_estimates(case);
-        let found = starts(&case, &conservative(Replan::EveryPass));
+        let found = starts(&case, &conservative(ReplanRule::EveryPass));
         let mut order: Vec<usize> = (0..case.jobs.len()).collect();
         order.sort_by_key(|&job| case.jobs[job].spec.submit);
-        let mut placed: Vec<(Ran, u32)> = Vec::new();
+        let mut placed: Vec<(RunInterval, u32)> = Vec::new();
         for job in order {
             let asked = &case.jobs[job];
             if asked.spec.procs <= case.nodes {
@@ -152,7 +157,7 @@ proptest! {
 }
 
 /// The earliest place of `job` among jobs that are placed for good.
-fn earliest(job: &OracleJob, placed: &[(Ran, u32)], nodes: u32) -> Ran {
+fn earliest(job: &OracleJob, placed: &[(RunInterval, u32)], nodes: u32) -> RunInterval {
     let busy = |at: Instant| {
         let on = placed
             .iter()
@@ -176,7 +181,7 @@ fn earliest(job: &OracleJob, placed: &[(Ran, u32)], nodes: u32) -> Ran {
         .into_iter()
         .find(fits)
         .expect("all is free in the end");
-    Ran {
+    RunInterval {
         start,
         finish: start + job.runtime,
     }

@@ -7,8 +7,8 @@ use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Normal};
 use rand_pcg::Pcg64Mcg;
 use tollgate_model::{Decision, Instant, JobSpec, Market, Sla, Span};
-use tollgate_oracle::queue::{self, QueueSettings};
-use tollgate_oracle::share::{self, ShareSettings};
+use tollgate_oracle::queue::{self, OracleQueueSettings};
+use tollgate_oracle::share::{self, OracleShareSettings};
 use tollgate_oracle::{OracleJob, OracleOutcome};
 
 const PROCESSORS: u32 = 128;
@@ -19,12 +19,12 @@ const MEANS: (f64, f64) = (4.0, 16.0);
 const SPREAD: f64 = 0.25;
 
 #[derive(Clone, Copy)]
-enum Estimates {
+enum EstimateVariant {
     Exact,
     FromTrace,
 }
 
-fn jobs(seed: u64, estimates: Estimates, high_urgency: f64) -> Option<Vec<OracleJob>> {
+fn jobs(seed: u64, estimates: EstimateVariant, high_urgency: f64) -> Option<Vec<OracleJob>> {
     let records = traces::records("SDSC-SP2-1998-4.2-cln.swf.gz")?;
     let last = &records[records.len() - 3000..];
     let first_s = last[0].submit_s;
@@ -34,8 +34,8 @@ fn jobs(seed: u64, estimates: Estimates, high_urgency: f64) -> Option<Vec<Oracle
         .filter(|(_, record)| record.runtime_s > 0);
     let jobs = ran.map(|(place, record)| {
         let estimate_s = match estimates {
-            Estimates::Exact => record.runtime_s,
-            Estimates::FromTrace => record.estimate_s(),
+            EstimateVariant::Exact => record.runtime_s,
+            EstimateVariant::FromTrace => record.estimate_s(),
         };
         let factor = deadline_factor(seed, place as u64, high_urgency);
         OracleJob {
@@ -70,10 +70,10 @@ fn deadline_factor(seed: u64, job: u64, high_urgency: f64) -> f64 {
 }
 
 fn run(policy: &str, jobs: &[OracleJob]) -> Vec<OracleOutcome> {
-    match QueueSettings::named(policy, Market::None) {
+    match OracleQueueSettings::named(policy, Market::None) {
         Some(settings) => queue::run(jobs, PROCESSORS, &settings),
         None => {
-            let settings = ShareSettings::named(policy, Market::None);
+            let settings = OracleShareSettings::named(policy, Market::None);
             share::run(jobs, PROCESSORS, &settings.expect("a known policy"))
         }
     }
@@ -81,13 +81,17 @@ fn run(policy: &str, jobs: &[OracleJob]) -> Vec<OracleOutcome> {
 
 /// Fulfilled jobs in % of those submitted and of those accepted, each the mean over the seeds.
 #[derive(Clone, Copy, Debug, Default)]
-struct Fulfilled {
+struct FulfilledPercent {
     of_submitted: f64,
     of_accepted: f64,
 }
 
-fn fulfilled(policy: &str, estimates: Estimates, high_urgency: f64) -> Option<Fulfilled> {
-    let mut mean = Fulfilled::default();
+fn fulfilled(
+    policy: &str,
+    estimates: EstimateVariant,
+    high_urgency: f64,
+) -> Option<FulfilledPercent> {
+    let mut mean = FulfilledPercent::default();
     for seed in 0..SEEDS {
         let jobs = jobs(seed, estimates, high_urgency)?;
         let outcomes = run(policy, &jobs);
@@ -126,7 +130,7 @@ fn accurate_estimates() {
         ("libra", 97.7, 0.16, 0.05),
         ("libra-risk", 97.6, 0.20, 0.05),
     ] {
-        let Some(found) = fulfilled(policy, Estimates::Exact, 0.2) else {
+        let Some(found) = fulfilled(policy, EstimateVariant::Exact, 0.2) else {
             return;
         };
         agree(found.of_submitted, reference, deviation, rounding);
@@ -141,7 +145,7 @@ fn estimates_of_the_trace() {
         ("libra", 59.1, 0.49),
         ("libra-risk", 83.5, 0.74),
     ] {
-        let Some(found) = fulfilled(policy, Estimates::FromTrace, 0.2) else {
+        let Some(found) = fulfilled(policy, EstimateVariant::FromTrace, 0.2) else {
             return;
         };
         agree(found.of_submitted, reference, deviation, 0.05);
@@ -154,7 +158,7 @@ fn estimates_of_the_trace() {
 #[test]
 fn libra_risk_leads_libra_the_more_the_more_urgent() {
     for (high_urgency, reference, deviation) in [(0.0, 21.0, 0.67), (1.0, 40.0, 1.23)] {
-        let of = |policy| fulfilled(policy, Estimates::FromTrace, high_urgency);
+        let of = |policy| fulfilled(policy, EstimateVariant::FromTrace, high_urgency);
         let (Some(risk), Some(libra)) = (of("libra-risk"), of("libra")) else {
             return;
         };

@@ -3,17 +3,26 @@
 use proptest::prelude::*;
 use tollgate_model::{Credits, Decision, Market, Span};
 use tollgate_oracle::OracleJob;
-use tollgate_oracle::generate::{Case, any_case, with_exact_estimates};
-use tollgate_oracle::share::{self, Fit, Rule, ShareSettings};
+use tollgate_oracle::generate::{OracleCase, any_case, with_exact_estimates};
+use tollgate_oracle::share::{self, OracleFit, OracleShareRule, OracleShareSettings};
 
-fn rule() -> impl Strategy<Value = Rule> {
-    prop::sample::select(vec![Rule::Full, Rule::Zero, Rule::Keep, Rule::OneSecond])
+fn rule() -> impl Strategy<Value = OracleShareRule> {
+    prop::sample::select(vec![
+        OracleShareRule::Full,
+        OracleShareRule::Zero,
+        OracleShareRule::Keep,
+        OracleShareRule::OneSecond,
+    ])
 }
 
-fn settings() -> impl Strategy<Value = ShareSettings> {
-    let fit = prop::sample::select(vec![Fit::Libra, Fit::LibraDollar, Fit::LibraRisk]);
+fn settings() -> impl Strategy<Value = OracleShareSettings> {
+    let fit = prop::sample::select(vec![
+        OracleFit::Libra,
+        OracleFit::LibraDollar,
+        OracleFit::LibraRisk,
+    ]);
     let market = prop::sample::select(Market::ALL.to_vec());
-    (fit, rule(), rule(), market).prop_map(|(fit, overrun, expired, market)| ShareSettings {
+    (fit, rule(), rule(), market).prop_map(|(fit, overrun, expired, market)| OracleShareSettings {
         fit,
         overrun,
         expired,
@@ -46,7 +55,7 @@ proptest! {
     fn libra_keeps_every_promise_on_exact_estimates(case in any_case(10), market in prop::sample::select(Market::ALL.to_vec())) {
         let case = with_exact_estimates(case);
         for policy in ["libra", "libra-dollar"] {
-            let settings = ShareSettings::named(policy, market).expect("a time-shared policy");
+            let settings = OracleShareSettings::named(policy, market).expect("a time-shared policy");
             for (job, outcome) in case.jobs.iter().zip(share::run(&case.jobs, case.nodes, &settings)) {
                 prop_assert!(outcome.decision != Decision::Accepted || outcome.fulfilled(job));
             }
@@ -55,7 +64,7 @@ proptest! {
 
     #[test]
     fn a_node_loses_no_work(case in any_case(10), settings in settings()) {
-        let case = Case { nodes: 1, ..case };
+        let case = OracleCase { nodes: 1, ..case };
         let outcomes = share::run(&case.jobs, 1, &settings);
         let ran = case.jobs.iter().zip(&outcomes).filter_map(|(job, outcome)| Some((job, outcome.ran?)));
         let mut arrivals: Vec<_> = ran.clone().map(|(job, _)| (job.spec.submit, job.runtime)).collect();
@@ -81,7 +90,7 @@ proptest! {
     fn without_a_price_libra_dollar_is_libra(case in any_case(10)) {
         for market in [Market::None, Market::Bid] {
             let run = |policy| {
-                let settings = ShareSettings::named(policy, market).expect("a time-shared policy");
+                let settings = OracleShareSettings::named(policy, market).expect("a time-shared policy");
                 share::run(&case.jobs, case.nodes, &settings)
             };
             prop_assert_eq!(run("libra"), run("libra-dollar"));

@@ -1,10 +1,10 @@
 //! The oracles reproduce every worked example.
 
-use tollgate_oracle::examples::Example;
+use tollgate_oracle::examples::WorkedExample;
 
 #[test]
 fn every_worked_example_comes_out_as_expected() {
-    let examples = Example::all();
+    let examples = WorkedExample::all();
     assert!(!examples.is_empty());
     let differences: Vec<String> = examples
         .iter()
@@ -15,7 +15,7 @@ fn every_worked_example_comes_out_as_expected() {
 
 #[test]
 fn a_wrong_outcome_is_noticed() {
-    for example in Example::all() {
+    for example in WorkedExample::all() {
         let mut outcomes = example.run();
         outcomes.rotate_left(1);
         assert!(

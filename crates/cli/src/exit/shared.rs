@@ -5,99 +5,99 @@ use std::io::{self, ErrorKind};
 
 use tollgate_workload::{OpenError, ReadError};
 
-use super::{Complaint, Exit, Failure};
+use super::{CliError, CliFailure, ExitKind};
 
-impl Failure {
+impl CliFailure {
     /// A flag's words that mean nothing.
     pub(crate) fn flag(flag: &'static str, message: impl Into<String>) -> Self {
         let message = message.into();
-        Flag { flag, message }.into()
+        FlagError { flag, message }.into()
     }
 
     /// A file that cannot be read.
     pub(crate) fn read(file: impl Into<String>, error: io::Error) -> Self {
         let file = file.into();
-        Unread { file, error }.into()
+        FileReadError { file, error }.into()
     }
 
     /// A file that cannot be written.
     pub(crate) fn write(file: impl Into<String>, error: io::Error) -> Self {
         let file = file.into();
-        Unwritten { file, error }.into()
+        FileWriteError { file, error }.into()
     }
 }
 
 #[derive(Debug, thiserror::Error)]
 #[error("--{flag}: {message}")]
-struct Flag {
+struct FlagError {
     flag: &'static str,
     message: String,
 }
 
-impl Complaint for Flag {
-    fn exit(&self) -> Exit {
-        Exit::Usage
+impl CliError for FlagError {
+    fn exit(&self) -> ExitKind {
+        ExitKind::Usage
     }
 }
 
 #[derive(Debug, thiserror::Error)]
 #[error("{file}: cannot be read: {error}")]
-struct Unread {
+struct FileReadError {
     file: String,
     error: io::Error,
 }
 
-impl Complaint for Unread {
-    fn exit(&self) -> Exit {
-        Exit::Failed
+impl CliError for FileReadError {
+    fn exit(&self) -> ExitKind {
+        ExitKind::Failed
     }
 }
 
 #[derive(Debug, thiserror::Error)]
 #[error("{file}: cannot be written: {error}")]
-struct Unwritten {
+struct FileWriteError {
     file: String,
     error: io::Error,
 }
 
-impl Complaint for Unwritten {
-    fn exit(&self) -> Exit {
-        Exit::Failed
+impl CliError for FileWriteError {
+    fn exit(&self) -> ExitKind {
+        ExitKind::Failed
     }
 }
 
 /// The answer cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[error("standard output: cannot be written: {0}")]
-struct Unprinted(io::Error);
+struct StdoutError(io::Error);
 
-impl Complaint for Unprinted {
-    fn exit(&self) -> Exit {
+impl CliError for StdoutError {
+    fn exit(&self) -> ExitKind {
         // Whoever reads the answer has seen enough of it, as in `tollgate .. | head`.
         if self.0.kind() == ErrorKind::BrokenPipe {
-            return Exit::Done;
+            return ExitKind::Done;
         }
-        Exit::Failed
+        ExitKind::Failed
     }
 }
 
 /// What is read and written without a name is the answer.
-impl From<io::Error> for Failure {
+impl From<io::Error> for CliFailure {
     fn from(error: io::Error) -> Self {
-        Unprinted(error).into()
+        StdoutError(error).into()
     }
 }
 
 /// A format that this build does not write.
 #[derive(Debug, thiserror::Error)]
 #[error("{file}: this build does not write Parquet: expected CSV")]
-pub(crate) struct NoParquet {
+pub(crate) struct ParquetUnsupported {
     pub(crate) file: String,
 }
 
-impl Complaint for NoParquet {
-    fn exit(&self) -> Exit {
-        Exit::Usage
+impl CliError for ParquetUnsupported {
+    fn exit(&self) -> ExitKind {
+        ExitKind::Usage
     }
 
     fn hint(&self) -> Option<Cow<'_, str>> {
@@ -108,16 +108,16 @@ impl Complaint for NoParquet {
 /// An answer that is no list.
 #[derive(Debug, thiserror::Error)]
 #[error("--format csv is not supported here (not a list): use table or json")]
-pub(crate) struct NoCsv;
+pub(crate) struct CsvUnsupported;
 
-impl Complaint for NoCsv {
-    fn exit(&self) -> Exit {
-        Exit::Usage
+impl CliError for CsvUnsupported {
+    fn exit(&self) -> ExitKind {
+        ExitKind::Usage
     }
 }
 
-impl Complaint for OpenError {
-    fn exit(&self) -> Exit {
+impl CliError for OpenError {
+    fn exit(&self) -> ExitKind {
         exit_of_input(&self.cause)
     }
 
@@ -128,7 +128,7 @@ impl Complaint for OpenError {
 
 /// A file that nothing can be read from is wrong usage; one that breaks off has failed: half an
 /// answer would look like a whole one.
-pub(crate) fn exit_of_input(cause: &ReadError) -> Exit {
+pub(crate) fn exit_of_input(cause: &ReadError) -> ExitKind {
     match cause {
         ReadError::Open(_)
         | ReadError::Binary { .. }
@@ -142,11 +142,11 @@ pub(crate) fn exit_of_input(cause: &ReadError) -> Exit {
         | ReadError::MissingColumn { .. }
         | ReadError::DuplicateColumn { .. }
         | ReadError::BadLimit { .. }
-        | ReadError::NoUsableLine { .. } => Exit::Usage,
+        | ReadError::NoUsableLine { .. } => ExitKind::Usage,
         ReadError::Io { .. }
         | ReadError::TruncatedGzip { .. }
         | ReadError::DamagedGzip { .. }
-        | ReadError::TooLarge { .. } => Exit::Failed,
+        | ReadError::TooLarge { .. } => ExitKind::Failed,
     }
 }
 
@@ -156,9 +156,9 @@ mod tests {
 
     #[test]
     fn a_reader_that_has_seen_enough_is_no_failure() {
-        let closed: Failure = io::Error::from(ErrorKind::BrokenPipe).into();
-        assert_eq!(closed.exit(), Exit::Done);
-        let full: Failure = io::Error::from(ErrorKind::StorageFull).into();
-        assert_eq!(full.exit(), Exit::Failed);
+        let closed: CliFailure = io::Error::from(ErrorKind::BrokenPipe).into();
+        assert_eq!(closed.exit(), ExitKind::Done);
+        let full: CliFailure = io::Error::from(ErrorKind::StorageFull).into();
+        assert_eq!(full.exit(), ExitKind::Failed);
     }
 }

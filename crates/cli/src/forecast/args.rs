@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use tollgate_model::Span;
 
-use super::words::{Key, Level, span};
-use crate::args::{Format, count};
+use super::words::{ClassKey, ConfidenceLevel, span};
+use crate::args::{OutputFormat, count};
 
 /// Forecast run times from records of finished jobs, with probabilities.
 ///
@@ -15,9 +15,9 @@ use crate::args::{Format, count};
 /// job.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct Args {
+pub(crate) struct ForecastArgs {
     #[command(subcommand)]
-    pub(super) command: Option<Command>,
+    pub(super) command: Option<ForecastCommand>,
 
     /// Records of jobs, in any format that `tollgate replay` reads
     ///
@@ -26,15 +26,15 @@ pub(crate) struct Args {
     pub(super) records: Vec<PathBuf>,
 
     #[command(flatten)]
-    pub(super) by: By,
+    pub(super) by: ClassKeyArgs,
 
     /// Probabilities of the upper bounds
     #[arg(
         long = "level", value_name = "P,..", value_delimiter = ',',
-        default_values_t = [Level::NINE_IN_TEN, Level::NINETEEN_IN_TWENTY],
+        default_values_t = [ConfidenceLevel::NINE_IN_TEN, ConfidenceLevel::NINETEEN_IN_TWENTY],
         allow_negative_numbers = true,
     )]
-    pub(super) levels: Vec<Level>,
+    pub(super) levels: Vec<ConfidenceLevel>,
 
     /// File to load earlier knowledge from, and to save it to
     #[arg(long, value_name = "FILE")]
@@ -45,11 +45,11 @@ pub(crate) struct Args {
     pub(super) explain: bool,
 
     #[command(flatten)]
-    pub(super) job: JobArgs,
+    pub(super) job: ExplainedJobArgs,
 
     /// Output format
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    pub(super) format: Format,
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    pub(super) format: OutputFormat,
 
     /// Print no notes, only errors
     #[arg(long, short)]
@@ -57,16 +57,16 @@ pub(crate) struct Args {
 }
 
 #[derive(Debug, Subcommand)]
-pub(super) enum Command {
-    Evaluate(EvaluateArgs),
+pub(super) enum ForecastCommand {
+    Evaluate(ForecastEvaluateArgs),
 }
 
 /// What makes a class.
 #[derive(Clone, Debug, clap::Args)]
-pub(super) struct By {
+pub(super) struct ClassKeyArgs {
     /// Keys that make a class [default: user, split where that helps]
     #[arg(long, value_enum, value_name = "KEY,..", value_delimiter = ',')]
-    pub(super) by: Vec<Key>,
+    pub(super) by: Vec<ClassKey>,
 }
 
 /// The heading of the options about that job.
@@ -74,7 +74,7 @@ const JOB: &str = "Job to explain";
 
 /// The job that `--explain` is about.
 #[derive(Clone, Debug, clap::Args)]
-pub(super) struct JobArgs {
+pub(super) struct ExplainedJobArgs {
     /// User of the job
     #[arg(long, value_name = "NAME", requires = "explain", help_heading = JOB)]
     pub(super) user: Option<String>,
@@ -118,7 +118,7 @@ pub(super) struct JobArgs {
 /// In two settings: one-step, as if each job ended before the next one is submitted, and causal,
 /// with only the jobs that had ended by then.
 #[derive(Debug, clap::Args)]
-pub(super) struct EvaluateArgs {
+pub(super) struct ForecastEvaluateArgs {
     /// Records of jobs, in any format that `tollgate replay` reads
     ///
     /// Plain or gzip; `-` is standard input.
@@ -126,7 +126,7 @@ pub(super) struct EvaluateArgs {
     pub(super) records: Vec<PathBuf>,
 
     #[command(flatten)]
-    pub(super) by: By,
+    pub(super) by: ClassKeyArgs,
 
     /// Minimum number of jobs of a class to count its errors
     #[arg(
@@ -144,8 +144,8 @@ pub(super) struct EvaluateArgs {
     pub(super) out: Option<PathBuf>,
 
     /// Output format
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    pub(super) format: Format,
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    pub(super) format: OutputFormat,
 
     /// Print no notes, only errors
     #[arg(long, short)]

@@ -5,21 +5,21 @@ use std::io::{self, BufWriter, Write};
 
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
-use tollgate_forecast::{Behaviour, ClassId, Forecast, Forecaster, Summary};
+use tollgate_forecast::{ClassBehaviour, ClassId, ClassSummary, Forecast, Forecaster};
 use tollgate_model::Instant;
 use tollgate_model::distribution::LEVELS;
 
-use super::args::Args;
-use super::state::State;
-use super::words::{Level, percent, said, said_bytes};
-use crate::args::Format;
+use super::args::ForecastArgs;
+use super::state::ForecastState;
+use super::words::{ConfidenceLevel, percent, said, said_bytes};
+use crate::args::OutputFormat;
 use crate::calendar::iso;
-use crate::exit::Failure;
-use crate::voice::Voice;
+use crate::exit::CliFailure;
+use crate::voice::Verbosity;
 
 /// A class as it is answered; in CSV what is an object here is `key=value;key=value`.
 #[derive(Serialize)]
-pub(super) struct Row {
+pub(super) struct ClassRow {
     /// Its rule in words.
     class: String,
     jobs: u64,
@@ -50,22 +50,26 @@ pub(super) struct Row {
 
 /// Everything that is answered.
 #[derive(Serialize)]
-struct Answer<'a> {
+struct ClassesAnswer<'a> {
     by: Vec<String>,
     jobs: u64,
     levels: Vec<f64>,
-    classes: &'a [Row],
+    classes: &'a [ClassRow],
 }
 
 const MEBI: f64 = 1_048_576.0;
 
-pub(super) fn answer(state: &State, args: &Args, voice: Voice) -> Result<(), Failure> {
+pub(super) fn answer(
+    state: &ForecastState,
+    args: &ForecastArgs,
+    voice: Verbosity,
+) -> Result<(), CliFailure> {
     let rows = rows(state, &args.levels);
     let mut out = BufWriter::new(io::stdout().lock());
     match args.format {
-        Format::Table => out.write_all(table(&rows, &args.levels).as_bytes())?,
-        Format::Json => {
-            let answer = Answer {
+        OutputFormat::Table => out.write_all(table(&rows, &args.levels).as_bytes())?,
+        OutputFormat::Json => {
+            let answer = ClassesAnswer {
                 by: state
                     .naming
                     .keys()
@@ -83,7 +87,7 @@ pub(super) fn answer(state: &State, args: &Args, voice: Voice) -> Result<(), Fai
             serde_json::to_writer_pretty(&mut out, &answer).map_err(io::Error::from)?;
             writeln!(out)?;
         }
-        Format::Csv => crate::csv_rows::write(&mut out, &rows)?,
+        OutputFormat::Csv => crate::csv_rows::write(&mut out, &rows)?,
     }
     out.flush()?;
     let hopeless = rows.iter().filter(|row| !row.predictable).count();
@@ -98,8 +102,8 @@ pub(super) fn answer(state: &State, args: &Args, voice: Voice) -> Result<(), Fai
 }
 
 /// The classes with the most jobs first, ties by name.
-fn rows(state: &State, levels: &[Level]) -> Vec<Row> {
-    let mut rows: Vec<Row> = state
+fn rows(state: &ForecastState, levels: &[ConfidenceLevel]) -> Vec<ClassRow> {
+    let mut rows: Vec<ClassRow> = state
         .runtime
         .classes()
         .flat_map(|class| {
@@ -113,12 +117,12 @@ fn rows(state: &State, levels: &[Level]) -> Vec<Row> {
 }
 
 fn row(
-    state: &State,
+    state: &ForecastState,
     class: ClassId,
-    summary: &Summary,
+    summary: &ClassSummary,
     forecast: &Forecast,
-    levels: &[Level],
-) -> Row {
+    levels: &[ConfidenceLevel],
+) -> ClassRow {
     let resource = |forecaster: &Forecaster, unit: f64| {
         let forecast = of_part(forecaster, class, summary)?;
         let point = forecast.point().as_secs_f64() * unit;
@@ -129,12 +133,12 @@ fn row(
     let judged = levels
         .iter()
         .filter_map(|level| Some((level, judged(summary, *level)?)));
-    let judged: Vec<(&Level, (u64, u64))> = judged.collect();
-    Row {
+    let judged: Vec<(&ConfidenceLevel, (u64, u64))> = judged.collect();
+    ClassRow {
         class: state.naming.rule(class, summary.split, summary.part),
         jobs: summary.jobs,
         behaviour: summary.behaviour.word(),
-        predictable: summary.behaviour != Behaviour::Unpredictable,
+        predictable: summary.behaviour != ClassBehaviour::Unpredictable,
         known_from: summary.stage.to_string(),
         mode: summary.mode,
         mode_since: state.dated.then(|| iso(summary.since)),
@@ -163,18 +167,19 @@ fn row(
 
 /// The forecast of another resource for the same part of a class, if it is split alike there, else
 /// for the class.
-fn of_part(forecaster: &Forecaster, class: ClassId, like: &Summary) -> Option<Forecast> {
+fn of_part(forecaster: &Forecaster, class: ClassId, like: &ClassSummary) -> Option<Forecast> {
     let parts = forecaster.summaries(class);
-    let same = |(summary, _): &&(Summary, Forecast)| {
+    let same = |(summary, _): &&(ClassSummary, Forecast)| {
         summary.split == like.split && summary.part == like.part
     };
     let found = parts.iter().find(same).or_else(|| parts.first());
     found.map(|(_, forecast)| forecast.clone())
 }
 
-fn quantiles(forecast: &Forecast, levels: &[Level], unit: f64) -> BTreeMap<String, f64> {
+fn quantiles(forecast: &Forecast, levels: &[ConfidenceLevel], unit: f64) -> BTreeMap<String, f64> {
     let distribution = forecast.distribution();
-    let quantile = |level: &Level| distribution.quantile(level.probability()).as_secs_f64();
+    let quantile =
+        |level: &ConfidenceLevel| distribution.quantile(level.probability()).as_secs_f64();
     let each = levels
         .iter()
         .map(|level| (level.to_string(), quantile(level) * unit));
@@ -182,14 +187,14 @@ fn quantiles(forecast: &Forecast, levels: &[Level], unit: f64) -> BTreeMap<Strin
 }
 
 /// How many promises fell due and were kept at a level, if such are counted.
-pub(super) fn judged(summary: &Summary, level: Level) -> Option<(u64, u64)> {
+pub(super) fn judged(summary: &ClassSummary, level: ConfidenceLevel) -> Option<(u64, u64)> {
     let place = LEVELS
         .iter()
         .position(|known| *known == level.probability())?;
     Some(summary.judged[place])
 }
 
-fn table(rows: &[Row], levels: &[Level]) -> String {
+fn table(rows: &[ClassRow], levels: &[ConfidenceLevel]) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     let with_cpu = rows.iter().any(|row| row.cpu_point_s.is_some());
@@ -262,7 +267,7 @@ fn table(rows: &[Row], levels: &[Level]) -> String {
 }
 
 /// When the present mode began: the day, or the day counted from the first job.
-fn since(row: &Row) -> String {
+fn since(row: &ClassRow) -> String {
     let began = match &row.mode_since {
         Some(date) => date.chars().take(10).collect(),
         None => format!("day {:.1}", row.mode_since_s / 86_400.0),
@@ -274,7 +279,7 @@ fn since(row: &Row) -> String {
 }
 
 /// The instant in words, for other answers.
-pub(super) fn when(state: &State, at: Instant) -> String {
+pub(super) fn when(state: &ForecastState, at: Instant) -> String {
     if state.dated {
         iso(at)
     } else {

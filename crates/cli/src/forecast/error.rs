@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::exit::{Complaint, Exit};
+use crate::exit::{CliError, ExitKind};
 
 /// Why there is no forecast.
 #[derive(Debug, thiserror::Error)]
@@ -15,10 +15,10 @@ pub(crate) enum ForecastError {
     NoRecords,
 }
 
-impl Complaint for ForecastError {
-    fn exit(&self) -> Exit {
+impl CliError for ForecastError {
+    fn exit(&self) -> ExitKind {
         match self {
-            Self::NothingToLearn { .. } | Self::NoRecords => Exit::Usage,
+            Self::NothingToLearn { .. } | Self::NoRecords => ExitKind::Usage,
         }
     }
 

@@ -6,41 +6,42 @@ mod series;
 
 use std::thread;
 
-use tollgate_forecast::baseline::Baseline;
+use tollgate_forecast::baseline::BaselineMethod;
 use tollgate_forecast::{
-    ClassId, Evaluation, Forecaster, Method, Record, Setting, Trial, evaluate,
+    ClassId, CompletedJob, EvaluationConfig, FeedbackTiming, ForecastEvaluation, ForecastMethod,
+    Forecaster, evaluate,
 };
 use tollgate_model::Instant;
 
-use self::series::Paths;
-use super::args::EvaluateArgs;
-use super::naming::Naming;
-use super::records::{self, Jobs};
+use self::series::SeriesRecorder;
+use super::args::ForecastEvaluateArgs;
+use super::naming::ForecastNames;
+use super::records::{self, ForecastJobs};
 use super::voice;
 use crate::calendar::month;
-use crate::exit::Failure;
+use crate::exit::CliFailure;
 
 /// Both settings over the same records.
-pub(super) struct Evaluated {
-    pub(super) one_step: Evaluation,
-    pub(super) causal: Evaluation,
-    pub(super) paths: Paths,
-    pub(super) naming: Naming,
-    pub(super) jobs: Jobs,
+pub(super) struct EvaluationPair {
+    pub(super) one_step: ForecastEvaluation,
+    pub(super) causal: ForecastEvaluation,
+    pub(super) paths: SeriesRecorder,
+    pub(super) naming: ForecastNames,
+    pub(super) jobs: ForecastJobs,
     /// A class with at least so many jobs is a series.
     pub(super) fewest: usize,
     /// The methods that were run.
-    pub(super) methods: Vec<Method>,
+    pub(super) methods: Vec<ForecastMethod>,
 }
 
 /// Records without dates have periods of so many days instead of months.
 pub(super) const PERIOD_DAYS: i64 = 30;
 
-pub(super) fn run(args: &EvaluateArgs) -> Result<(), Failure> {
+pub(super) fn run(args: &ForecastEvaluateArgs) -> Result<(), CliFailure> {
     let voice = voice(args.quiet);
-    let mut naming = Naming::new(&args.by.by);
+    let mut naming = ForecastNames::new(&args.by.by);
     let jobs = records::read(&args.records, &mut naming, None, voice)?;
-    let records: Vec<Record> = jobs.entries.iter().map(|entry| entry.record).collect();
+    let records: Vec<CompletedJob> = jobs.entries.iter().map(|entry| entry.record).collect();
     let fewest = series(&records, args.series.get());
     if fewest < args.series.get() {
         voice.note(format_args!(
@@ -61,7 +62,7 @@ pub(super) fn run(args: &EvaluateArgs) -> Result<(), Failure> {
 }
 
 /// How many jobs make a series: as asked for, or any number if no class has as many.
-fn series(records: &[Record], asked: usize) -> usize {
+fn series(records: &[CompletedJob], asked: usize) -> usize {
     let mut jobs_of = std::collections::BTreeMap::<ClassId, usize>::new();
     for record in records {
         *jobs_of.entry(record.job.class).or_default() += 1;
@@ -74,12 +75,12 @@ fn series(records: &[Record], asked: usize) -> usize {
 }
 
 fn both(
-    records: &[Record],
-    args: &EvaluateArgs,
+    records: &[CompletedJob],
+    args: &ForecastEvaluateArgs,
     fewest: usize,
-    naming: Naming,
-    jobs: Jobs,
-) -> Evaluated {
+    naming: ForecastNames,
+    jobs: ForecastJobs,
+) -> EvaluationPair {
     let forecaster = || {
         if args.by.by.is_empty() {
             Forecaster::default()
@@ -87,7 +88,7 @@ fn both(
             Forecaster::default().whole()
         }
     };
-    let trial = |setting| Trial {
+    let trial = |setting| EvaluationConfig {
         setting,
         fewest,
         models: !args.no_models,
@@ -100,13 +101,13 @@ fn both(
             at.as_micros().div_euclid(PERIOD_DAYS * 86_400_000_000)
         }
     };
-    let mut paths = Paths::of(records, fewest);
+    let mut paths = SeriesRecorder::of(records, fewest);
     let (one_step, causal) = thread::scope(|scope| {
         let one_step = scope.spawn(|| {
             evaluate(
                 forecaster(),
                 records,
-                trial(Setting::OneStep),
+                trial(FeedbackTiming::OneStep),
                 period,
                 &mut (),
             )
@@ -114,15 +115,15 @@ fn both(
         let causal = evaluate(
             forecaster(),
             records,
-            trial(Setting::Causal),
+            trial(FeedbackTiming::Causal),
             period,
             &mut paths,
         );
         (one_step.join(), causal)
     });
-    let models = [Baseline::AutoEts, Baseline::AutoArima].map(Method::Baseline);
-    let methods = Method::all().into_iter();
-    Evaluated {
+    let models = [BaselineMethod::AutoEts, BaselineMethod::AutoArima].map(ForecastMethod::Baseline);
+    let methods = ForecastMethod::all().into_iter();
+    EvaluationPair {
         one_step: one_step.unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
         causal,
         paths,

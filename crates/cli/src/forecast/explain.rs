@@ -4,20 +4,22 @@ use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 
 use serde::Serialize;
-use tollgate_forecast::{Behaviour, ClassId, Context, Expert, Forecast, Job, Summary};
+use tollgate_forecast::{
+    ClassBehaviour, ClassId, ClassSummary, Expert, Forecast, ForecastJob, JobAttributes,
+};
 use tollgate_model::distribution::LEVELS;
 
-use super::args::JobArgs;
+use super::args::ExplainedJobArgs;
 use super::classes::{judged, when};
-use super::state::State;
-use super::words::{Key, Level, percent, said};
-use crate::args::Format;
-use crate::exit::Failure;
+use super::state::ForecastState;
+use super::words::{ClassKey, ConfidenceLevel, percent, said};
+use crate::args::OutputFormat;
+use crate::exit::CliFailure;
 use crate::voice::counted;
 
 /// The answer.
 #[derive(Serialize)]
-struct Explained {
+struct JobForecastAnswer {
     /// The rule of its class in words; none if no job like it has ended.
     class: Option<String>,
     jobs_of_class: u64,
@@ -42,11 +44,11 @@ struct Explained {
 }
 
 pub(super) fn answer(
-    state: &State,
-    args: &JobArgs,
-    levels: &[Level],
-    format: Format,
-) -> Result<(), Failure> {
+    state: &ForecastState,
+    args: &ExplainedJobArgs,
+    levels: &[ConfidenceLevel],
+    format: OutputFormat,
+) -> Result<(), CliFailure> {
     let values: Vec<Option<String>> = state
         .naming
         .keys()
@@ -56,15 +58,15 @@ pub(super) fn answer(
     let class = state.naming.classes.find(&values);
     // A number that no class has stands for one that is not known.
     let class = ClassId(class.unwrap_or(u32::MAX));
-    let number = |name: &Option<String>, all: &super::naming::Numbered<String>| {
+    let number = |name: &Option<String>, all: &super::naming::NameIds<String>| {
         name.as_ref().map(|name| all.find(name).unwrap_or(u32::MAX))
     };
     let naming = &state.naming;
-    let job = Job {
+    let job = ForecastJob {
         class,
         procs: args.procs.get(),
         request: args.estimate,
-        context: Context {
+        context: JobAttributes {
             executable: number(&args.executable, &naming.executables),
             queue: number(&args.queue, &naming.queues),
             account: number(&args.account, &naming.accounts),
@@ -79,39 +81,39 @@ pub(super) fn answer(
     let explained = explained(state, class, &job, &forecast, summary, levels);
     let mut out = BufWriter::new(io::stdout().lock());
     match format {
-        Format::Table => {
+        OutputFormat::Table => {
             out.write_all(text(state, args, &explained, summary, levels, &values).as_bytes())?
         }
-        Format::Json => {
+        OutputFormat::Json => {
             serde_json::to_writer_pretty(&mut out, &explained).map_err(io::Error::from)?;
             writeln!(out)?;
         }
-        Format::Csv => crate::csv_rows::write(&mut out, &[explained])?,
+        OutputFormat::Csv => crate::csv_rows::write(&mut out, &[explained])?,
     }
     Ok(out.flush()?)
 }
 
 /// What a job has of a key.
-fn value(key: Key, args: &JobArgs) -> Option<String> {
+fn value(key: ClassKey, args: &ExplainedJobArgs) -> Option<String> {
     match key {
-        Key::User => args.user.clone(),
-        Key::Group => args.group.clone(),
-        Key::Account => args.account.clone(),
-        Key::Executable => args.executable.clone(),
-        Key::Queue => args.queue.clone(),
-        Key::Procs => Some(args.procs.to_string()),
-        Key::Estimate => args.estimate.map(|estimate| estimate.to_string()),
+        ClassKey::User => args.user.clone(),
+        ClassKey::Group => args.group.clone(),
+        ClassKey::Account => args.account.clone(),
+        ClassKey::Executable => args.executable.clone(),
+        ClassKey::Queue => args.queue.clone(),
+        ClassKey::Procs => Some(args.procs.to_string()),
+        ClassKey::Estimate => args.estimate.map(|estimate| estimate.to_string()),
     }
 }
 
 fn explained(
-    state: &State,
+    state: &ForecastState,
     class: ClassId,
-    job: &Job,
+    job: &ForecastJob,
     forecast: &Forecast,
-    summary: Option<&Summary>,
-    levels: &[Level],
-) -> Explained {
+    summary: Option<&ClassSummary>,
+    levels: &[ConfidenceLevel],
+) -> JobForecastAnswer {
     let distribution = forecast.distribution();
     let opinions = Expert::ALL.into_iter();
     let opinions =
@@ -122,15 +124,15 @@ fn explained(
     let usual = LEVELS
         .iter()
         .map(|level| (level.as_f64().to_string(), *level));
-    let promised = |level: &Level| Some((level.to_string(), judged(summary?, *level)?));
+    let promised = |level: &ConfidenceLevel| Some((level.to_string(), judged(summary?, *level)?));
     let judged: Vec<(String, (u64, u64))> = levels.iter().filter_map(promised).collect();
-    Explained {
+    JobForecastAnswer {
         class: summary.map(|summary| state.naming.rule(class, summary.split, summary.part)),
         jobs_of_class: summary.map_or(0, |summary| summary.jobs),
         jobs_of_site: state.jobs,
         known_from: forecast.stage().to_string(),
         behaviour: summary
-            .map_or(Behaviour::Unknown, |summary| summary.behaviour)
+            .map_or(ClassBehaviour::Unknown, |summary| summary.behaviour)
             .word(),
         mode: summary.map_or(0, |summary| summary.mode),
         mode_since: summary.map(|summary| when(state, summary.since)),
@@ -160,11 +162,11 @@ fn explained(
 }
 
 fn text(
-    state: &State,
-    args: &JobArgs,
-    explained: &Explained,
-    summary: Option<&Summary>,
-    levels: &[Level],
+    state: &ForecastState,
+    args: &ExplainedJobArgs,
+    explained: &JobForecastAnswer,
+    summary: Option<&ClassSummary>,
+    levels: &[ConfidenceLevel],
     values: &[Option<String>],
 ) -> String {
     let secs = |secs: f64| said(tollgate_model::Span::from_secs_f64(secs));
@@ -251,31 +253,36 @@ fn text(
     lines.join("\n") + "\n"
 }
 
-fn sure(summary: &Summary) -> String {
+fn sure(summary: &ClassSummary) -> String {
     let off = match summary.behaviour {
-        Behaviour::Unknown => return "The class is too young to say how sure that is.".to_owned(),
-        Behaviour::Constant => "by less than 1 %".to_owned(),
-        Behaviour::Steady | Behaviour::Varied | Behaviour::Erratic | Behaviour::Unpredictable => {
+        ClassBehaviour::Unknown => {
+            return "The class is too young to say how sure that is.".to_owned();
+        }
+        ClassBehaviour::Constant => "by less than 1 %".to_owned(),
+        ClassBehaviour::Steady
+        | ClassBehaviour::Varied
+        | ClassBehaviour::Erratic
+        | ClassBehaviour::Unpredictable => {
             format!("by more than a factor of {:.2}", summary.usual_factor)
         }
     };
     let word = summary.behaviour.word();
     match summary.behaviour {
-        Behaviour::Unpredictable => format!(
+        ClassBehaviour::Unpredictable => format!(
             "The class is {word}: half of its recent forecasts were off {off}. Trust the bounds, not the middle."
         ),
-        Behaviour::Unknown
-        | Behaviour::Constant
-        | Behaviour::Steady
-        | Behaviour::Varied
-        | Behaviour::Erratic => {
+        ClassBehaviour::Unknown
+        | ClassBehaviour::Constant
+        | ClassBehaviour::Steady
+        | ClassBehaviour::Varied
+        | ClassBehaviour::Erratic => {
             format!("The class is {word}: half of its recent forecasts were off {off}.")
         }
     }
 }
 
 /// What the class would have been.
-fn unknown(state: &State, values: &[Option<String>]) -> String {
+fn unknown(state: &ForecastState, values: &[Option<String>]) -> String {
     let keys = state.naming.keys().iter().zip(values);
     let words: Vec<String> = keys
         .map(|(key, value)| match value {

@@ -1,21 +1,21 @@
 //! From records to a state.
 
-use tollgate_forecast::{Course, Forecaster, Record, Setting};
+use tollgate_forecast::{CompletedJob, FeedbackTiming, Forecaster, OnlineForecaster};
 use tollgate_model::Span;
 
-use super::args::Args;
+use super::args::ForecastArgs;
 use super::error::ForecastError;
-use super::records::{self, Entry, Jobs};
-use super::state::{State, StateError, cpu_job, memory_job};
-use super::words::Key;
-use crate::exit::Failure;
-use crate::progress::{Counted, Progress};
-use crate::voice::{Voice, counted};
+use super::records::{self, ForecastJobs, JobUsageRecord};
+use super::state::{ForecastState, ForecastStateError, cpu_job, memory_job};
+use super::words::ClassKey;
+use crate::exit::CliFailure;
+use crate::progress::{ProgressIterator, ReplayProgress};
+use crate::voice::{Verbosity, counted};
 
 /// What is known after the records, and after the state that is to be gone on with.
-pub(super) fn state(args: &Args, voice: Voice) -> Result<State, Failure> {
+pub(super) fn state(args: &ForecastArgs, voice: Verbosity) -> Result<ForecastState, CliFailure> {
     let known = match &args.state {
-        Some(file) => State::load(file)?,
+        Some(file) => ForecastState::load(file)?,
         None => None,
     };
     if args.records.is_empty() && known.is_none() {
@@ -23,7 +23,7 @@ pub(super) fn state(args: &Args, voice: Voice) -> Result<State, Failure> {
     }
     let mut state = match known {
         Some(state) => checked(state, args)?,
-        None => State::new(&args.by.by),
+        None => ForecastState::new(&args.by.by),
     };
     if let (Some(file), true) = (&args.state, state.jobs > 0) {
         let jobs = counted(state.jobs as usize, "job");
@@ -39,16 +39,16 @@ pub(super) fn state(args: &Args, voice: Voice) -> Result<State, Failure> {
 }
 
 /// The state, unless its classes are others than are asked for.
-fn checked(state: State, args: &Args) -> Result<State, StateError> {
+fn checked(state: ForecastState, args: &ForecastArgs) -> Result<ForecastState, ForecastStateError> {
     if args.by.by.is_empty() || args.by.by == state.naming.by {
         return Ok(state);
     }
-    let words = |keys: &[Key]| {
-        let words: Vec<String> = keys.iter().map(Key::to_string).collect();
+    let words = |keys: &[ClassKey]| {
+        let words: Vec<String> = keys.iter().map(ClassKey::to_string).collect();
         words.join(",")
     };
     let file = args.state.as_ref();
-    Err(StateError::Keys {
+    Err(ForecastStateError::Keys {
         file: file.map_or_else(String::new, |file| file.display().to_string()),
         found: words(state.naming.keys()),
         asked: words(&args.by.by),
@@ -56,9 +56,9 @@ fn checked(state: State, args: &Args) -> Result<State, StateError> {
 }
 
 /// Learns all jobs, in the order in which a forecaster would have heard of them.
-fn learn(state: &mut State, jobs: &Jobs) {
-    let progress = Progress::on_terminal(jobs.entries.len() as u64);
-    let entries = Counted::new(jobs.entries.iter(), progress.as_ref());
+fn learn(state: &mut ForecastState, jobs: &ForecastJobs) {
+    let progress = ReplayProgress::on_terminal(jobs.entries.len() as u64);
+    let entries = ProgressIterator::new(jobs.entries.iter(), progress.as_ref());
     let mut runtime = course(&mut state.runtime);
     let mut cpu_time = course(&mut state.cpu_time).of_resource();
     let mut memory = course(&mut state.memory).of_resource();
@@ -86,19 +86,23 @@ fn learn(state: &mut State, jobs: &Jobs) {
     state.memory = memory.finish(|_| ());
 }
 
-fn course(forecaster: &mut Forecaster) -> Course {
-    Course::new(std::mem::take(forecaster), Setting::Causal)
+fn course(forecaster: &mut Forecaster) -> OnlineForecaster {
+    OnlineForecaster::new(std::mem::take(forecaster), FeedbackTiming::Causal)
 }
 
 /// Forecasts and queues a job; one that used nothing teaches nothing.
-fn submit(course: &mut Course, record: &Record) {
+fn submit(course: &mut OnlineForecaster, record: &CompletedJob) {
     let _ = course.submit(record, |_| ());
 }
 
 /// A job whose use of a resource stands where its run time would. It becomes known when the job
 /// ends, and so do its promises.
-fn used_by(entry: &Entry, job: tollgate_forecast::Job, used: Span) -> Record {
-    Record {
+fn used_by(
+    entry: &JobUsageRecord,
+    job: tollgate_forecast::ForecastJob,
+    used: Span,
+) -> CompletedJob {
+    CompletedJob {
         job,
         runtime: used,
         ..entry.record

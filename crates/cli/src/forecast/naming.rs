@@ -3,19 +3,19 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use tollgate_forecast::{Aspect, ClassId};
+use tollgate_forecast::{ClassId, SplitAspect};
 
-use super::words::Key;
+use super::words::ClassKey;
 
 /// Names in order of their first appearance; a name's number is its place.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(from = "Vec<T>", into = "Vec<T>")]
-pub(super) struct Numbered<T: Ord + Clone> {
+pub(super) struct NameIds<T: Ord + Clone> {
     names: Vec<T>,
     numbers: BTreeMap<T, u32>,
 }
 
-impl<T: Ord + Clone> Numbered<T> {
+impl<T: Ord + Clone> NameIds<T> {
     pub(super) fn number(&mut self, name: T) -> u32 {
         if let Some(&number) = self.numbers.get(&name) {
             return number;
@@ -35,7 +35,7 @@ impl<T: Ord + Clone> Numbered<T> {
     }
 }
 
-impl<T: Ord + Clone> From<Vec<T>> for Numbered<T> {
+impl<T: Ord + Clone> From<Vec<T>> for NameIds<T> {
     fn from(names: Vec<T>) -> Self {
         let mut numbered = Self {
             names: Vec::new(),
@@ -48,27 +48,27 @@ impl<T: Ord + Clone> From<Vec<T>> for Numbered<T> {
     }
 }
 
-impl<T: Ord + Clone> From<Numbered<T>> for Vec<T> {
-    fn from(numbered: Numbered<T>) -> Self {
+impl<T: Ord + Clone> From<NameIds<T>> for Vec<T> {
+    fn from(numbered: NameIds<T>) -> Self {
         numbered.names
     }
 }
 
 /// The names behind classes and contexts.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Naming {
+pub(super) struct ForecastNames {
     /// What the jobs of a class have in common; empty is the user.
-    pub(super) by: Vec<Key>,
+    pub(super) by: Vec<ClassKey>,
     /// What they have of it; none where a record does not say.
-    pub(super) classes: Numbered<Vec<Option<String>>>,
-    pub(super) executables: Numbered<String>,
-    pub(super) queues: Numbered<String>,
-    pub(super) accounts: Numbered<String>,
+    pub(super) classes: NameIds<Vec<Option<String>>>,
+    pub(super) executables: NameIds<String>,
+    pub(super) queues: NameIds<String>,
+    pub(super) accounts: NameIds<String>,
 }
 
-impl Naming {
+impl ForecastNames {
     /// Classes made by these keys.
-    pub(super) fn new(by: &[Key]) -> Self {
+    pub(super) fn new(by: &[ClassKey]) -> Self {
         Self {
             by: by.to_vec(),
             ..Self::default()
@@ -76,9 +76,9 @@ impl Naming {
     }
 
     /// What makes a class.
-    pub(super) fn keys(&self) -> &[Key] {
+    pub(super) fn keys(&self) -> &[ClassKey] {
         if self.by.is_empty() {
-            &[Key::User]
+            &[ClassKey::User]
         } else {
             &self.by
         }
@@ -90,16 +90,21 @@ impl Naming {
     }
 
     /// The names of an aspect by which classes are split.
-    pub(super) fn aspect(&self, aspect: Aspect) -> &Numbered<String> {
+    pub(super) fn aspect(&self, aspect: SplitAspect) -> &NameIds<String> {
         match aspect {
-            Aspect::Executable => &self.executables,
-            Aspect::Queue => &self.queues,
-            Aspect::Account => &self.accounts,
+            SplitAspect::Executable => &self.executables,
+            SplitAspect::Queue => &self.queues,
+            SplitAspect::Account => &self.accounts,
         }
     }
 
     /// The rule of a class in words, of a part of it if it is split.
-    pub(super) fn rule(&self, class: ClassId, split: Option<Aspect>, part: Option<u32>) -> String {
+    pub(super) fn rule(
+        &self,
+        class: ClassId,
+        split: Option<SplitAspect>,
+        part: Option<u32>,
+    ) -> String {
         let keys = self.keys().iter().zip(self.class(class));
         let mut words: Vec<String> = keys
             .map(|(key, value)| match value {

@@ -3,23 +3,23 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use tollgate_forecast::{ClassId, Context, Job, Record};
+use tollgate_forecast::{ClassId, CompletedJob, ForecastJob, JobAttributes};
 use tollgate_model::{Instant, Span};
-use tollgate_workload::labels::Labels;
+use tollgate_workload::labels::NameColumn;
 use tollgate_workload::{
-    Columns, Diagnostics, Finding, Metadata, ReadOptions, Trace, TraceJob, open,
+    ColumnSelection, Diagnostics, Finding, ReadOptions, Trace, TraceJob, TraceMetadata, open,
 };
 
 use super::error::ForecastError;
-use super::naming::{Naming, Numbered};
-use super::words::Key;
-use crate::exit::Failure;
-use crate::voice::{Voice, counted};
+use super::naming::{ForecastNames, NameIds};
+use super::words::ClassKey;
+use crate::exit::CliFailure;
+use crate::voice::{Verbosity, counted};
 
 /// A job that ran, and what else it used.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Entry {
-    pub(super) record: Record,
+pub(super) struct JobUsageRecord {
+    pub(super) record: CompletedJob,
     /// Processor time of all processors together.
     pub(super) cpu_time: Option<Span>,
     /// The most memory that it had, in mebibytes.
@@ -30,18 +30,18 @@ pub(super) struct Entry {
 
 /// The jobs of some files.
 #[derive(Default)]
-pub(super) struct Jobs {
+pub(super) struct ForecastJobs {
     /// In order of submission; ties in the order in which they were read.
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<JobUsageRecord>,
     pub(super) sources: Vec<String>,
     /// Whether instants are those of a calendar.
     pub(super) dated: bool,
-    tally: Tally,
+    tally: RecordTally,
 }
 
 /// What is worth saying about the records.
 #[derive(Default)]
-struct Tally {
+struct RecordTally {
     never_ran: usize,
     duplicates: usize,
     late: usize,
@@ -59,13 +59,13 @@ const CALENDAR: i64 = 100_000_000;
 /// If a file cannot be read, or no job of any of them ever ran.
 pub(super) fn read(
     files: &[PathBuf],
-    naming: &mut Naming,
+    naming: &mut ForecastNames,
     until: Option<Instant>,
-    voice: Voice,
-) -> Result<Jobs, Failure> {
-    let mut jobs = Jobs {
+    voice: Verbosity,
+) -> Result<ForecastJobs, CliFailure> {
+    let mut jobs = ForecastJobs {
         dated: true,
-        ..Jobs::default()
+        ..ForecastJobs::default()
     };
     let mut all = 0;
     for file in files {
@@ -99,16 +99,16 @@ fn found(trace: &Trace) -> Diagnostics {
     found
 }
 
-fn open_all(file: &Path) -> Result<Trace, Failure> {
+fn open_all(file: &Path) -> Result<Trace, CliFailure> {
     let options = ReadOptions {
-        columns: Columns::All,
+        columns: ColumnSelection::All,
     };
     Ok(open(file, options)?)
 }
 
-impl Jobs {
-    fn take(&mut self, trace: &Trace, naming: &mut Naming, until: Option<Instant>) {
-        let nameless = Metadata::default();
+impl ForecastJobs {
+    fn take(&mut self, trace: &Trace, naming: &mut ForecastNames, until: Option<Instant>) {
+        let nameless = TraceMetadata::default();
         let names = trace.metadata.as_ref().unwrap_or(&nameless);
         let origin = trace
             .unix_start
@@ -122,7 +122,7 @@ impl Jobs {
         // The tasks of an array share their number and may well share the rest.
         let arrays = trace.diagnostics.count(Finding::SharedNumber) > 0;
         let mut known = HashSet::new();
-        let mut columns = Columnwise::new(names);
+        let mut columns = TraceColumns::new(names);
         self.entries.reserve(trace.jobs.len());
         for (row, job) in trace.jobs.iter().enumerate() {
             if job.runtime <= Span::ZERO {
@@ -145,8 +145,8 @@ impl Jobs {
             let missing = naming.class(class).iter().any(Option::is_none);
             self.tally.no_class += usize::from(missing);
             let request = columns.estimate(row, job);
-            let record = Record {
-                job: Job {
+            let record = CompletedJob {
+                job: ForecastJob {
                     class,
                     procs: job.procs,
                     request,
@@ -160,9 +160,9 @@ impl Jobs {
         }
     }
 
-    fn say(&self, sources: &str, naming: &Naming, voice: Voice) {
+    fn say(&self, sources: &str, naming: &ForecastNames, voice: Verbosity) {
         let jobs = self.entries.len();
-        let Tally {
+        let RecordTally {
             never_ran,
             duplicates,
             late,
@@ -196,7 +196,7 @@ impl Jobs {
             ));
         }
         if no_class > 0 {
-            let keys: Vec<String> = naming.keys().iter().map(Key::to_string).collect();
+            let keys: Vec<String> = naming.keys().iter().map(ClassKey::to_string).collect();
             voice.note(format_args!(
                 "{} of unknown {}: taken as a class of their own",
                 counted(no_class, "job"),
@@ -207,15 +207,15 @@ impl Jobs {
 }
 
 /// The columns of a trace, with the numbers that its labels have here.
-struct Columnwise<'a> {
-    names: &'a Metadata,
+struct TraceColumns<'a> {
+    names: &'a TraceMetadata,
     numbers: [Vec<Option<u32>>; 3],
     /// The classes of jobs by user alone, by the label of the user.
     users: Vec<Option<ClassId>>,
 }
 
-impl<'a> Columnwise<'a> {
-    fn new(names: &'a Metadata) -> Self {
+impl<'a> TraceColumns<'a> {
+    fn new(names: &'a TraceMetadata) -> Self {
         Self {
             names,
             numbers: Default::default(),
@@ -223,12 +223,12 @@ impl<'a> Columnwise<'a> {
         }
     }
 
-    fn class(&mut self, row: usize, job: &TraceJob, naming: &mut Naming) -> ClassId {
+    fn class(&mut self, row: usize, job: &TraceJob, naming: &mut ForecastNames) -> ClassId {
         let names = self.names;
         let user = names
             .user
             .label(row)
-            .filter(|_| naming.keys() == [Key::User]);
+            .filter(|_| naming.keys() == [ClassKey::User]);
         if let Some(label) = user {
             if self.users.len() <= label.index() {
                 self.users.resize(label.index() + 1, None);
@@ -237,15 +237,15 @@ impl<'a> Columnwise<'a> {
                 return class;
             }
         }
-        let text = |labels: &Labels| labels.get(row).map(str::to_owned);
+        let text = |labels: &NameColumn| labels.get(row).map(str::to_owned);
         let values = naming.keys().iter().map(|key| match key {
-            Key::User => text(&names.user),
-            Key::Group => text(&names.group),
-            Key::Account => text(&names.account),
-            Key::Executable => text(&names.executable),
-            Key::Queue => text(&names.queue),
-            Key::Procs => Some(job.procs.to_string()),
-            Key::Estimate => self.estimate(row, job).map(|estimate| estimate.to_string()),
+            ClassKey::User => text(&names.user),
+            ClassKey::Group => text(&names.group),
+            ClassKey::Account => text(&names.account),
+            ClassKey::Executable => text(&names.executable),
+            ClassKey::Queue => text(&names.queue),
+            ClassKey::Procs => Some(job.procs.to_string()),
+            ClassKey::Estimate => self.estimate(row, job).map(|estimate| estimate.to_string()),
         });
         let values = values.collect();
         let class = ClassId(naming.classes.number(values));
@@ -255,10 +255,10 @@ impl<'a> Columnwise<'a> {
         class
     }
 
-    fn context(&mut self, row: usize, naming: &mut Naming) -> Context {
+    fn context(&mut self, row: usize, naming: &mut ForecastNames) -> JobAttributes {
         let names = self.names;
         let [executables, queues, accounts] = &mut self.numbers;
-        Context {
+        JobAttributes {
             executable: number(&names.executable, row, executables, &mut naming.executables),
             queue: number(&names.queue, row, queues, &mut naming.queues),
             account: number(&names.account, row, accounts, &mut naming.accounts),
@@ -271,10 +271,10 @@ impl<'a> Columnwise<'a> {
         known.then_some(job.estimate)
     }
 
-    fn entry(&self, row: usize, record: Record) -> Entry {
+    fn entry(&self, row: usize, record: CompletedJob) -> JobUsageRecord {
         const MEBI: f64 = 1_048_576.0;
         let usage = self.names.usage.get(row).copied().unwrap_or_default();
-        Entry {
+        JobUsageRecord {
             record,
             cpu_time: usage.cpu_time,
             memory: usage.peak_memory.map(|bytes| bytes.as_u64() as f64 / MEBI),
@@ -287,10 +287,10 @@ impl<'a> Columnwise<'a> {
 
 /// The number that the name in `row` has in `all`, looked up once a label.
 fn number(
-    labels: &Labels,
+    labels: &NameColumn,
     row: usize,
     numbers: &mut Vec<Option<u32>>,
-    all: &mut Numbered<String>,
+    all: &mut NameIds<String>,
 ) -> Option<u32> {
     let label = labels.label(row)?;
     if numbers.len() <= label.index() {

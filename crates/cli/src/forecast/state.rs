@@ -6,18 +6,18 @@ use std::io::{self, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use tollgate_forecast::{Forecaster, Job, OtherVersion, Saved, saved};
+use tollgate_forecast::{ForecastJob, Forecaster, ForecasterSnapshot, SnapshotVersionError, saved};
 use tollgate_model::{Instant, Span};
 
-use super::naming::Naming;
-use super::records::Entry;
-use super::words::Key;
-use crate::exit::{Complaint, Exit};
+use super::naming::ForecastNames;
+use super::records::JobUsageRecord;
+use super::words::ClassKey;
+use crate::exit::{CliError, ExitKind};
 
 /// What is known of a site.
 #[derive(Clone, Debug, Default)]
-pub(super) struct State {
-    pub(super) naming: Naming,
+pub(super) struct ForecastState {
+    pub(super) naming: ForecastNames,
     /// When the last job ended that was learned.
     pub(super) until: Option<Instant>,
     /// Whether instants are those of a calendar.
@@ -31,7 +31,7 @@ pub(super) struct State {
 
 /// A state that cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum StateError {
+pub(crate) enum ForecastStateError {
     /// It cannot be opened.
     #[error("--state: {file}: cannot be read: {error}")]
     Open { file: String, error: io::Error },
@@ -45,7 +45,10 @@ pub(crate) enum StateError {
     },
     /// It was written by another version of the program.
     #[error("--state: {file}: {error}")]
-    Version { file: String, error: OtherVersion },
+    Version {
+        file: String,
+        error: SnapshotVersionError,
+    },
     /// Its classes are made by other keys.
     #[error("--state: {file}: its classes are made by {found}, and --by asks for {asked}")]
     Keys {
@@ -58,12 +61,12 @@ pub(crate) enum StateError {
     Write { file: String, error: io::Error },
 }
 
-impl Complaint for StateError {
-    fn exit(&self) -> Exit {
+impl CliError for ForecastStateError {
+    fn exit(&self) -> ExitKind {
         match self {
-            Self::Write { .. } => Exit::Failed,
+            Self::Write { .. } => ExitKind::Failed,
             Self::Open { .. } | Self::Damaged { .. } | Self::Version { .. } | Self::Keys { .. } => {
-                Exit::Usage
+                ExitKind::Usage
             }
         }
     }
@@ -82,23 +85,23 @@ impl Complaint for StateError {
 
 /// A state as it is stored.
 #[derive(Serialize, Deserialize)]
-struct Stored {
+struct StoredForecastState {
     /// What the file is, for those who look into it.
     about: String,
-    naming: Naming,
+    naming: ForecastNames,
     until_us: Option<i64>,
     dated: bool,
     jobs: u64,
-    runtime: Saved,
-    cpu_time: Saved,
-    memory: Saved,
+    runtime: ForecasterSnapshot,
+    cpu_time: ForecasterSnapshot,
+    memory: ForecasterSnapshot,
 }
 
 const ABOUT: &str = "what `tollgate forecast` has learned";
 
-impl State {
+impl ForecastState {
     /// A state that knows nothing. Classes by keys that were asked for are never split.
-    pub(super) fn new(by: &[Key]) -> Self {
+    pub(super) fn new(by: &[ClassKey]) -> Self {
         let forecaster = || {
             if by.is_empty() {
                 Forecaster::default()
@@ -107,7 +110,7 @@ impl State {
             }
         };
         Self {
-            naming: Naming::new(by),
+            naming: ForecastNames::new(by),
             runtime: forecaster(),
             cpu_time: forecaster(),
             memory: forecaster(),
@@ -118,14 +121,14 @@ impl State {
     /// The state in `file`; none if there is no such file.
     ///
     /// # Errors
-    /// [`StateError`] if it cannot be used.
-    pub(super) fn load(file: &Path) -> Result<Option<Self>, StateError> {
+    /// [`ForecastStateError`] if it cannot be used.
+    pub(super) fn load(file: &Path) -> Result<Option<Self>, ForecastStateError> {
         let name = || file.display().to_string();
         let opened = match File::open(file) {
             Ok(opened) => opened,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => {
-                return Err(StateError::Open {
+                return Err(ForecastStateError::Open {
                     file: name(),
                     error,
                 });
@@ -133,25 +136,25 @@ impl State {
         };
         let mut text = String::new();
         io::Read::read_to_string(&mut BufReader::new(opened), &mut text).map_err(|error| {
-            StateError::Open {
+            ForecastStateError::Open {
                 file: name(),
                 error,
             }
         })?;
-        let damaged = |error| StateError::Damaged {
+        let damaged = |error| ForecastStateError::Damaged {
             file: name(),
             error,
         };
         // Another version may have another shape: that is looked at first.
         if let Some(found) = version(&text) {
-            saved::readable(found).map_err(|error| StateError::Version {
+            saved::readable(found).map_err(|error| ForecastStateError::Version {
                 file: name(),
                 error,
             })?;
         }
-        let stored: Stored = serde_json::from_str(&text).map_err(damaged)?;
+        let stored: StoredForecastState = serde_json::from_str(&text).map_err(damaged)?;
         let forecaster = |saved| {
-            Forecaster::try_from(saved).map_err(|error| StateError::Version {
+            Forecaster::try_from(saved).map_err(|error| ForecastStateError::Version {
                 file: name(),
                 error,
             })
@@ -171,9 +174,9 @@ impl State {
     /// killed leaves the old one or the new one.
     ///
     /// # Errors
-    /// [`StateError::Write`].
-    pub(super) fn save(&self, file: &Path) -> Result<(), StateError> {
-        let stored = Stored {
+    /// [`ForecastStateError::Write`].
+    pub(super) fn save(&self, file: &Path) -> Result<(), ForecastStateError> {
+        let stored = StoredForecastState {
             about: ABOUT.to_owned(),
             naming: self.naming.clone(),
             until_us: self.until.map(Instant::as_micros),
@@ -191,7 +194,7 @@ impl State {
             out.get_ref().sync_all()?;
             fs::rename(&beside, file)
         });
-        written.map_err(|error| StateError::Write {
+        written.map_err(|error| ForecastStateError::Write {
             file: file.display().to_string(),
             error,
         })
@@ -212,10 +215,10 @@ fn version(text: &str) -> Option<u32> {
 }
 
 /// The resources that are forecast beside the run time.
-pub(super) fn cpu_job(entry: &Entry) -> Job {
+pub(super) fn cpu_job(entry: &JobUsageRecord) -> ForecastJob {
     let job = entry.record.job;
     let procs = f64::from(job.procs);
-    Job {
+    ForecastJob {
         request: job
             .request
             .map(|request| Span::from_secs_f64(request.as_secs_f64() * procs)),
@@ -224,8 +227,8 @@ pub(super) fn cpu_job(entry: &Entry) -> Job {
 }
 
 /// The job as the forecaster of memory sees it.
-pub(super) fn memory_job(entry: &Entry) -> Job {
-    Job {
+pub(super) fn memory_job(entry: &JobUsageRecord) -> ForecastJob {
+    ForecastJob {
         request: entry.memory_request.map(Span::from_secs_f64),
         ..entry.record.job
     }

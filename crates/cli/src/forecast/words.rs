@@ -10,7 +10,7 @@ use tollgate_model::{Probability, Span};
 /// What the jobs of a class may have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Key {
+pub(crate) enum ClassKey {
     /// User
     User,
     /// Group of the user
@@ -28,7 +28,7 @@ pub(crate) enum Key {
     Estimate,
 }
 
-impl fmt::Display for Key {
+impl fmt::Display for ClassKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::User => "user",
@@ -44,9 +44,9 @@ impl fmt::Display for Key {
 
 /// A probability between 0 and 1, neither of them included.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Level(f64);
+pub(crate) struct ConfidenceLevel(f64);
 
-impl Level {
+impl ConfidenceLevel {
     pub(super) const NINE_IN_TEN: Self = Self(0.9);
     pub(super) const NINETEEN_IN_TWENTY: Self = Self(0.95);
 
@@ -55,7 +55,7 @@ impl Level {
     }
 }
 
-impl FromStr for Level {
+impl FromStr for ConfidenceLevel {
     type Err = &'static str;
 
     fn from_str(word: &str) -> Result<Self, Self::Err> {
@@ -67,7 +67,7 @@ impl FromStr for Level {
     }
 }
 
-impl fmt::Display for Level {
+impl fmt::Display for ConfidenceLevel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
@@ -186,9 +186,9 @@ mod tests {
 
     #[test]
     fn a_level_lies_between_0_and_1() {
-        assert!("0.9".parse::<Level>().is_ok());
+        assert!("0.9".parse::<ConfidenceLevel>().is_ok());
         for word in ["0", "1", "95", "NaN", "most"] {
-            assert!(word.parse::<Level>().is_err(), "{word}");
+            assert!(word.parse::<ConfidenceLevel>().is_err(), "{word}");
         }
     }
 }

@@ -3,25 +3,25 @@
 use std::fs::File;
 use std::io::{self, Write};
 
-use tollgate_service::api::types::{Done, Job, Jobs};
+use tollgate_service::api::types::{JobDetails, JobList, JobRef};
 
-use super::address::Address;
-use super::error::LiveError;
+use super::address::ServiceAddressArgs;
+use super::error::ClientCommandError;
 use super::{print, words};
-use crate::args::Format;
-use crate::exit::{Failure, NoCsv};
+use crate::args::OutputFormat;
+use crate::exit::{CliFailure, CsvUnsupported};
 
 /// The most files that are shown at once.
 const MOST_LOGS: u32 = 10_000;
 
 /// Which job is meant.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct JobActionArgs {
     /// Number of the job, or of tasks, as in 7_3 or 7_1-5,9
     #[arg(value_parser = words::job)]
     id: String,
     #[command(flatten)]
-    address: Address,
+    address: ServiceAddressArgs,
 }
 
 /// Wait until a job is over, and exit with its status.
@@ -31,36 +31,36 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Args)]
 pub(crate) struct WaitArgs {
     #[command(flatten)]
-    job: Args,
+    job: JobActionArgs,
     /// Wait only until the job is admitted or rejected
     #[arg(long)]
     decision: bool,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    format: OutputFormat,
     /// Print nothing
     #[arg(long, short)]
     quiet: bool,
 }
 
 /// `tollgate cancel`, `hold`, `release`.
-pub(crate) fn act(args: &Args, verb: &str) -> Result<(), Failure> {
+pub(crate) fn act(args: &JobActionArgs, verb: &str) -> Result<(), CliFailure> {
     let path = format!("/v1/jobs/{}/{verb}", args.id);
-    let _: Done = args.address.connect()?.post(&path, &())?;
+    let _: JobRef = args.address.connect()?.post(&path, &())?;
     Ok(())
 }
 
 /// `tollgate wait`.
-pub(crate) fn wait(args: &WaitArgs) -> Result<(), Failure> {
+pub(crate) fn wait(args: &WaitArgs) -> Result<(), CliFailure> {
     let decision = args.decision;
     let path = format!("/v1/jobs/{}/wait?decision={decision}", args.job.id);
-    let job: Job = args.job.address.connect()?.get(&path)?;
+    let job: JobDetails = args.job.address.connect()?.get(&path)?;
     let mut out = io::stdout().lock();
     match (args.quiet, args.format) {
         (true, _) => {}
-        (false, Format::Json) => print::json(&mut out, &job)?,
-        (false, Format::Csv) => return Err(NoCsv.into()),
-        (false, Format::Table) => {
+        (false, OutputFormat::Json) => print::json(&mut out, &job)?,
+        (false, OutputFormat::Csv) => return Err(CsvUnsupported.into()),
+        (false, OutputFormat::Table) => {
             let status = job.status.as_deref().unwrap_or("");
             // A status such as `lost (worker disconnected)` says the state already.
             let end = match status.starts_with(&job.state) {
@@ -72,9 +72,9 @@ pub(crate) fn wait(args: &WaitArgs) -> Result<(), Failure> {
     }
     let kept_out = matches!(job.state.as_str(), "rejected" | "cancelled" | "lost");
     match job.exit_code {
-        _ if kept_out => Err(LiveError::JobStatus(1).into()),
+        _ if kept_out => Err(ClientCommandError::JobStatus(1).into()),
         Some(code) if code != 0 && job.state == "finished" => {
-            Err(LiveError::JobStatus(code).into())
+            Err(ClientCommandError::JobStatus(code).into())
         }
         Some(_) | None => Ok(()),
     }
@@ -82,15 +82,15 @@ pub(crate) fn wait(args: &WaitArgs) -> Result<(), Failure> {
 
 /// `tollgate logs`: the files are read as the user who asks. Of an array, those of the tasks that
 /// were started, one after the other.
-pub(crate) fn logs(args: &Args) -> Result<(), Failure> {
+pub(crate) fn logs(args: &JobActionArgs) -> Result<(), CliFailure> {
     let mut client = args.address.connect()?;
     let (id, tasks) = args.id.split_once('_').unwrap_or((&args.id, ""));
-    let job: Job = client.get(&format!("/v1/jobs/{id}"))?;
+    let job: JobDetails = client.get(&format!("/v1/jobs/{id}"))?;
     let jobs = match job.array {
         None if tasks.is_empty() => vec![job],
         Some(_) | None => {
             let path = format!("/v1/jobs/{}/tasks?limit={MOST_LOGS}", args.id);
-            client.get::<Jobs>(&path)?.jobs
+            client.get::<JobList>(&path)?.jobs
         }
     };
     let alone = jobs.len() == 1;
@@ -98,15 +98,15 @@ pub(crate) fn logs(args: &Args) -> Result<(), Failure> {
     for job in jobs {
         let Some(file) = job.output else {
             let id = args.id.clone();
-            return Err(LiveError::NoOutput { id }.into());
+            return Err(ClientCommandError::NoOutput { id }.into());
         };
         if job.attempts == 0 && !alone {
             continue;
         }
         if elsewhere {
-            return Err(LiveError::OutputElsewhere { file }.into());
+            return Err(ClientCommandError::OutputElsewhere { file }.into());
         }
-        let mut log = File::open(&file).map_err(|error| Failure::read(file.clone(), error))?;
+        let mut log = File::open(&file).map_err(|error| CliFailure::read(file.clone(), error))?;
         io::copy(&mut log, &mut io::stdout().lock())?;
     }
     Ok(())

@@ -5,18 +5,18 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use tollgate_service::net::Fingerprint;
-use tollgate_service::net::remote::Directions;
-use tollgate_service::{Client, Remote, folder};
+use tollgate_service::net::remote::ConnectOptions;
+use tollgate_service::{ApiClient, RemoteService, folder};
 
-use super::error::LiveError;
-use crate::exit::Failure;
+use super::error::ClientCommandError;
+use crate::exit::CliFailure;
 
 /// The heading under which `--help` lists the options that find a service.
 pub(crate) const CONNECTION: &str = "Connection";
 
 /// The data directory of a service.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub(crate) struct Place {
+pub(crate) struct DataDirArgs {
     /// Data directory of the service [default: TOLLGATE_DATA, else ~/.local/state/tollgate]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
@@ -24,7 +24,7 @@ pub(crate) struct Place {
 
 /// The address of a service: its data directory on this host, or its URL on another one.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub(crate) struct Address {
+pub(crate) struct ServiceAddressArgs {
     /// Data directory of the service [default: TOLLGATE_DATA, else ~/.local/state/tollgate]
     #[arg(long, value_name = "DIR", help_heading = CONNECTION)]
     data: Option<PathBuf>,
@@ -32,12 +32,12 @@ pub(crate) struct Address {
     #[arg(long, value_name = "URL", conflicts_with = "data", help_heading = CONNECTION)]
     url: Option<String>,
     #[command(flatten)]
-    way: Way,
+    way: CredentialArgs,
 }
 
 /// The credentials that client and service of a TLS connection show each other.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub(crate) struct Way {
+pub(crate) struct CredentialArgs {
     /// With --url: file with the token [default: TOLLGATE_TOKEN_FILE]
     #[arg(long, value_name = "FILE", hide_short_help = true, help_heading = CONNECTION)]
     token_file: Option<PathBuf>,
@@ -58,41 +58,41 @@ fn set(name: &str) -> Option<OsString> {
     env::var_os(name).filter(|value| !value.is_empty())
 }
 
-impl Place {
+impl DataDirArgs {
     /// The data folder: the flag over the environment over the user's own.
-    pub(super) fn folder(&self) -> Result<PathBuf, Failure> {
+    pub(super) fn folder(&self) -> Result<PathBuf, CliFailure> {
         folder_of(self.data.as_ref())
     }
 }
 
 /// Returns the data directory: the flag over the environment over the user's own.
-fn folder_of(flag: Option<&PathBuf>) -> Result<PathBuf, Failure> {
+fn folder_of(flag: Option<&PathBuf>) -> Result<PathBuf, CliFailure> {
     let folder = flag
         .cloned()
         .or_else(|| set("TOLLGATE_DATA").map(PathBuf::from))
         .or_else(|| set("XDG_STATE_HOME").map(|state| PathBuf::from(state).join("tollgate")))
         .or_else(|| set("HOME").map(|home| PathBuf::from(home).join(".local/state/tollgate")));
-    folder.ok_or(LiveError::NoData.into())
+    folder.ok_or(ClientCommandError::NoData.into())
 }
 
-impl Address {
+impl ServiceAddressArgs {
     /// A connection to it.
-    pub(super) fn connect(&self) -> Result<Client, Failure> {
+    pub(super) fn connect(&self) -> Result<ApiClient, CliFailure> {
         match self.url()? {
-            Some(url) => Ok(Client::connect_to(&self.way.to(url)?)?),
-            None => Ok(Client::connect(&folder::socket(&folder_of(
+            Some(url) => Ok(ApiClient::connect_to(&self.way.to(url)?)?),
+            None => Ok(ApiClient::connect(&folder::socket(&folder_of(
                 self.data.as_ref(),
             )?))?),
         }
     }
 
     /// Whether it may be on another host.
-    pub(super) fn is_elsewhere(&self) -> Result<bool, Failure> {
+    pub(super) fn is_elsewhere(&self) -> Result<bool, CliFailure> {
         Ok(self.url()?.is_some())
     }
 
     /// Flags over the environment, and there a URL over a folder.
-    fn url(&self) -> Result<Option<String>, Failure> {
+    fn url(&self) -> Result<Option<String>, CliFailure> {
         match (&self.url, &self.data) {
             (Some(url), _) => Ok(Some(url.clone())),
             (None, Some(_)) => Ok(None),
@@ -101,9 +101,9 @@ impl Address {
     }
 }
 
-impl Way {
+impl CredentialArgs {
     /// All that is needed to talk to the service at a URL.
-    pub(super) fn to(&self, url: String) -> Result<Remote, Failure> {
+    pub(super) fn to(&self, url: String) -> Result<RemoteService, CliFailure> {
         let file =
             |flag: &Option<PathBuf>, name| flag.clone().or_else(|| set(name).map(PathBuf::from));
         let fingerprint = match (self.fingerprint, text("TOLLGATE_FINGERPRINT")?) {
@@ -112,24 +112,24 @@ impl Way {
             (None, _) if self.ca.is_some() => None,
             (None, Some(words)) => {
                 let read = words.parse();
-                Some(read.map_err(|error| Failure::flag("fingerprint", format!("{error}")))?)
+                Some(read.map_err(|error| CliFailure::flag("fingerprint", format!("{error}")))?)
             }
             (None, None) => None,
         };
-        let directions = Directions {
+        let directions = ConnectOptions {
             url,
             token: file(&self.token_file, "TOLLGATE_TOKEN_FILE"),
             certificate: file(&self.certificate, "TOLLGATE_CERTIFICATE"),
             authorities: file(&self.ca, "TOLLGATE_CA"),
             fingerprint,
         };
-        Ok(Remote::new(&directions)?)
+        Ok(RemoteService::new(&directions)?)
     }
 }
 
-pub(super) fn text(name: &'static str) -> Result<Option<String>, Failure> {
+pub(super) fn text(name: &'static str) -> Result<Option<String>, CliFailure> {
     let words = set(name).map(OsString::into_string);
     words
         .transpose()
-        .map_err(|_| LiveError::NoText { variable: name }.into())
+        .map_err(|_| ClientCommandError::NoText { variable: name }.into())
 }

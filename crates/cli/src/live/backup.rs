@@ -4,12 +4,12 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use jiff::Timestamp;
-use tollgate_service::Folder;
+use tollgate_service::DataDir;
 use tollgate_service::backup::{self, BackupError};
 use tollgate_service::store::CheckedRows;
 
-use super::address::Place;
-use crate::exit::Failure;
+use super::address::DataDirArgs;
+use crate::exit::CliFailure;
 
 /// Back up the data of a service, running or not.
 #[derive(Debug, clap::Args)]
@@ -18,7 +18,7 @@ pub(crate) struct BackupArgs {
     #[arg(value_name = "DIR")]
     to: PathBuf,
     #[command(flatten)]
-    place: Place,
+    place: DataDirArgs,
 }
 
 /// Restore a backup to a data directory without a store.
@@ -28,26 +28,26 @@ pub(crate) struct RestoreArgs {
     #[arg(value_name = "DIR")]
     from: PathBuf,
     #[command(flatten)]
-    place: Place,
+    place: DataDirArgs,
 }
 
 /// Verify all data of a stopped service; change nothing.
 #[derive(Debug, clap::Args)]
-pub(crate) struct CheckArgs {
+pub(crate) struct StoreCheckArgs {
     #[command(flatten)]
-    place: Place,
+    place: DataDirArgs,
 }
 
 /// `tollgate backup`.
-pub(crate) fn back_up(args: &BackupArgs) -> Result<(), Failure> {
+pub(crate) fn back_up(args: &BackupArgs) -> Result<(), CliFailure> {
     let now = Timestamp::now().to_string();
     let checked = backup::back_up(&args.place.folder()?, &args.to, now)?;
     print_checked(&format!("backup in {}", args.to.display()), checked)
 }
 
 /// `tollgate restore`.
-pub(crate) fn restore(args: &RestoreArgs) -> Result<(), Failure> {
-    let folder = Folder::lock(&args.place.folder()?)?;
+pub(crate) fn restore(args: &RestoreArgs) -> Result<(), CliFailure> {
+    let folder = DataDir::lock(&args.place.folder()?)?;
     let (manifest, checked) = backup::restore(&args.from, &folder)?;
     let made_at = manifest.made_at;
     print_checked(
@@ -57,16 +57,16 @@ pub(crate) fn restore(args: &RestoreArgs) -> Result<(), Failure> {
 }
 
 /// `tollgate check`.
-pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
+pub(crate) fn check(args: &StoreCheckArgs) -> Result<(), CliFailure> {
     let path = args.place.folder()?;
     // A lock would create the directory.
     if !path.is_dir() {
         return Err(BackupError::NoStore(path).into());
     }
-    print_checked("nothing is damaged", backup::check(&Folder::lock(&path)?)?)
+    print_checked("nothing is damaged", backup::check(&DataDir::lock(&path)?)?)
 }
 
-fn print_checked(done: &str, checked: CheckedRows) -> Result<(), Failure> {
+fn print_checked(done: &str, checked: CheckedRows) -> Result<(), CliFailure> {
     let CheckedRows {
         rows,
         jobs,

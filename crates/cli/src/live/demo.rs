@@ -6,17 +6,17 @@ use std::{env, fs, io, process, thread};
 
 use rustix::process::{Signal, getpid, kill_process};
 use tollgate_engine::log::{self, LogLevel, LogSettings};
-use tollgate_engine::{Engine, Event, KillReason};
-use tollgate_service::api::types::{Answer, Decision, Job, JobRequest};
-use tollgate_service::{Client, Config, Folder, Users, folder};
+use tollgate_engine::{AttemptEvent, Engine, KillReason};
+use tollgate_service::api::types::{JobDecision, JobDetails, JobRequest, SubmitResponse};
+use tollgate_service::{ApiClient, DataDir, ServiceConfig, UserScope, folder};
 
 use super::serve::{local, run_in};
-use crate::exit::Failure;
-use crate::voice::{self, Voice};
+use crate::exit::CliFailure;
+use crate::voice::{self, Verbosity};
 
 /// Run a service of its own with six sample jobs.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct DemoArgs {
     /// Data directory of the service [default: a temporary one]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
@@ -49,7 +49,7 @@ const SAMPLES: &[(&str, &str, u32, f64, Option<f64>)] = &[
 ];
 
 /// `tollgate demo`.
-pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+pub(crate) fn run(args: &DemoArgs) -> Result<(), CliFailure> {
     let (path, is_ours) = match &args.data {
         Some(path) => (path.clone(), false),
         None => (
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             true,
         ),
     };
-    let folder = Folder::lock(&path)?;
+    let folder = DataDir::lock(&path)?;
     let data = folder.path().to_owned();
     let once = args.once;
     // The demonstration speaks for itself; the log holds what goes wrong.
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         ..LogSettings::default()
     };
     log::start(log);
-    let done = run_in(&folder, &Config::default(), log, || {
+    let done = run_in(&folder, &ServiceConfig::default(), log, || {
         thread::spawn(move || {
             if let Err(failure) = play(&data, once) {
                 voice::error(&failure, None);
@@ -88,8 +88,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// Ends what still runs, with its folder gone nobody would hear of it.
-fn end_jobs(folder: &Folder) -> Result<(), Failure> {
-    let mut engine = local(folder, Users::Own, LogSettings::default(), None)?;
+fn end_jobs(folder: &DataDir) -> Result<(), CliFailure> {
+    let mut engine = local(folder, UserScope::Own, LogSettings::default(), None)?;
     for _ in 0..ROUNDS {
         let running: Vec<_> = engine.running()?.iter().map(|one| one.attempt).collect();
         if running.is_empty() {
@@ -104,25 +104,25 @@ fn end_jobs(folder: &Folder) -> Result<(), Failure> {
     Ok(())
 }
 
-fn is_end(event: &Event) -> bool {
+fn is_end(event: &AttemptEvent) -> bool {
     match event {
-        Event::Started(_) => false,
-        Event::Ended(_) | Event::Lost { .. } => true,
+        AttemptEvent::Started(_) => false,
+        AttemptEvent::Ended(_) | AttemptEvent::Lost { .. } => true,
     }
 }
 
-fn remove(path: &Path) -> Result<(), Failure> {
+fn remove(path: &Path) -> Result<(), CliFailure> {
     match fs::remove_dir_all(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(Failure::write(path.display().to_string(), error))
+            Err(CliFailure::write(path.display().to_string(), error))
         }
         Ok(()) | Err(_) => Ok(()),
     }
 }
 
 /// Hands the sample jobs in and says what they are told; with `to_end` waits for them.
-fn play(data: &Path, to_end: bool) -> Result<(), Failure> {
-    let mut client = Client::connect(&folder::socket(data))?;
+fn play(data: &Path, to_end: bool) -> Result<(), CliFailure> {
+    let mut client = ApiClient::connect(&folder::socket(data))?;
     let mut let_in = Vec::new();
     for &(name, script, procs, estimate_s, deadline_s) in SAMPLES {
         let request = JobRequest {
@@ -136,28 +136,28 @@ fn play(data: &Path, to_end: bool) -> Result<(), Failure> {
             umask: 0o022,
             ..JobRequest::default()
         };
-        let answer: Answer = client.post("/v1/jobs", &request)?;
-        Voice::Notes.note(format_args!("{name}: {}", words(&answer)));
-        if answer.decision != Decision::Rejected {
+        let answer: SubmitResponse = client.post("/v1/jobs", &request)?;
+        Verbosity::Notes.note(format_args!("{name}: {}", words(&answer)));
+        if answer.decision != JobDecision::Rejected {
             let_in.extend(answer.id);
         }
     }
     if to_end {
         for id in let_in {
-            let job: Job = client.get(&format!("/v1/jobs/{id}/wait"))?;
+            let job: JobDetails = client.get(&format!("/v1/jobs/{id}/wait"))?;
             let status = job.status.as_deref().unwrap_or("");
-            Voice::Notes.note(format_args!("{}: {} {status}", job.name, job.state));
+            Verbosity::Notes.note(format_args!("{}: {} {status}", job.name, job.state));
         }
         return Ok(());
     }
     let data = data.display();
-    Voice::Notes.note(format_args!(
+    Verbosity::Notes.note(format_args!(
         "in another terminal: `tollgate jobs --all --data {data}`; Ctrl-C ends this"
     ));
     Ok(())
 }
 
-fn words(answer: &Answer) -> String {
+fn words(answer: &SubmitResponse) -> String {
     let id = answer
         .id
         .map_or_else(String::new, |id| format!("job {id} "));
@@ -166,13 +166,13 @@ fn words(answer: &Answer) -> String {
         .as_ref()
         .and_then(|expected| expected.probability);
     match (answer.decision, sure, answer.reasons.first()) {
-        (Decision::Accepted, Some(sure), _) => {
+        (JobDecision::Accepted, Some(sure), _) => {
             format!("{id}accepted, its deadline is kept with probability {sure:.2}")
         }
-        (Decision::Accepted, None, _) => format!("{id}accepted, without a promise"),
-        (Decision::Queued, _, _) => format!("{id}queued"),
-        (Decision::Rejected, _, Some(reason)) => format!("{id}rejected: {}", reason.text),
-        (Decision::Deferred, _, _) => format!("{id}deferred"),
-        (Decision::Rejected, _, None) => format!("{id}rejected"),
+        (JobDecision::Accepted, None, _) => format!("{id}accepted, without a promise"),
+        (JobDecision::Queued, _, _) => format!("{id}queued"),
+        (JobDecision::Rejected, _, Some(reason)) => format!("{id}rejected: {}", reason.text),
+        (JobDecision::Deferred, _, _) => format!("{id}deferred"),
+        (JobDecision::Rejected, _, None) => format!("{id}rejected"),
     }
 }

@@ -12,11 +12,11 @@ use std::{env, thread};
 
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::{Pid, setsid};
-use tollgate_service::api::types::Status;
-use tollgate_service::{Client, folder};
+use tollgate_service::api::types::ServiceStatus;
+use tollgate_service::{ApiClient, folder};
 
-use crate::exit::{Complaint, Exit, Failure};
-use crate::voice::Voice;
+use crate::exit::{CliError, CliFailure, ExitKind};
+use crate::voice::Verbosity;
 
 /// The word behind which the program runs in a session of its own.
 pub(crate) const DETACHED: &str = "__detached";
@@ -44,9 +44,9 @@ pub(crate) enum DetachError {
     Silent { pid: u32, log: PathBuf },
 }
 
-impl Complaint for DetachError {
-    fn exit(&self) -> Exit {
-        Exit::Failed
+impl CliError for DetachError {
+    fn exit(&self) -> ExitKind {
+        ExitKind::Failed
     }
 }
 
@@ -61,9 +61,9 @@ pub(crate) fn leave_session() {
 ///
 /// # Errors
 /// If the service ends, as on a data directory in use, or does not answer within two minutes.
-pub(super) fn detach(data: &Path) -> Result<(), Failure> {
+pub(super) fn detach(data: &Path) -> Result<(), CliFailure> {
     let log = data.join(LOG_FILE);
-    let failed = |error| Failure::write(log.display().to_string(), error);
+    let failed = |error| CliFailure::write(log.display().to_string(), error);
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)
@@ -72,7 +72,7 @@ pub(super) fn detach(data: &Path) -> Result<(), Failure> {
     let (child, length) = start(&log).map_err(failed)?;
     let pid = child.id();
     wait_until_it_answers(child, data, &log, length)?;
-    let notes = Voice::Notes;
+    let notes = Verbosity::Notes;
     for line in said_since(&log, length).map_err(failed)?.lines() {
         notes.note(line);
     }
@@ -107,12 +107,12 @@ fn wait_until_it_answers(
     data: &Path,
     log: &Path,
     length: u64,
-) -> Result<(), Failure> {
+) -> Result<(), CliFailure> {
     let began = Instant::now();
     loop {
         let ended = child.try_wait();
         if let Some(status) =
-            ended.map_err(|error| Failure::read("the service".to_owned(), error))?
+            ended.map_err(|error| CliFailure::read("the service".to_owned(), error))?
         {
             let messages = said_since(log, length).unwrap_or_default();
             return Err(DetachError::Ended { status, messages }.into());
@@ -137,7 +137,7 @@ fn answers(data: &Path, own: Pid) -> bool {
     let socket = folder::socket(data);
     let listener = UnixStream::connect(&socket).and_then(|stream| Ok(socket_peercred(&stream)?));
     let is_ours = listener.is_ok_and(|listener| listener.pid == own);
-    let status = || Client::connect(&socket)?.get::<Status>("/v1/status");
+    let status = || ApiClient::connect(&socket)?.get::<ServiceStatus>("/v1/status");
     is_ours && status().is_ok()
 }
 

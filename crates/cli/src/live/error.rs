@@ -7,16 +7,16 @@ use tollgate_service::backup::BackupError;
 use tollgate_service::fleet::worker::WorkerError;
 use tollgate_service::net::certificate::CertificateError;
 use tollgate_service::privileges::PrivilegeError;
-use tollgate_service::{ClientError, ConfigError, FolderError, RemoteError, ServeError};
+use tollgate_service::{ClientError, ConfigError, DataDirError, RemoteError, ServeError};
 
-use crate::exit::{Complaint, Exit};
+use crate::exit::{CliError, ExitKind};
 
 /// What the service answers to a request with a field that means nothing.
 const UNPROCESSABLE: u16 = 422;
 
 /// Why a client did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum LiveError {
+pub(crate) enum ClientCommandError {
     /// A script that is too long to be copied, or no text.
     #[error("{file}: the script cannot be copied: expected UTF-8 of at most 700 kB")]
     NotCopied { file: String },
@@ -47,16 +47,16 @@ pub(crate) enum LiveError {
     JobStatus(u8),
 }
 
-impl Complaint for LiveError {
-    fn exit(&self) -> Exit {
+impl CliError for ClientCommandError {
+    fn exit(&self) -> ExitKind {
         match self {
             Self::NotCopied { .. }
             | Self::ScriptLine { .. }
             | Self::NoData
-            | Self::NoText { .. } => Exit::Usage,
-            Self::NoOutput { .. } | Self::OutputElsewhere { .. } => Exit::Failed,
-            Self::Rejected => Exit::Rejected,
-            Self::JobStatus(code) => Exit::Job(*code),
+            | Self::NoText { .. } => ExitKind::Usage,
+            Self::NoOutput { .. } | Self::OutputElsewhere { .. } => ExitKind::Failed,
+            Self::Rejected => ExitKind::Rejected,
+            Self::JobStatus(code) => ExitKind::Job(*code),
         }
     }
 
@@ -80,10 +80,10 @@ impl Complaint for LiveError {
 }
 
 /// The service did not do what it was asked.
-impl Complaint for ClientError {
-    fn exit(&self) -> Exit {
+impl CliError for ClientError {
+    fn exit(&self) -> ExitKind {
         match self {
-            Self::Refused { status, .. } if status.as_u16() == UNPROCESSABLE => Exit::Usage,
+            Self::Refused { status, .. } if status.as_u16() == UNPROCESSABLE => ExitKind::Usage,
             Self::Remote(error) => error.exit(),
             Self::Runtime(_)
             | Self::NoService { .. }
@@ -91,7 +91,7 @@ impl Complaint for ClientError {
             | Self::Broken(_)
             | Self::Refused { .. }
             | Self::Nonsense(_)
-            | Self::Request(_) => Exit::Failed,
+            | Self::Request(_) => ExitKind::Failed,
         }
     }
 
@@ -112,11 +112,11 @@ impl Complaint for ClientError {
 }
 
 /// A service elsewhere cannot be spoken to.
-impl Complaint for RemoteError {
-    fn exit(&self) -> Exit {
+impl CliError for RemoteError {
+    fn exit(&self) -> ExitKind {
         match self.is_usage() {
-            true => Exit::Usage,
-            false => Exit::Failed,
+            true => ExitKind::Usage,
+            false => ExitKind::Failed,
         }
     }
 
@@ -126,11 +126,11 @@ impl Complaint for RemoteError {
 }
 
 /// There is no backup, or nothing was restored.
-impl Complaint for BackupError {
-    fn exit(&self) -> Exit {
+impl CliError for BackupError {
+    fn exit(&self) -> ExitKind {
         match self {
-            Self::NotEmpty(_) | Self::NoStore(_) | Self::NoBackup(_) => Exit::Usage,
-            Self::Store(_) | Self::Occupied(_) | Self::File { .. } => Exit::Failed,
+            Self::NotEmpty(_) | Self::NoStore(_) | Self::NoBackup(_) => ExitKind::Usage,
+            Self::Store(_) | Self::Occupied(_) | Self::File { .. } => ExitKind::Failed,
         }
     }
 
@@ -140,9 +140,9 @@ impl Complaint for BackupError {
 }
 
 /// The service's folder cannot be used.
-impl Complaint for FolderError {
-    fn exit(&self) -> Exit {
-        Exit::Failed
+impl CliError for DataDirError {
+    fn exit(&self) -> ExitKind {
+        ExitKind::Failed
     }
 
     fn hint(&self) -> Option<Cow<'_, str>> {
@@ -151,9 +151,9 @@ impl Complaint for FolderError {
 }
 
 /// The service's settings cannot be used.
-impl Complaint for ConfigError {
-    fn exit(&self) -> Exit {
-        Exit::Usage
+impl CliError for ConfigError {
+    fn exit(&self) -> ExitKind {
+        ExitKind::Usage
     }
 
     fn hint(&self) -> Option<Cow<'_, str>> {
@@ -171,16 +171,16 @@ impl Complaint for ConfigError {
 }
 
 /// The engine cannot be used.
-impl Complaint for EngineError {
-    fn exit(&self) -> Exit {
-        Exit::Failed
+impl CliError for EngineError {
+    fn exit(&self) -> ExitKind {
+        ExitKind::Failed
     }
 }
 
 /// Root cannot become the account of the service.
-impl Complaint for PrivilegeError {
-    fn exit(&self) -> Exit {
-        Exit::Failed
+impl CliError for PrivilegeError {
+    fn exit(&self) -> ExitKind {
+        ExitKind::Failed
     }
 
     fn hint(&self) -> Option<Cow<'_, str>> {
@@ -189,9 +189,9 @@ impl Complaint for PrivilegeError {
 }
 
 /// The certificate that the settings name cannot be used.
-impl Complaint for CertificateError {
-    fn exit(&self) -> Exit {
-        Exit::Failed
+impl CliError for CertificateError {
+    fn exit(&self) -> ExitKind {
+        ExitKind::Failed
     }
 
     fn hint(&self) -> Option<Cow<'_, str>> {
@@ -203,9 +203,9 @@ impl Complaint for CertificateError {
 }
 
 /// The service cannot run.
-impl Complaint for ServeError {
-    fn exit(&self) -> Exit {
-        Exit::Failed
+impl CliError for ServeError {
+    fn exit(&self) -> ExitKind {
+        ExitKind::Failed
     }
 
     fn hint(&self) -> Option<Cow<'_, str>> {
@@ -214,9 +214,9 @@ impl Complaint for ServeError {
 }
 
 /// A worker cannot work.
-impl Complaint for WorkerError {
-    fn exit(&self) -> Exit {
-        Exit::Failed
+impl CliError for WorkerError {
+    fn exit(&self) -> ExitKind {
+        ExitKind::Failed
     }
 
     fn hint(&self) -> Option<Cow<'_, str>> {

@@ -6,40 +6,42 @@ use comfy_table::Table;
 use jiff::Zoned;
 use schemars::JsonSchema;
 use serde::Serialize;
-use tollgate_service::api::types::{Calibration, Nodes, Objectives, Shadow, Status};
+use tollgate_service::api::types::{
+    CalibrationReport, NodeList, ServiceObjectives, ServiceStatus, ShadowStatus,
+};
 
-use super::address::Address;
+use super::address::ServiceAddressArgs;
 use super::list::STYLE;
 use super::print;
-use crate::args::Format;
-use crate::exit::{Failure, NoCsv};
+use crate::args::OutputFormat;
+use crate::exit::{CliFailure, CsvUnsupported};
 
 /// The service to ask, and the format of its answer.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct ServiceQueryArgs {
     #[command(flatten)]
-    address: Address,
+    address: ServiceAddressArgs,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    format: OutputFormat,
 }
 
 /// How the service stands, with how well it has done so far.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Standing {
+pub(super) struct StatusView {
     #[serde(flatten)]
-    pub(super) status: Status,
-    pub(super) objectives: Objectives,
+    pub(super) status: ServiceStatus,
+    pub(super) objectives: ServiceObjectives,
 }
 
 /// `tollgate nodes`.
-pub(crate) fn nodes(args: &Args) -> Result<(), Failure> {
-    let nodes: Nodes = args.address.connect()?.get("/v1/nodes")?;
+pub(crate) fn nodes(args: &ServiceQueryArgs) -> Result<(), CliFailure> {
+    let nodes: NodeList = args.address.connect()?.get("/v1/nodes")?;
     let mut out = io::stdout().lock();
     match args.format {
-        Format::Json => print::json(&mut out, &nodes)?,
-        Format::Csv => return Err(NoCsv.into()),
-        Format::Table => {
+        OutputFormat::Json => print::json(&mut out, &nodes)?,
+        OutputFormat::Csv => return Err(CsvUnsupported.into()),
+        OutputFormat::Table => {
             write_nodes(&mut out, &nodes)?;
         }
     }
@@ -47,7 +49,7 @@ pub(crate) fn nodes(args: &Args) -> Result<(), Failure> {
 }
 
 /// Nodes, then what is enforced on them; workers only where there are any.
-fn write_nodes(out: &mut impl Write, nodes: &Nodes) -> io::Result<()> {
+fn write_nodes(out: &mut impl Write, nodes: &NodeList) -> io::Result<()> {
     let has_workers = !nodes.workers.is_empty();
     let header = ["node", "state", "tasks", "worker"];
     let columns = if has_workers { 4 } else { 3 };
@@ -92,16 +94,16 @@ fn write_nodes(out: &mut impl Write, nodes: &Nodes) -> io::Result<()> {
 }
 
 /// `tollgate calibration`.
-pub(crate) fn calibration(args: &Args) -> Result<(), Failure> {
-    let calibration: Calibration = args.address.connect()?.get("/v1/calibration")?;
+pub(crate) fn calibration(args: &ServiceQueryArgs) -> Result<(), CliFailure> {
+    let calibration: CalibrationReport = args.address.connect()?.get("/v1/calibration")?;
     let mut out = io::stdout().lock();
     match args.format {
-        Format::Json => print::json(&mut out, &calibration)?,
-        Format::Csv => return Err(NoCsv.into()),
-        Format::Table if calibration.bins.is_empty() => {
+        OutputFormat::Json => print::json(&mut out, &calibration)?,
+        OutputFormat::Csv => return Err(CsvUnsupported.into()),
+        OutputFormat::Table if calibration.bins.is_empty() => {
             writeln!(out, "no job with a promised deadline is over yet")?;
         }
-        Format::Table => {
+        OutputFormat::Table => {
             let mut table = table(&["probability", "promises", "promised %", "kept %"]);
             for bin in &calibration.bins {
                 table.add_row([
@@ -118,8 +120,11 @@ pub(crate) fn calibration(args: &Args) -> Result<(), Failure> {
 }
 
 /// The objectives in a line; nothing as long as no job is over.
-pub(super) fn write_objectives(out: &mut impl Write, objectives: &Objectives) -> io::Result<()> {
-    let Objectives {
+pub(super) fn write_objectives(
+    out: &mut impl Write,
+    objectives: &ServiceObjectives,
+) -> io::Result<()> {
+    let ServiceObjectives {
         submitted,
         accepted,
         fulfilled,
@@ -150,10 +155,10 @@ pub(super) fn write_objectives(out: &mut impl Write, objectives: &Objectives) ->
 pub(super) fn write_shadow(
     out: &mut impl Write,
     policy: &str,
-    shadow: &Shadow,
+    shadow: &ShadowStatus,
     now: &Zoned,
 ) -> io::Result<()> {
-    let Shadow {
+    let ShadowStatus {
         running, queued, ..
     } = shadow;
     let since = print::local(&shadow.since_at, now);

@@ -31,15 +31,15 @@ use std::env;
 use std::ffi::OsStr;
 use std::path::Path;
 
-use super::address::Address;
-use crate::exit::Failure;
+use super::address::ServiceAddressArgs;
+use crate::exit::CliFailure;
 
 pub(crate) use help::options;
 
 /// The words as they are typed: they are not those of other commands.
 #[derive(Debug, clap::Args)]
 #[command(disable_help_flag = true)]
-pub(crate) struct Args {
+pub(crate) struct FrontendArgs {
     /// Options and operands of PBS or Grid Engine, listed below
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) words: Vec<String>,
@@ -47,7 +47,7 @@ pub(crate) struct Args {
 
 /// Which one is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tool {
+pub(crate) enum FrontendTool {
     /// Hand a job in.
     Qsub,
     /// Say how jobs stand.
@@ -63,14 +63,14 @@ pub(crate) fn check_script(text: &str) -> bool {
 
 /// Whose words are spoken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Style {
+enum FrontendDialect {
     /// PBS and Torque.
     Pbs,
     /// Grid Engine.
     GridEngine,
 }
 
-impl Tool {
+impl FrontendTool {
     /// All of them.
     pub(crate) const ALL: [Self; 3] = [Self::Qsub, Self::Qstat, Self::Qdel];
 
@@ -91,19 +91,19 @@ impl Tool {
 }
 
 /// Does what the tool does.
-pub(crate) fn run(tool: Tool, words: &[String]) -> Result<(), Failure> {
+pub(crate) fn run(tool: FrontendTool, words: &[String]) -> Result<(), CliFailure> {
     if help::is_asked(words) {
         return help::print(tool);
     }
-    let address = Address::default();
+    let address = ServiceAddressArgs::default();
     match tool {
-        Tool::Qsub => qsub::run(words, &address),
-        Tool::Qstat => qstat::run(words, &address),
-        Tool::Qdel => qdel::run(words, &address),
+        FrontendTool::Qsub => qsub::run(words, &address),
+        FrontendTool::Qstat => qstat::run(words, &address),
+        FrontendTool::Qdel => qdel::run(words, &address),
     }
 }
 
-impl Style {
+impl FrontendDialect {
     /// What the environment says: `TOLLGATE_STYLE`, else Grid Engine where its tools are set up.
     fn of_environment() -> Option<Self> {
         let said = env::var("TOLLGATE_STYLE").unwrap_or_default();

@@ -8,22 +8,22 @@ use std::path::{Path, PathBuf};
 use clap::{Command, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
-use super::address::Place;
-use super::front::Tool;
+use super::address::DataDirArgs;
+use super::front::FrontendTool;
 use super::schemas;
 use crate::args::command;
-use crate::exit::Failure;
+use crate::exit::CliFailure;
 
 /// Write man pages, shell completions, schemas, a systemd unit, front ends.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct GenerateArgs {
     #[command(subcommand)]
-    what: What,
+    what: GenerateCommand,
 }
 
 /// The dialect of front ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Style {
+enum DialectArg {
     /// PBS and Torque
     Pbs,
     /// Grid Engine
@@ -31,7 +31,7 @@ enum Style {
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum GenerateCommand {
     /// Write a man page for every command.
     Man {
         /// Output directory; created if missing
@@ -52,8 +52,8 @@ enum What {
         #[arg(long, short, value_name = "DIR")]
         out: PathBuf,
         /// Dialect where the options do not tell
-        #[arg(long, value_enum, default_value_t = Style::Pbs)]
-        style: Style,
+        #[arg(long, value_enum, default_value_t = DialectArg::Pbs)]
+        style: DialectArg,
     },
     /// Print completions for a shell.
     Completions {
@@ -63,30 +63,30 @@ enum What {
     /// Print a systemd unit for the service.
     Systemd {
         #[command(flatten)]
-        place: Place,
+        place: DataDirArgs,
     },
 }
 
 /// `tollgate generate`.
-pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+pub(crate) fn run(args: &GenerateArgs) -> Result<(), CliFailure> {
     match &args.what {
-        What::Man { out } => {
-            man(out).map_err(|error| Failure::write(out.display().to_string(), error))
+        GenerateCommand::Man { out } => {
+            man(out).map_err(|error| CliFailure::write(out.display().to_string(), error))
         }
-        What::Schemas { out } => {
-            schemas::write(out).map_err(|error| Failure::write(out.display().to_string(), error))
+        GenerateCommand::Schemas { out } => {
+            schemas::write(out).map_err(|error| CliFailure::write(out.display().to_string(), error))
         }
-        What::Frontends { out, style } => frontends(out, *style),
-        What::Completions { shell } => {
+        GenerateCommand::Frontends { out, style } => frontends(out, *style),
+        GenerateCommand::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(*shell, &mut command(), "tollgate", &mut text);
             Ok(io::stdout().lock().write_all(&text)?)
         }
-        What::Systemd { place } => {
+        GenerateCommand::Systemd { place } => {
             let program = std::env::current_exe()
-                .map_err(|error| Failure::read("the program itself".to_owned(), error))?;
+                .map_err(|error| CliFailure::read("the program itself".to_owned(), error))?;
             let data = std::path::absolute(place.folder()?);
-            let data = data.map_err(|error| Failure::flag("data", error.to_string()))?;
+            let data = data.map_err(|error| CliFailure::flag("data", error.to_string()))?;
             let unit = unit(&quoted(&program)?, &quoted(&data)?);
             Ok(io::stdout().lock().write_all(unit.as_bytes())?)
         }
@@ -105,12 +105,12 @@ fn with_every_option(command: Command) -> Command {
 }
 
 /// Links to the program for PBS, which it knows by its name; for Grid Engine scripts that say so.
-fn frontends(out: &Path, style: Style) -> Result<(), Failure> {
+fn frontends(out: &Path, style: DialectArg) -> Result<(), CliFailure> {
     let program = std::env::current_exe();
-    let program = program.map_err(|error| Failure::read("the program itself", error))?;
-    let failed = |path: &Path, error| Failure::write(path.display().to_string(), error);
+    let program = program.map_err(|error| CliFailure::read("the program itself", error))?;
+    let failed = |path: &Path, error| CliFailure::write(path.display().to_string(), error);
     fs::create_dir_all(out).map_err(|error| failed(out, error))?;
-    for tool in Tool::ALL {
+    for tool in FrontendTool::ALL {
         let path = out.join(tool.name());
         // What stands there already is only replaced if it is one of these.
         match fs::symlink_metadata(&path) {
@@ -118,15 +118,15 @@ fn frontends(out: &Path, style: Style) -> Result<(), Failure> {
             Ok(_) | Err(_) => {}
         }
         let made = match style {
-            Style::Pbs => symlink(&program, &path),
-            Style::Sge => wrapper(&program, tool, &path),
+            DialectArg::Pbs => symlink(&program, &path),
+            DialectArg::Sge => wrapper(&program, tool, &path),
         };
         made.map_err(|error| failed(&path, error))?;
     }
     Ok(())
 }
 
-fn wrapper(program: &Path, tool: Tool, path: &Path) -> io::Result<()> {
+fn wrapper(program: &Path, tool: FrontendTool, path: &Path) -> io::Result<()> {
     let program = program.display().to_string().replace('\'', "'\\''");
     let name = tool.name();
     let text = format!("#!/bin/sh\nTOLLGATE_STYLE=sge exec '{program}' {name} \"$@\"\n");
@@ -161,13 +161,13 @@ WantedBy=default.target
 }
 
 /// A path as a unit says it: `%` and `$` mean something there.
-fn quoted(path: &Path) -> Result<String, Failure> {
+fn quoted(path: &Path) -> Result<String, CliFailure> {
     let text = path
         .to_str()
         .filter(|text| !text.contains(char::is_control));
     let text = text.ok_or_else(|| {
         let expected = "expected a name in UTF-8 without control characters";
-        Failure::flag("data", format!("{expected}, got `{}`", path.display()))
+        CliFailure::flag("data", format!("{expected}, got `{}`", path.display()))
     })?;
     let mut quoted = String::from("\"");
     for letter in text.chars() {

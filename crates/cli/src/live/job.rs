@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use jiff::Zoned;
 use tollgate_service::api::types::JobRequest;
 
-use super::script::Script;
-use super::words::{self, Moment};
+use super::script::JobScript;
+use super::words::{self, TimeSpec};
 use crate::args::count;
-use crate::exit::Failure;
+use crate::exit::CliFailure;
 
 /// What of the environment a job gets unless more is asked for.
 const USUAL_ENV: &[&str] = &[
@@ -105,8 +105,8 @@ pub(crate) struct JobArgs {
 
 impl JobArgs {
     /// The job as it is sent: what is typed here goes over what a script says of itself.
-    pub(super) fn request(&self, now: &Zoned) -> Result<JobRequest, Failure> {
-        let Some(script) = Script::named_by(&self.command)? else {
+    pub(super) fn request(&self, now: &Zoned) -> Result<JobRequest, CliFailure> {
+        let Some(script) = JobScript::named_by(&self.command)? else {
             return self.clone().build(None, now);
         };
         let job = self.clone().over(script.wishes()?);
@@ -140,7 +140,11 @@ impl JobArgs {
     }
 
     /// The job as it is sent, with the script that it runs.
-    pub(super) fn build(self, script: Option<String>, now: &Zoned) -> Result<JobRequest, Failure> {
+    pub(super) fn build(
+        self,
+        script: Option<String>,
+        now: &Zoned,
+    ) -> Result<JobRequest, CliFailure> {
         let usual = match self.array {
             Some(_) => USUAL_OUTPUTS,
             None => USUAL_OUTPUT,
@@ -148,11 +152,11 @@ impl JobArgs {
         let output = self.output.as_deref().unwrap_or(usual);
         let deadline = self.deadline.as_deref();
         let deadline = deadline.map(|words| words::moment(words, now)).transpose();
-        let deadline = deadline.map_err(|message| Failure::flag("deadline", message))?;
+        let deadline = deadline.map_err(|message| CliFailure::flag("deadline", message))?;
         // The service's clock says when a span from now is over, whatever the clock here says.
         let (deadline_s, deadline_at) = match deadline {
-            Some(Moment::After(secs)) => (Some(secs), None),
-            Some(Moment::At(at)) => (None, Some(at.to_string())),
+            Some(TimeSpec::After(secs)) => (Some(secs), None),
+            Some(TimeSpec::At(at)) => (None, Some(at.to_string())),
             None => (None, None),
         };
         Ok(JobRequest {
@@ -179,7 +183,7 @@ impl JobArgs {
         })
     }
 
-    fn environment(&self) -> Result<BTreeMap<String, String>, Failure> {
+    fn environment(&self) -> Result<BTreeMap<String, String>, CliFailure> {
         let mut given: BTreeMap<String, String> = USUAL_ENV
             .iter()
             .filter_map(|&name| Some((name.to_owned(), env::var(name).ok()?)))
@@ -197,7 +201,7 @@ impl JobArgs {
                 }
                 None => {
                     let value = env::var(word).map_err(|_| {
-                        Failure::flag("env", format!("there is no variable `{word}` to give on"))
+                        CliFailure::flag("env", format!("there is no variable `{word}` to give on"))
                     })?;
                     given.insert(word.clone(), value);
                 }
@@ -206,8 +210,9 @@ impl JobArgs {
         Ok(given)
     }
 
-    fn folder(&self) -> Result<String, Failure> {
-        let here = || env::current_dir().map_err(|error| Failure::flag("dir", error.to_string()));
+    fn folder(&self) -> Result<String, CliFailure> {
+        let here =
+            || env::current_dir().map_err(|error| CliFailure::flag("dir", error.to_string()));
         let dir = match &self.dir {
             Some(dir) if dir.is_absolute() => dir.clone(),
             Some(dir) => here()?.join(dir),
@@ -215,7 +220,7 @@ impl JobArgs {
         };
         dir.into_os_string().into_string().map_err(|dir| {
             let dir = dir.to_string_lossy();
-            Failure::flag("dir", format!("expected a name in UTF-8, got `{dir}`"))
+            CliFailure::flag("dir", format!("expected a name in UTF-8, got `{dir}`"))
         })
     }
 }

@@ -3,13 +3,15 @@
 use std::io::{self, Write};
 
 use comfy_table::{LineStyle, Table, TableStyle};
-use tollgate_service::api::types::{Explanation, Job, Jobs, Ledger, Objectives, Status};
+use tollgate_service::api::types::{
+    JobDetails, JobExplanation, JobList, LedgerReport, ServiceObjectives, ServiceStatus,
+};
 
-use super::address::Address;
-use super::figures::{self, Standing};
+use super::address::ServiceAddressArgs;
+use super::figures::{self, StatusView};
 use super::{print, words};
-use crate::args::Format;
-use crate::exit::{Failure, NoCsv};
+use crate::args::OutputFormat;
+use crate::exit::{CliFailure, CsvUnsupported};
 
 pub(super) const STYLE: TableStyle =
     TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
@@ -18,10 +20,10 @@ pub(super) const STYLE: TableStyle =
 #[derive(Debug, clap::Args)]
 pub(crate) struct StatusArgs {
     #[command(flatten)]
-    address: Address,
+    address: ServiceAddressArgs,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    format: OutputFormat,
 }
 
 /// List unfinished jobs, latest first, or the tasks of an array.
@@ -31,7 +33,7 @@ pub(crate) struct JobsArgs {
     #[arg(value_parser = words::job, conflicts_with_all = ["all", "state"])]
     array: Option<String>,
     #[command(flatten)]
-    address: Address,
+    address: ServiceAddressArgs,
     /// Include finished jobs
     #[arg(long, short)]
     all: bool,
@@ -44,8 +46,8 @@ pub(crate) struct JobsArgs {
     #[arg(long, value_name = "N", default_value_t = 100)]
     limit: u32,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    format: OutputFormat,
     /// Print only the numbers
     #[arg(long, short)]
     quiet: bool,
@@ -58,37 +60,37 @@ pub(crate) struct ExplainArgs {
     #[arg(value_parser = words::job)]
     id: String,
     #[command(flatten)]
-    address: Address,
+    address: ServiceAddressArgs,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    format: OutputFormat,
 }
 
 /// Show charges, penalties and earnings, by user and day.
 #[derive(Debug, clap::Args)]
 pub(crate) struct LedgerArgs {
     #[command(flatten)]
-    address: Address,
+    address: ServiceAddressArgs,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    format: OutputFormat,
 }
 
 /// `tollgate status`.
-pub(crate) fn status(args: &StatusArgs) -> Result<(), Failure> {
+pub(crate) fn status(args: &StatusArgs) -> Result<(), CliFailure> {
     let mut client = args.address.connect()?;
-    let status: Status = client.get("/v1/status")?;
-    let objectives: Objectives = client.get("/v1/objectives")?;
-    let standing = Standing { status, objectives };
+    let status: ServiceStatus = client.get("/v1/status")?;
+    let objectives: ServiceObjectives = client.get("/v1/objectives")?;
+    let standing = StatusView { status, objectives };
     let status = &standing.status;
     let mut out = io::stdout().lock();
     match args.format {
-        Format::Json => print::json(&mut out, &standing)?,
-        Format::Csv => return Err(NoCsv.into()),
-        Format::Table => {
+        OutputFormat::Json => print::json(&mut out, &standing)?,
+        OutputFormat::Csv => return Err(CsvUnsupported.into()),
+        OutputFormat::Table => {
             let now = print::now();
             let since = print::local(&status.up_since_at, &now);
-            let Status {
+            let ServiceStatus {
                 version,
                 pid,
                 policy,
@@ -127,12 +129,12 @@ pub(crate) fn status(args: &StatusArgs) -> Result<(), Failure> {
 }
 
 /// `tollgate jobs`.
-pub(crate) fn jobs(args: &JobsArgs) -> Result<(), Failure> {
+pub(crate) fn jobs(args: &JobsArgs) -> Result<(), CliFailure> {
     let live = !args.all && args.state.is_none();
     let mut path = format!("/v1/jobs?live={live}&limit={}", args.limit);
     if let Some(state) = &args.state {
         if !state.bytes().all(|byte| byte.is_ascii_lowercase()) {
-            return Err(Failure::flag(
+            return Err(CliFailure::flag(
                 "state",
                 format!("unknown state `{state}`: expected one as in `running` or `finished`"),
             ));
@@ -142,7 +144,7 @@ pub(crate) fn jobs(args: &JobsArgs) -> Result<(), Failure> {
     if let Some(array) = &args.array {
         path = format!("/v1/jobs/{array}/tasks?limit={}", args.limit);
     }
-    let listed: Jobs = args.address.connect()?.get(&path)?;
+    let listed: JobList = args.address.connect()?.get(&path)?;
     let mut out = io::stdout().lock();
     match (args.quiet, args.format) {
         (true, _) => {
@@ -150,14 +152,14 @@ pub(crate) fn jobs(args: &JobsArgs) -> Result<(), Failure> {
                 writeln!(out, "{}", print::name(job))?;
             }
         }
-        (false, Format::Json) => print::json(&mut out, &listed)?,
-        (false, Format::Table) => write_table(&mut out, &listed.jobs)?,
-        (false, Format::Csv) => write_csv(out, &listed.jobs)?,
+        (false, OutputFormat::Json) => print::json(&mut out, &listed)?,
+        (false, OutputFormat::Table) => write_table(&mut out, &listed.jobs)?,
+        (false, OutputFormat::Csv) => write_csv(out, &listed.jobs)?,
     }
     Ok(())
 }
 
-fn write_table(out: &mut impl Write, jobs: &[Job]) -> io::Result<()> {
+fn write_table(out: &mut impl Write, jobs: &[JobDetails]) -> io::Result<()> {
     let now = print::now();
     let local = |at: &Option<String>| {
         at.as_ref()
@@ -201,7 +203,7 @@ fn write_table(out: &mut impl Write, jobs: &[Job]) -> io::Result<()> {
 }
 
 /// `running: 640 finished, 16 running, 344 queued of 1000`.
-fn array_state(job: &Job) -> String {
+fn array_state(job: &JobDetails) -> String {
     let Some(array) = &job.array else {
         return job.state.clone();
     };
@@ -224,7 +226,7 @@ fn array_state(job: &Job) -> String {
     format!("{}{status}: {} of {all}", job.state, some.join(", "))
 }
 
-fn write_csv(out: impl Write, jobs: &[Job]) -> Result<(), Failure> {
+fn write_csv(out: impl Write, jobs: &[JobDetails]) -> Result<(), CliFailure> {
     let mut rows = csv::Writer::from_writer(out);
     let mut write = || -> Result<(), csv::Error> {
         rows.write_record([
@@ -267,14 +269,14 @@ fn write_csv(out: impl Write, jobs: &[Job]) -> Result<(), Failure> {
 }
 
 /// `tollgate explain`.
-pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
+pub(crate) fn explain(args: &ExplainArgs) -> Result<(), CliFailure> {
     let path = format!("/v1/jobs/{}/explain", args.id);
-    let explained: Explanation = args.address.connect()?.get(&path)?;
+    let explained: JobExplanation = args.address.connect()?.get(&path)?;
     let mut out = io::stdout().lock();
     match args.format {
-        Format::Json => print::json(&mut out, &explained)?,
-        Format::Csv => return Err(NoCsv.into()),
-        Format::Table => {
+        OutputFormat::Json => print::json(&mut out, &explained)?,
+        OutputFormat::Csv => return Err(CsvUnsupported.into()),
+        OutputFormat::Table => {
             let now = print::now();
             writeln!(out, "job {}: {}", args.id, explained.job.state)?;
             for words in &explained.words {
@@ -300,13 +302,13 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
 }
 
 /// `tollgate ledger`.
-pub(crate) fn ledger(args: &LedgerArgs) -> Result<(), Failure> {
-    let ledger: Ledger = args.address.connect()?.get("/v1/ledger")?;
+pub(crate) fn ledger(args: &LedgerArgs) -> Result<(), CliFailure> {
+    let ledger: LedgerReport = args.address.connect()?.get("/v1/ledger")?;
     let mut out = io::stdout().lock();
     match args.format {
-        Format::Json => print::json(&mut out, &ledger)?,
-        Format::Csv => return Err(NoCsv.into()),
-        Format::Table => {
+        OutputFormat::Json => print::json(&mut out, &ledger)?,
+        OutputFormat::Csv => return Err(CsvUnsupported.into()),
+        OutputFormat::Table => {
             let mut table = Table::new();
             table.load_style(STYLE);
             table.set_header(["day", "user", "charges", "penalties", "utility"]);

@@ -1,9 +1,9 @@
 //! The flags that say how a process writes its log.
 
-use tollgate_engine::log::{LogFormat, LogLevel, LogSettings, UnknownLogWord};
+use tollgate_engine::log::{LogFormat, LogLevel, LogSettings, UnknownLogSetting};
 
 use super::address::text;
-use crate::exit::Failure;
+use crate::exit::CliFailure;
 
 /// The flags of a process that writes a log.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
@@ -19,9 +19,11 @@ pub(crate) struct LogArgs {
 
 impl LogArgs {
     /// Returns how the log is written: the flags over the environment over `settings`.
-    pub(super) fn over(self, settings: LogSettings) -> Result<LogSettings, Failure> {
+    pub(super) fn over(self, settings: LogSettings) -> Result<LogSettings, CliFailure> {
         let wrong = |name: &'static str| {
-            move |UnknownLogWord(expected)| Failure::flag(name, format!("expected {expected}"))
+            move |UnknownLogSetting(expected)| {
+                CliFailure::flag(name, format!("expected {expected}"))
+            }
         };
         let format = match (self.log_format, text("TOLLGATE_LOG_FORMAT")?) {
             (Some(format), _) => format,

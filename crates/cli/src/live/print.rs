@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 use serde::Serialize;
-use tollgate_service::api::types::Job;
+use tollgate_service::api::types::JobDetails;
 
 /// An instant of the wire in the user's zone: the time of day if it is within a day of `now`,
 /// else with the date.
@@ -48,7 +48,7 @@ pub(super) fn span(secs: f64) -> String {
 }
 
 /// The name of a job or of a task: `7`, `7_3`.
-pub(super) fn name(job: &Job) -> String {
+pub(super) fn name(job: &JobDetails) -> String {
     match job.task {
         Some(task) => format!("{}_{task}", job.id),
         None => job.id.to_string(),

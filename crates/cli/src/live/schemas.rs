@@ -7,27 +7,28 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use tollgate_service::api::openapi;
 use tollgate_service::api::types::{
-    Answer, Calibration, Explanation, Job, Jobs, Ledger, NewToken, Nodes, Tokens,
+    CalibrationReport, JobDetails, JobExplanation, JobList, LedgerReport, NewToken, NodeList,
+    SubmitResponse, TokenList,
 };
 
-use super::figures::Standing;
+use super::figures::StatusView;
 
 /// The schema of what a command prints.
-type Describe = fn() -> Schema;
+type CommandSchemaFn = fn() -> Schema;
 
 /// The commands, and what they print.
-const COMMANDS: &[(&str, Describe)] = &[
-    ("submit", describe::<Answer>),
-    ("quote", describe::<Answer>),
-    ("status", describe::<Standing>),
-    ("jobs", describe::<Jobs>),
-    ("explain", describe::<Explanation>),
-    ("wait", describe::<Job>),
-    ("ledger", describe::<Ledger>),
-    ("nodes", describe::<Nodes>),
-    ("calibration", describe::<Calibration>),
+const COMMANDS: &[(&str, CommandSchemaFn)] = &[
+    ("submit", describe::<SubmitResponse>),
+    ("quote", describe::<SubmitResponse>),
+    ("status", describe::<StatusView>),
+    ("jobs", describe::<JobList>),
+    ("explain", describe::<JobExplanation>),
+    ("wait", describe::<JobDetails>),
+    ("ledger", describe::<LedgerReport>),
+    ("nodes", describe::<NodeList>),
+    ("calibration", describe::<CalibrationReport>),
     ("token new", describe::<NewToken>),
-    ("token list", describe::<Tokens>),
+    ("token list", describe::<TokenList>),
 ];
 
 /// Writes a file for each command, and one for the service itself.

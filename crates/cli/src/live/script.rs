@@ -5,9 +5,9 @@ use std::io::{ErrorKind, Read};
 
 use clap::Parser;
 
-use super::error::LiveError;
+use super::error::ClientCommandError;
 use super::job::JobArgs;
-use crate::exit::Failure;
+use crate::exit::CliFailure;
 
 /// The longest script that is copied, in bytes: it fits into a request.
 pub(super) const LONGEST: u64 = 700_000;
@@ -16,7 +16,7 @@ const MARK: &str = "#TOLLGATE";
 
 /// A script as it is when it is handed in.
 #[derive(Debug)]
-pub(super) struct Script {
+pub(super) struct JobScript {
     file: String,
     /// What is in it.
     pub(super) text: String,
@@ -25,17 +25,17 @@ pub(super) struct Script {
 /// The words of one line.
 #[derive(Debug, Parser)]
 #[command(no_binary_name = true, disable_help_flag = true)]
-struct Line {
+struct ScriptLineArgs {
     #[command(flatten)]
     job: JobArgs,
 }
 
-impl Script {
+impl JobScript {
     /// The script that a command begins with: a file named with its path that begins with `#!`.
     ///
     /// # Errors
     /// If there is one, and it cannot be copied.
-    pub(super) fn named_by(command: &[String]) -> Result<Option<Self>, Failure> {
+    pub(super) fn named_by(command: &[String]) -> Result<Option<Self>, CliFailure> {
         let Some(name) = command.first().filter(|name| name.contains('/')) else {
             return Ok(None);
         };
@@ -47,7 +47,7 @@ impl Script {
         let Ok(mut file) = File::open(name) else {
             return Ok(None);
         };
-        let failed = |error| Failure::read(name.clone(), error);
+        let failed = |error| CliFailure::read(name.clone(), error);
         let mut mark = [0; 2];
         match file.read_exact(&mut mark) {
             Ok(()) if mark == *b"#!" => {}
@@ -59,7 +59,7 @@ impl Script {
         file.take(LONGEST).read_to_end(&mut bytes).map_err(failed)?;
         let text = String::from_utf8(bytes).ok();
         let text = text.filter(|text| text.len() as u64 <= LONGEST);
-        let text = text.ok_or_else(|| LiveError::NotCopied { file: name.clone() })?;
+        let text = text.ok_or_else(|| ClientCommandError::NotCopied { file: name.clone() })?;
         let file = name.clone();
         Ok(Some(Self { file, text }))
     }
@@ -69,7 +69,7 @@ impl Script {
     ///
     /// # Errors
     /// The first line that is not understood.
-    pub(super) fn wishes(&self) -> Result<JobArgs, LiveError> {
+    pub(super) fn wishes(&self) -> Result<JobArgs, ClientCommandError> {
         let head = self.text.lines().zip(1_usize..);
         let head = head.take_while(|(line, _)| line.trim().is_empty() || line.starts_with('#'));
         let mut wishes = JobArgs::default();
@@ -77,13 +77,14 @@ impl Script {
             let Some(rest) = line.strip_prefix(MARK) else {
                 continue;
             };
-            let wrong = |message: String| LiveError::ScriptLine {
+            let wrong = |message: String| ClientCommandError::ScriptLine {
                 file: self.file.clone(),
                 line: number,
                 message,
             };
             let words = words(rest).ok_or_else(|| wrong("a quote is not closed".to_owned()))?;
-            let read = Line::try_parse_from(words).map_err(|error| wrong(first_line(&error)))?;
+            let read =
+                ScriptLineArgs::try_parse_from(words).map_err(|error| wrong(first_line(&error)))?;
             if let Some(word) = read.job.command.first() {
                 return Err(wrong(format!("expected options, got `{word}`")));
             }
@@ -95,7 +96,7 @@ impl Script {
 
 /// Reads what a script says of itself, for the fuzz target; false if it makes no sense.
 pub(crate) fn check(text: &str) -> bool {
-    let script = Script {
+    let script = JobScript {
         file: "script".to_owned(),
         text: text.to_owned(),
     };
@@ -145,8 +146,8 @@ pub(super) fn words(line: &str) -> Option<Vec<String>> {
 mod tests {
     use super::*;
 
-    fn script(text: &str) -> Script {
-        Script {
+    fn script(text: &str) -> JobScript {
+        JobScript {
             file: "job.sh".to_owned(),
             text: text.to_owned(),
         }

@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 
 use tollgate_engine::log::{self, LogSettings};
 use tollgate_engine::starter::StarterLink;
-use tollgate_engine::{LocalEngine, LocalSettings};
-use tollgate_service::core::Rules;
+use tollgate_engine::{LocalEngine, LocalEngineConfig};
+use tollgate_service::core::AdmissionRules;
 use tollgate_service::folder::SETTINGS;
 use tollgate_service::privileges::ServiceAccount;
-use tollgate_service::{Config, Doors, Folder, ListenSettings, Users, serve};
+use tollgate_service::{DataDir, ListenConfig, ServeOptions, ServiceConfig, UserScope, serve};
 
-use super::address::Place;
+use super::address::DataDirArgs;
 use super::detach::detach;
 use super::log::LogArgs;
-use crate::exit::Failure;
+use crate::exit::CliFailure;
 
 /// The word behind which the program is the runner.
 pub(crate) const RUNNER: &str = "__runner";
@@ -24,9 +24,9 @@ pub(crate) const STARTER: &str = "__starter";
 
 /// Run the service: admit jobs, promise deadlines, and run them.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct ServeArgs {
     #[command(flatten)]
-    place: Place,
+    place: DataDirArgs,
     /// Configuration file, as TOML [default: config.toml in the data directory]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -47,13 +47,13 @@ pub(crate) struct Args {
 }
 
 /// `tollgate serve`.
-pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+pub(crate) fn run(args: &ServeArgs) -> Result<(), CliFailure> {
     let place = args.place.folder()?;
     if args.detach {
         return detach(&place);
     }
     let mut config = match &args.config {
-        Some(file) => Config::read(file)?,
+        Some(file) => ServiceConfig::read(file)?,
         None => default_config(&place)?,
     };
     if let Some(policy) = &args.policy {
@@ -65,7 +65,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if let Some(address) = &args.listen {
         let listen = config
             .listen
-            .get_or_insert_with(|| ListenSettings::at(address));
+            .get_or_insert_with(|| ListenConfig::at(address));
         listen.address.clone_from(address);
     }
     let log = args.log.over(config.log()?)?;
@@ -74,20 +74,20 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     // Root may read the key of a certificate, and the account that it becomes need not.
     doors.read_certificate()?;
     let starter = match doors.access.users {
-        Users::All => give_up_root(&place, &config.account, config.root_jobs)?,
-        Users::Own => None,
+        UserScope::All => give_up_root(&place, &config.account, config.root_jobs)?,
+        UserScope::Own => None,
     };
-    let folder = Folder::lock(&place)?;
+    let folder = DataDir::lock(&place)?;
     serve_in(&folder, &rules, doors, (log, starter), || {})
 }
 
 /// Serves in a folder, and calls `ready` once it answers.
 pub(super) fn run_in(
-    folder: &Folder,
-    config: &Config,
+    folder: &DataDir,
+    config: &ServiceConfig,
     log: LogSettings,
     ready: impl FnOnce(),
-) -> Result<(), Failure> {
+) -> Result<(), CliFailure> {
     serve_in(
         folder,
         &config.rules()?,
@@ -98,12 +98,12 @@ pub(super) fn run_in(
 }
 
 fn serve_in(
-    folder: &Folder,
-    rules: &Rules,
-    doors: Doors,
+    folder: &DataDir,
+    rules: &AdmissionRules,
+    doors: ServeOptions,
     (log, starter): (LogSettings, Option<StarterLink>),
     ready: impl FnOnce(),
-) -> Result<(), Failure> {
+) -> Result<(), CliFailure> {
     let engine = local(folder, doors.access.users, log, starter)?;
     let socket = folder.socket();
     serve(folder, engine, rules, doors, |heard| {
@@ -127,7 +127,7 @@ pub(super) fn give_up_root(
     place: &Path,
     account: &str,
     root_jobs: bool,
-) -> Result<Option<StarterLink>, Failure> {
+) -> Result<Option<StarterLink>, CliFailure> {
     if !rustix::process::geteuid().is_root() {
         return Ok(None);
     }
@@ -144,33 +144,34 @@ pub(super) fn give_up_root(
     Ok(Some(given_up.starter))
 }
 
-fn default_config(place: &Path) -> Result<Config, Failure> {
+fn default_config(place: &Path) -> Result<ServiceConfig, CliFailure> {
     let file = place.join(SETTINGS);
     if file.exists() {
-        return Ok(Config::read(&file)?);
+        return Ok(ServiceConfig::read(&file)?);
     }
-    Ok(Config::default())
+    Ok(ServiceConfig::default())
 }
 
 /// This machine, by way of a runner that outlives the service: this very program.
 pub(super) fn local(
-    folder: &Folder,
-    users: Users,
+    folder: &DataDir,
+    users: UserScope,
     log: LogSettings,
     starter: Option<StarterLink>,
-) -> Result<LocalEngine, Failure> {
-    let settings = LocalSettings {
-        other_users: users == Users::All,
+) -> Result<LocalEngine, CliFailure> {
+    let settings = LocalEngineConfig {
+        other_users: users == UserScope::All,
         log,
         starter,
-        ..LocalSettings::new(folder.engine(), [program()?, RUNNER.into()])
+        ..LocalEngineConfig::new(folder.engine(), [program()?, RUNNER.into()])
     };
     Ok(LocalEngine::open(settings)?)
 }
 
 /// The file of this very program.
-pub(super) fn program() -> Result<OsString, Failure> {
+pub(super) fn program() -> Result<OsString, CliFailure> {
     let program = env::current_exe();
-    let program = program.map_err(|error| Failure::read("the program itself".to_owned(), error))?;
+    let program =
+        program.map_err(|error| CliFailure::read("the program itself".to_owned(), error))?;
     Ok(program.into_os_string())
 }

@@ -3,24 +3,26 @@
 use std::io::{self, Write};
 
 use jiff::{Timestamp, Zoned};
-use tollgate_service::Client;
-use tollgate_service::api::types::{Answer, Decision, Done, JobRequest, Offer, Reason};
+use tollgate_service::ApiClient;
+use tollgate_service::api::types::{
+    JobDecision, JobOffer, JobRef, JobRequest, ReasonMessage, SubmitResponse,
+};
 
-use super::address::Address;
+use super::address::ServiceAddressArgs;
 use super::clock;
-use super::error::LiveError;
+use super::error::ClientCommandError;
 use super::job::JobArgs;
 use super::{print, words};
-use crate::args::Format;
-use crate::exit::{Failure, NoCsv};
-use crate::voice::Voice;
+use crate::args::OutputFormat;
+use crate::exit::{CliFailure, CsvUnsupported};
+use crate::voice::Verbosity;
 
 /// Submit a job.
 ///
 /// The answer is `accepted` with a promise, `queued`, `deferred`, or `rejected` with the reasons
 /// (exit code 3).
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct SubmitArgs {
     /// Claim the reserved quote of this number; only the command is needed
     #[arg(long, value_name = "ID")]
     quote: Option<u64>,
@@ -28,7 +30,7 @@ pub(crate) struct Args {
     #[arg(long)]
     hold: bool,
     #[command(flatten)]
-    common: Common,
+    common: SubmitCommonArgs,
 }
 
 /// Show the answer that `submit` would give; change nothing.
@@ -40,25 +42,25 @@ pub(crate) struct QuoteArgs {
     #[arg(long, value_name = "SPAN", value_parser = words::span)]
     reserve: Option<f64>,
     #[command(flatten)]
-    common: Common,
+    common: SubmitCommonArgs,
 }
 
 #[derive(Debug, clap::Args)]
-struct Common {
+struct SubmitCommonArgs {
     #[command(flatten)]
     job: JobArgs,
     #[command(flatten)]
-    address: Address,
+    address: ServiceAddressArgs,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    format: OutputFormat,
     /// Print only the number of the job
     #[arg(long, short)]
     quiet: bool,
 }
 
 /// `tollgate submit`.
-pub(crate) fn submit(args: &Args) -> Result<(), Failure> {
+pub(crate) fn submit(args: &SubmitArgs) -> Result<(), CliFailure> {
     match args.quote {
         Some(quote) => claim(&args.common, quote),
         None => hand_in(&args.common, "/v1/jobs", None, args.hold),
@@ -66,25 +68,30 @@ pub(crate) fn submit(args: &Args) -> Result<(), Failure> {
 }
 
 /// `tollgate quote`.
-pub(crate) fn quote(args: &QuoteArgs) -> Result<(), Failure> {
+pub(crate) fn quote(args: &QuoteArgs) -> Result<(), CliFailure> {
     hand_in(&args.common, "/v1/quotes", args.reserve, false)
 }
 
-fn claim(args: &Common, quote: u64) -> Result<(), Failure> {
+fn claim(args: &SubmitCommonArgs, quote: u64) -> Result<(), CliFailure> {
     let request = args.job.request(&print::now())?;
     let path = format!("/v1/quotes/{quote}/claim");
-    let done: Done = args.address.connect()?.post(&path, &request)?;
+    let done: JobRef = args.address.connect()?.post(&path, &request)?;
     let mut out = io::stdout().lock();
     match (args.quiet, args.format) {
         (true, _) => writeln!(out, "{}", done.id)?,
-        (false, Format::Json) => print::json(&mut out, &done)?,
-        (false, Format::Table) => writeln!(out, "job {}: accepted, as quoted", done.id)?,
-        (false, Format::Csv) => return Err(NoCsv.into()),
+        (false, OutputFormat::Json) => print::json(&mut out, &done)?,
+        (false, OutputFormat::Table) => writeln!(out, "job {}: accepted, as quoted", done.id)?,
+        (false, OutputFormat::Csv) => return Err(CsvUnsupported.into()),
     }
     Ok(())
 }
 
-fn hand_in(args: &Common, path: &str, hold_s: Option<f64>, held: bool) -> Result<(), Failure> {
+fn hand_in(
+    args: &SubmitCommonArgs,
+    path: &str,
+    hold_s: Option<f64>,
+    held: bool,
+) -> Result<(), CliFailure> {
     let now = print::now();
     let request = JobRequest {
         hold_s,
@@ -99,33 +106,33 @@ fn hand_in(args: &Common, path: &str, hold_s: Option<f64>, held: bool) -> Result
                 writeln!(out, "{id}")?;
             }
         }
-        (false, Format::Json) => print::json(&mut out, &answer)?,
-        (false, Format::Table) => write_words(&mut out, &answer, &now)?,
-        (false, Format::Csv) => return Err(NoCsv.into()),
+        (false, OutputFormat::Json) => print::json(&mut out, &answer)?,
+        (false, OutputFormat::Table) => write_words(&mut out, &answer, &now)?,
+        (false, OutputFormat::Csv) => return Err(CsvUnsupported.into()),
     }
     match answer.decision {
-        Decision::Accepted | Decision::Queued | Decision::Deferred => Ok(()),
-        Decision::Rejected => Err(LiveError::Rejected.into()),
+        JobDecision::Accepted | JobDecision::Queued | JobDecision::Deferred => Ok(()),
+        JobDecision::Rejected => Err(ClientCommandError::Rejected.into()),
     }
 }
 
 /// Has the service decide about a job, and notes on standard error if its clock is not this one:
 /// instants are read here and kept there.
 pub(super) fn decided(
-    client: &mut Client,
+    client: &mut ApiClient,
     path: &str,
     request: &JobRequest,
-) -> Result<Answer, Failure> {
+) -> Result<SubmitResponse, CliFailure> {
     let asked = Timestamp::now();
-    let answer: Answer = client.post(path, request)?;
+    let answer: SubmitResponse = client.post(path, request)?;
     if let Ok(theirs) = answer.now_at.parse::<Timestamp>() {
         let off = clock::apart(theirs, asked, Timestamp::now());
-        off.into_iter().for_each(|off| Voice::Notes.note(off));
+        off.into_iter().for_each(|off| Verbosity::Notes.note(off));
     }
     Ok(answer)
 }
 
-fn write_words(out: &mut impl Write, answer: &Answer, now: &Zoned) -> io::Result<()> {
+fn write_words(out: &mut impl Write, answer: &SubmitResponse, now: &Zoned) -> io::Result<()> {
     let job = match (answer.id, &answer.held_until_at) {
         (Some(id), None) => format!("job {id}"),
         (Some(id), Some(_)) => format!("quote {id}"),
@@ -183,17 +190,17 @@ fn write_words(out: &mut impl Write, answer: &Answer, now: &Zoned) -> io::Result
 fn write_decision(
     out: &mut impl Write,
     what: &str,
-    decision: Decision,
-    reasons: &[Reason],
+    decision: JobDecision,
+    reasons: &[ReasonMessage],
 ) -> io::Result<()> {
     match decision {
-        Decision::Accepted => writeln!(out, "{what}: accepted"),
-        Decision::Queued => writeln!(out, "{what}: queued; it is admitted at its start"),
-        Decision::Deferred => writeln!(
+        JobDecision::Accepted => writeln!(out, "{what}: accepted"),
+        JobDecision::Queued => writeln!(out, "{what}: queued; it is admitted at its start"),
+        JobDecision::Deferred => writeln!(
             out,
             "{what}: deferred until it is released and the jobs before it are over"
         ),
-        Decision::Rejected => {
+        JobDecision::Rejected => {
             for reason in reasons {
                 writeln!(out, "{what}: rejected: {}", reason.text)?;
             }
@@ -203,7 +210,7 @@ fn write_decision(
 }
 
 /// What would be accepted: `a deadline of 17:00, kept with probability 0.93, for 12 credits`.
-fn offer_words(offer: &Offer, now: &Zoned) -> String {
+fn offer_words(offer: &JobOffer, now: &Zoned) -> String {
     let mut words = match (offer.change.as_str(), &offer.deadline_at, offer.budget) {
         ("deadline", Some(at), _) => format!("a deadline of {}", print::local(at, now)),
         ("budget", _, Some(budget)) => format!("a budget of {budget} credits"),

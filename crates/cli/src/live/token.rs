@@ -4,25 +4,25 @@ use std::io::{self, Write};
 
 use clap::{Subcommand, ValueEnum};
 use comfy_table::Table;
-use tollgate_service::Role;
-use tollgate_service::api::types::{NewToken, Token, TokenRequest, Tokens};
+use tollgate_service::AccessRole;
+use tollgate_service::api::types::{NewToken, TokenInfo, TokenList, TokenRequest};
 
-use super::address::Address;
+use super::address::ServiceAddressArgs;
 use super::list::STYLE;
 use super::{print, words};
-use crate::args::Format;
-use crate::exit::{Failure, NoCsv};
-use crate::voice::Voice;
+use crate::args::OutputFormat;
+use crate::exit::{CliFailure, CsvUnsupported};
+use crate::voice::Verbosity;
 
 /// Create, list and revoke tokens for access over the network.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct TokenArgs {
     #[command(subcommand)]
-    what: What,
+    what: TokenCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum TokenCommand {
     /// Create a token and print it once.
     ///
     /// The service stores only a hash of the token.
@@ -37,33 +37,33 @@ enum What {
         #[arg(long, value_name = "SPAN", value_parser = words::span)]
         expires: Option<f64>,
         #[command(flatten)]
-        address: Address,
+        address: ServiceAddressArgs,
         /// Output format
-        #[arg(long, value_enum, default_value_t = Shown::Word)]
-        format: Shown,
+        #[arg(long, value_enum, default_value_t = TokenFormat::Word)]
+        format: TokenFormat,
     },
     /// List the user's tokens and certificates.
     ///
     /// Root and the service's own user see those of all users.
     List {
         #[command(flatten)]
-        address: Address,
+        address: ServiceAddressArgs,
         /// Output format
-        #[arg(long, value_enum, default_value_t = Format::Table)]
-        format: Format,
+        #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+        format: OutputFormat,
     },
     /// Revoke a token.
     Revoke {
         /// Id of the token, as `tollgate token list` shows it
         id: String,
         #[command(flatten)]
-        address: Address,
+        address: ServiceAddressArgs,
     },
 }
 
 /// How a new token is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Shown {
+enum TokenFormat {
     /// The token alone, for a file
     Word,
     /// One JSON object
@@ -71,9 +71,9 @@ enum Shown {
 }
 
 /// `tollgate token`.
-pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+pub(crate) fn run(args: &TokenArgs) -> Result<(), CliFailure> {
     match &args.what {
-        What::New {
+        TokenCommand::New {
             user,
             worker,
             expires,
@@ -83,30 +83,34 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             let request = TokenRequest {
                 user: user.clone(),
                 kind: match worker {
-                    true => Role::Worker,
-                    false => Role::User,
+                    true => AccessRole::Worker,
+                    false => AccessRole::User,
                 },
                 expires_s: *expires,
             };
             make(address, &request, *format)
         }
-        What::List { address, format } => list(address, *format),
-        What::Revoke { id, address } => {
-            let _: Tokens = address.connect()?.post(&revoke_path(id)?, &())?;
+        TokenCommand::List { address, format } => list(address, *format),
+        TokenCommand::Revoke { id, address } => {
+            let _: TokenList = address.connect()?.post(&revoke_path(id)?, &())?;
             Ok(())
         }
     }
 }
 
-fn make(address: &Address, request: &TokenRequest, format: Shown) -> Result<(), Failure> {
+fn make(
+    address: &ServiceAddressArgs,
+    request: &TokenRequest,
+    format: TokenFormat,
+) -> Result<(), CliFailure> {
     let made: NewToken = address.connect()?.post("/v1/tokens", request)?;
     let mut out = io::stdout().lock();
     match format {
-        Shown::Json => print::json(&mut out, &made)?,
-        Shown::Word => {
+        TokenFormat::Json => print::json(&mut out, &made)?,
+        TokenFormat::Word => {
             writeln!(out, "{}", made.token)?;
-            let Token { id, user_id, .. } = &made.about;
-            Voice::Notes.note(format_args!(
+            let TokenInfo { id, user_id, .. } = &made.about;
+            Verbosity::Notes.note(format_args!(
                 "token {id} stands for user {user_id}; it is not shown again"
             ));
         }
@@ -114,13 +118,13 @@ fn make(address: &Address, request: &TokenRequest, format: Shown) -> Result<(), 
     Ok(())
 }
 
-fn list(address: &Address, format: Format) -> Result<(), Failure> {
-    let listed: Tokens = address.connect()?.get("/v1/tokens")?;
+fn list(address: &ServiceAddressArgs, format: OutputFormat) -> Result<(), CliFailure> {
+    let listed: TokenList = address.connect()?.get("/v1/tokens")?;
     let mut out = io::stdout().lock();
     match format {
-        Format::Json => print::json(&mut out, &listed)?,
-        Format::Csv => return Err(NoCsv.into()),
-        Format::Table => {
+        OutputFormat::Json => print::json(&mut out, &listed)?,
+        OutputFormat::Csv => return Err(CsvUnsupported.into()),
+        OutputFormat::Table => {
             let now = print::now();
             let local = |at: &Option<String>| {
                 at.as_ref()
@@ -147,17 +151,17 @@ fn list(address: &Address, format: Format) -> Result<(), Failure> {
     Ok(())
 }
 
-fn kind(role: Role) -> &'static str {
+fn kind(role: AccessRole) -> &'static str {
     match role {
-        Role::User => "user",
-        Role::Worker => "worker",
+        AccessRole::User => "user",
+        AccessRole::Worker => "worker",
     }
 }
 
-fn revoke_path(id: &str) -> Result<String, Failure> {
+fn revoke_path(id: &str) -> Result<String, CliFailure> {
     if !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Ok(format!("/v1/tokens/{id}/revoke"));
     }
     let message = format!("expected an id as `tollgate token list` shows it, got `{id}`");
-    Err(Failure::flag("id", message))
+    Err(CliFailure::flag("id", message))
 }

@@ -79,7 +79,7 @@ const MAX_AFTER_S: f64 = 3.2e9;
 
 /// A moment as it was typed.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Moment {
+pub(super) enum TimeSpec {
     /// So many seconds after it is submitted, by whatever clock.
     After(f64),
     /// At this instant.
@@ -89,29 +89,29 @@ pub(super) enum Moment {
 /// A moment: `+2h`, `now+2hours` and `1-12:00:00` (from now), `17:00` (the next time it is that
 /// late), `tomorrow 9am`, `fri 17:00`, `noon`, `2026-12-01T09:00` in the zone of `now`, or ISO 8601
 /// with an offset.
-pub(super) fn moment(words: &str, now: &Zoned) -> Result<Moment, String> {
+pub(super) fn moment(words: &str, now: &Zoned) -> Result<TimeSpec, String> {
     let text = words.trim();
     let relative = text.strip_prefix("now").unwrap_or(text).trim_start();
     if let Some(later) = relative.strip_prefix('+') {
         return after(span(later)?, words);
     }
     if let Some(at) = on_a_day(&text.to_ascii_lowercase(), now) {
-        return Ok(Moment::At(at));
+        return Ok(TimeSpec::At(at));
     }
     if let Some(secs) = days_and_clock(text).or_else(|| units_only(text)) {
         return after(secs, words);
     }
     let at = text.parse::<Timestamp>().ok().or_else(|| civil(text, now));
-    at.map(Moment::At).ok_or_else(|| {
+    at.map(TimeSpec::At).ok_or_else(|| {
         format!(
             "expected an instant as in +2h, 17:00, `tomorrow 9am` or 2026-12-01T09:00, got `{words}`"
         )
     })
 }
 
-fn after(secs: f64, words: &str) -> Result<Moment, String> {
+fn after(secs: f64, words: &str) -> Result<TimeSpec, String> {
     match (0.0..=MAX_AFTER_S).contains(&secs) {
-        true => Ok(Moment::After(secs)),
+        true => Ok(TimeSpec::After(secs)),
         false => Err(format!(
             "expected a moment within a hundred years, got `{words}`"
         )),
@@ -148,21 +148,21 @@ fn on_a_day(text: &str, now: &Zoned) -> Option<Timestamp> {
     };
     let to_come = |days: i32| at(days).filter(|&at| at > now.timestamp());
     match day {
-        Some(Day::In(days)) => at(days),
-        Some(Day::Weekday(days)) => to_come(days).or_else(|| at(days + 7)),
+        Some(DaySpec::In(days)) => at(days),
+        Some(DaySpec::Weekday(days)) => to_come(days).or_else(|| at(days + 7)),
         None => to_come(0).or_else(|| at(1)),
     }
 }
 
 /// A day from today on.
-enum Day {
+enum DaySpec {
     /// In so many days.
     In(i32),
     /// The next of its name, in so many days or a week later.
     Weekday(i32),
 }
 
-fn day(word: &str, now: &Zoned) -> Option<Day> {
+fn day(word: &str, now: &Zoned) -> Option<DaySpec> {
     const WEEKDAYS: [&str; 7] = [
         "monday",
         "tuesday",
@@ -173,14 +173,14 @@ fn day(word: &str, now: &Zoned) -> Option<Day> {
         "sunday",
     ];
     match word {
-        "today" => return Some(Day::In(0)),
-        "tomorrow" => return Some(Day::In(1)),
+        "today" => return Some(DaySpec::In(0)),
+        "tomorrow" => return Some(DaySpec::In(1)),
         _ if word.len() < 3 => return None,
         _ => {}
     }
     let place = WEEKDAYS.iter().position(|name| name.starts_with(word))?;
     let today = i32::from(now.date().weekday().to_monday_zero_offset());
-    Some(Day::Weekday((place as i32 - today).rem_euclid(7)))
+    Some(DaySpec::Weekday((place as i32 - today).rem_euclid(7)))
 }
 
 /// `17:00`, `17:00:30`, `9am`, `9:30pm`, `noon`, `midnight`.
@@ -332,8 +332,8 @@ mod tests {
             ("2026-12-01T09:00Z", "2026-12-01T09:00:00Z"),
         ] {
             let read = moment(words, &now).map(|moment| match moment {
-                Moment::At(at) => at.to_string(),
-                Moment::After(secs) => format!("{secs} s"),
+                TimeSpec::At(at) => at.to_string(),
+                TimeSpec::After(secs) => format!("{secs} s"),
             });
             assert_eq!(read.as_deref(), Ok(expected), "{words}");
         }

@@ -3,31 +3,31 @@
 use std::env;
 use std::path::PathBuf;
 
-use tollgate_engine::LocalSettings;
+use tollgate_engine::LocalEngineConfig;
 use tollgate_engine::log::{self, LogSettings};
-use tollgate_service::Folder;
-use tollgate_service::fleet::Route;
-use tollgate_service::fleet::worker::{Settings, work};
+use tollgate_service::DataDir;
+use tollgate_service::fleet::WorkerTransport;
+use tollgate_service::fleet::worker::{WorkerDaemonConfig, work};
 use tollgate_service::privileges::ACCOUNT;
 
-use super::address::{CONNECTION, Way};
-use super::error::LiveError;
+use super::address::{CONNECTION, CredentialArgs};
+use super::error::ClientCommandError;
 use super::log::LogArgs;
 use super::serve::{RUNNER, give_up_root, program};
 use crate::args::count;
-use crate::exit::Failure;
+use crate::exit::CliFailure;
 
 /// What a route by a socket begins with.
 const SOCKET: &str = "unix:";
 
 /// Offer this host's cores to a service on another host.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct WorkerArgs {
     /// URL of the service, https://HOST:PORT or unix:SOCKET
     #[arg(long, value_name = "URL", help_heading = CONNECTION)]
     connect: String,
     #[command(flatten)]
-    way: Way,
+    way: CredentialArgs,
     /// Directory for the worker's state [default: ~/.local/state/tollgate-worker]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
@@ -48,26 +48,26 @@ pub(crate) struct Args {
 }
 
 /// `tollgate worker`.
-pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+pub(crate) fn run(args: &WorkerArgs) -> Result<(), CliFailure> {
     let route = match args.connect.strip_prefix(SOCKET) {
-        Some(socket) => Route::Socket(socket.into()),
-        None => Route::Remote(Box::new(args.way.to(args.connect.clone())?)),
+        Some(socket) => WorkerTransport::Socket(socket.into()),
+        None => WorkerTransport::Remote(Box::new(args.way.to(args.connect.clone())?)),
     };
     let log = args.log.over(LogSettings::default())?;
     log::start(log);
     let place = args.folder()?;
     let starter = give_up_root(&place, &args.account, args.root_jobs)?;
-    let folder = Folder::lock(&place)?;
+    let folder = DataDir::lock(&place)?;
     let runner = [program()?, RUNNER.into()];
-    let settings = Settings {
+    let settings = WorkerDaemonConfig {
         route,
         name: args.name.clone().unwrap_or_else(host),
         root_jobs: args.root_jobs,
-        engine: LocalSettings {
+        engine: LocalEngineConfig {
             nodes: args.nodes,
             log,
             starter,
-            ..LocalSettings::new(folder.engine(), runner)
+            ..LocalEngineConfig::new(folder.engine(), runner)
         },
     };
     tracing::info!(
@@ -79,15 +79,15 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-impl Args {
+impl WorkerArgs {
     /// Not the folder of a service: both may be on one host.
-    fn folder(&self) -> Result<PathBuf, Failure> {
+    fn folder(&self) -> Result<PathBuf, CliFailure> {
         let set = |name| env::var_os(name).filter(|value| !value.is_empty());
         let state = set("XDG_STATE_HOME").map(PathBuf::from);
         let home = || set("HOME").map(|home| PathBuf::from(home).join(".local/state"));
         let usual = || Some(state.or_else(home)?.join("tollgate-worker"));
         let folder = self.data.clone().or_else(usual);
-        folder.ok_or(LiveError::NoData.into())
+        folder.ok_or(ClientCommandError::NoData.into())
     }
 }
 

@@ -6,15 +6,15 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tollgate_model::Market;
-use tollgate_sim::Estimates;
-use tollgate_workload::{Factor, NeverRan, Settings};
+use tollgate_sim::EstimateOrigin;
+use tollgate_workload::{NeverRanHandling, SlaFactor, WorkloadConfig};
 
-use super::campus::{CampusArgs, World};
-use crate::args::{Format, count, whole};
+use super::campus::{CampusArgs, ReplayWorld};
+use crate::args::{OutputFormat, count, whole};
 
 /// Simulate policies on recorded jobs: promises, delays, rejections, earnings.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct ReplayArgs {
     /// Trace, accounting records or job table [default: a generated workload]
     ///
     /// Any format of docs/formats.md, plain or gzip. A directory is read as all its files, `-` is
@@ -45,7 +45,7 @@ pub(crate) struct Args {
 
     /// Seed of drawn deadlines, budgets and penalty rates
     #[arg(
-        long, value_name = "N", default_value_t = Settings::default().seed,
+        long, value_name = "N", default_value_t = WorkloadConfig::default().seed,
         value_parser = whole::<u64>, allow_negative_numbers = true,
     )]
     pub(super) seed: u64,
@@ -54,12 +54,12 @@ pub(crate) struct Args {
     ///
     /// `forecast:LEVEL` is the quantile of a forecast, learned from the jobs that have ended in the
     /// run; `user+forecast:LEVEL` is the larger of both.
-    #[arg(long, value_name = "SOURCE", default_value_t = Estimates::User)]
-    pub(super) estimates: Estimates,
+    #[arg(long, value_name = "SOURCE", default_value_t = EstimateOrigin::User)]
+    pub(super) estimates: EstimateOrigin,
 
     /// Output format
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    pub(super) format: Format,
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    pub(super) format: OutputFormat,
 
     /// Write a CSV row for each policy and job to this file
     #[arg(long, value_name = "FILE")]
@@ -85,8 +85,8 @@ pub(crate) struct Args {
     pub(super) quiet: bool,
 
     /// Simulated world
-    #[arg(long, value_enum, default_value_t = World::Cluster, value_name = "WORLD")]
-    pub(super) world: World,
+    #[arg(long, value_enum, default_value_t = ReplayWorld::Cluster, value_name = "WORLD")]
+    pub(super) world: ReplayWorld,
 
     #[command(flatten)]
     pub(super) campus: CampusArgs,
@@ -105,84 +105,84 @@ pub(super) struct SlaArgs {
 
     /// Multiply inter-arrival times
     #[arg(
-        long, value_name = "FACTOR", default_value_t = Settings::default().arrival_factor,
+        long, value_name = "FACTOR", default_value_t = WorkloadConfig::default().arrival_factor,
         value_parser = number, allow_negative_numbers = true,
     )]
     arrival_factor: f64,
 
     /// Part of the estimates' error to keep: 0 exact, 1 as recorded
     #[arg(
-        long, value_name = "FRACTION", default_value_t = Settings::default().inaccuracy,
+        long, value_name = "FRACTION", default_value_t = WorkloadConfig::default().inaccuracy,
         value_parser = number, allow_negative_numbers = true,
     )]
     inaccuracy: f64,
 
     /// Share of jobs with high urgency
     #[arg(
-        long, value_name = "FRACTION", default_value_t = Settings::default().high_urgency,
+        long, value_name = "FRACTION", default_value_t = WorkloadConfig::default().high_urgency,
         value_parser = number, allow_negative_numbers = true,
     )]
     high_urgency: f64,
 
     /// Deadlines of high-urgency jobs: mean factor of the run time
     #[arg(
-        long, value_name = "MEAN", default_value_t = Factor::default().low,
+        long, value_name = "MEAN", default_value_t = SlaFactor::default().low,
         value_parser = number, allow_negative_numbers = true,
     )]
     deadline_low: f64,
 
     /// Deadlines of low-urgency jobs over those of high-urgency jobs
     #[arg(
-        long, value_name = "RATIO", default_value_t = Factor::default().ratio,
+        long, value_name = "RATIO", default_value_t = SlaFactor::default().ratio,
         value_parser = number, allow_negative_numbers = true,
     )]
     deadline_ratio: f64,
 
     /// Deadlines: longer jobs get 1/BIAS, shorter ones BIAS times as much
     #[arg(
-        long, value_name = "BIAS", default_value_t = Factor::default().bias,
+        long, value_name = "BIAS", default_value_t = SlaFactor::default().bias,
         value_parser = number, allow_negative_numbers = true,
     )]
     deadline_bias: f64,
 
     /// Budgets of low-urgency jobs: mean credits for a second of run time
     #[arg(
-        long, value_name = "MEAN", default_value_t = Factor::default().low,
+        long, value_name = "MEAN", default_value_t = SlaFactor::default().low,
         value_parser = number, allow_negative_numbers = true,
     )]
     budget_low: f64,
 
     /// Budgets of high-urgency jobs over those of low-urgency jobs
     #[arg(
-        long, value_name = "RATIO", default_value_t = Factor::default().ratio,
+        long, value_name = "RATIO", default_value_t = SlaFactor::default().ratio,
         value_parser = number, allow_negative_numbers = true,
     )]
     budget_ratio: f64,
 
     /// Budgets: longer jobs get 1/BIAS, shorter ones BIAS times as much
     #[arg(
-        long, value_name = "BIAS", default_value_t = Factor::default().bias,
+        long, value_name = "BIAS", default_value_t = SlaFactor::default().bias,
         value_parser = number, allow_negative_numbers = true,
     )]
     budget_bias: f64,
 
     /// Penalty rates of low-urgency jobs: mean credits for a second of delay
     #[arg(
-        long, value_name = "MEAN", default_value_t = Factor::default().low,
+        long, value_name = "MEAN", default_value_t = SlaFactor::default().low,
         value_parser = number, allow_negative_numbers = true,
     )]
     penalty_low: f64,
 
     /// Penalty rates of high-urgency jobs over those of low-urgency jobs
     #[arg(
-        long, value_name = "RATIO", default_value_t = Factor::default().ratio,
+        long, value_name = "RATIO", default_value_t = SlaFactor::default().ratio,
         value_parser = number, allow_negative_numbers = true,
     )]
     penalty_ratio: f64,
 
     /// Penalty rates: longer jobs get 1/BIAS, shorter ones BIAS times as much
     #[arg(
-        long, value_name = "BIAS", default_value_t = Factor::default().bias,
+        long, value_name = "BIAS", default_value_t = SlaFactor::default().bias,
         value_parser = number, allow_negative_numbers = true,
     )]
     penalty_bias: f64,
@@ -196,26 +196,26 @@ enum NeverRanArg {
 
 impl SlaArgs {
     /// The flags as settings that nobody has checked yet.
-    pub(super) fn settings(&self, seed: u64) -> Settings {
-        Settings {
+    pub(super) fn settings(&self, seed: u64) -> WorkloadConfig {
+        WorkloadConfig {
             never_ran: match self.never_ran {
-                NeverRanArg::Drop => NeverRan::Drop,
-                NeverRanArg::One => NeverRan::One,
+                NeverRanArg::Drop => NeverRanHandling::Drop,
+                NeverRanArg::One => NeverRanHandling::One,
             },
             high_urgency: self.high_urgency,
             arrival_factor: self.arrival_factor,
             inaccuracy: self.inaccuracy,
-            deadline: Factor {
+            deadline: SlaFactor {
                 low: self.deadline_low,
                 ratio: self.deadline_ratio,
                 bias: self.deadline_bias,
             },
-            budget: Factor {
+            budget: SlaFactor {
                 low: self.budget_low,
                 ratio: self.budget_ratio,
                 bias: self.budget_bias,
             },
-            penalty: Factor {
+            penalty: SlaFactor {
                 low: self.penalty_low,
                 ratio: self.penalty_ratio,
                 bias: self.penalty_bias,

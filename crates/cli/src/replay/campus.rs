@@ -13,16 +13,16 @@ use std::io::{BufWriter, Write, stdout};
 use std::path::PathBuf;
 
 use tollgate_model::Span;
-use tollgate_sim::campus::retry::{Finished, Retry};
-use tollgate_sim::campus::{Environment, Policies, Tally, select, year};
+use tollgate_sim::campus::retry::{FinishedTasks, RetryPolicy};
+use tollgate_sim::campus::{CampusEnvironment, CampusMetrics, CampusPolicies, select, year};
 
-use super::args::Args;
+use super::args::ReplayArgs;
 use super::error::ReplayError;
 use super::plan;
 use crate::args::count;
-use crate::exit::Failure;
+use crate::exit::CliFailure;
 use crate::in_order::in_order;
-use crate::voice::Voice;
+use crate::voice::Verbosity;
 
 /// What is said of the world `campus`.
 #[derive(Debug, clap::Args)]
@@ -50,8 +50,8 @@ pub(super) struct CampusArgs {
     ///
     /// `tollgate policies --world campus` lists them. The default is forever, max-evictions:3,
     /// max-non-user-evictions:3, max-evictions:6 and max-non-user-evictions:6.
-    #[arg(long, value_name = "NAME:N[+..]", value_parser = str::parse::<Retry>)]
-    pub(super) retry: Vec<Retry>,
+    #[arg(long, value_name = "NAME:N[+..]", value_parser = str::parse::<RetryPolicy>)]
+    pub(super) retry: Vec<RetryPolicy>,
 
     /// Policies that choose a computer, as a list or repeated [default: three]
     ///
@@ -59,9 +59,9 @@ pub(super) struct CampusArgs {
     /// least-energy-online.
     #[arg(
         long, value_name = "NAME", value_delimiter = ',',
-        value_parser = str::parse::<&'static select::Named>,
+        value_parser = str::parse::<&'static select::BuiltinSelectPolicy>,
     )]
-    pub(super) select: Vec<&'static select::Named>,
+    pub(super) select: Vec<&'static select::BuiltinSelectPolicy>,
 
     /// Size of the synthetic campus, as a factor
     #[arg(
@@ -75,7 +75,7 @@ pub(super) struct CampusArgs {
 
 /// Where jobs run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum World {
+pub(crate) enum ReplayWorld {
     /// A dedicated cluster
     Cluster,
     /// Desktops with users
@@ -83,10 +83,10 @@ pub(crate) enum World {
 }
 
 /// How a pair of policies did.
-struct Answer {
+struct CampusAnswer {
     retry: String,
     select: &'static str,
-    tally: Tally,
+    tally: CampusMetrics,
 }
 
 fn computers(word: &str) -> Result<u32, &'static str> {
@@ -104,7 +104,7 @@ fn time_of_day(word: &str) -> Result<Span, &'static str> {
 }
 
 /// The flags that belong to one world only, if the other one is asked for.
-pub(super) fn misplaced(args: &Args) -> Option<ReplayError> {
+pub(super) fn misplaced(args: &ReplayArgs) -> Option<ReplayError> {
     let campus = &args.campus;
     let of_campus = [
         ("--logins", campus.logins.is_some()),
@@ -122,18 +122,18 @@ pub(super) fn misplaced(args: &Args) -> Option<ReplayError> {
         ("--check", args.check),
     ];
     let (flags, world) = match args.world {
-        World::Cluster => (&of_campus[..], "cluster"),
-        World::Campus => (&of_cluster[..], "campus"),
+        ReplayWorld::Cluster => (&of_campus[..], "cluster"),
+        ReplayWorld::Campus => (&of_cluster[..], "campus"),
     };
     let (flag, _) = flags.iter().find(|(_, given)| *given)?;
     Some(ReplayError::WrongWorld { flag, world })
 }
 
-pub(super) fn run(args: &Args) -> Result<(), Failure> {
+pub(super) fn run(args: &ReplayArgs) -> Result<(), CliFailure> {
     let voice = if args.quiet {
-        Voice::Errors
+        Verbosity::Errors
     } else {
-        Voice::Notes
+        Verbosity::Notes
     };
     let campus = input::environment(args, voice)?;
     let pairs = pairs(&args.campus);
@@ -143,7 +143,7 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
         .then(|| finished(&campus));
     let threads = args.threads.unwrap_or_else(plan::processors);
     let mut answers = Vec::with_capacity(pairs.len());
-    let live = |n: usize| Ok::<_, Failure>(live(&campus, &pairs[n], finished.as_ref()));
+    let live = |n: usize| Ok::<_, CliFailure>(live(&campus, &pairs[n], finished.as_ref()));
     in_order(pairs.len(), threads, live, |_, answer| {
         answers.push(answer);
         Ok(())
@@ -154,7 +154,7 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// Every retry policy with every select policy.
-fn pairs(args: &CampusArgs) -> Vec<Policies> {
+fn pairs(args: &CampusArgs) -> Vec<CampusPolicies> {
     const RETRY: [&str; 5] = [
         "forever",
         "max-evictions:3",
@@ -165,14 +165,17 @@ fn pairs(args: &CampusArgs) -> Vec<Policies> {
     const SELECT: [&str; 3] = ["prefer-awake", "longest-idle", "least-energy-online"];
     let mut retry = args.retry.clone();
     if retry.is_empty() {
-        retry.extend(RETRY.map(|words| words.parse::<Retry>().expect("it is one")));
+        retry.extend(RETRY.map(|words| words.parse::<RetryPolicy>().expect("it is one")));
     }
     let mut select = args.select.clone();
     if select.is_empty() {
-        select.extend(SELECT.map(|name| name.parse::<&select::Named>().expect("it is one")));
+        select.extend(SELECT.map(|name| {
+            name.parse::<&select::BuiltinSelectPolicy>()
+                .expect("it is one")
+        }));
     }
     let pairs = retry.iter().flat_map(|retry| {
-        select.iter().map(|select| Policies {
+        select.iter().map(|select| CampusPolicies {
             retry: retry.clone(),
             select,
         })
@@ -181,21 +184,25 @@ fn pairs(args: &CampusArgs) -> Vec<Policies> {
 }
 
 /// How tasks fare that finish when nobody ends any: what some policies compare with.
-fn finished(campus: &Environment) -> Finished {
-    let policies = Policies {
+fn finished(campus: &CampusEnvironment) -> FinishedTasks {
+    let policies = CampusPolicies {
         retry: "forever".parse().expect("it is one"),
         select: "prefer-awake".parse().expect("it is one"),
     };
     year(campus, &policies).finished(campus)
 }
 
-fn live(campus: &Environment, policies: &Policies, finished: Option<&Finished>) -> Answer {
+fn live(
+    campus: &CampusEnvironment,
+    policies: &CampusPolicies,
+    finished: Option<&FinishedTasks>,
+) -> CampusAnswer {
     let mut policies = policies.clone();
     let retry = policies.retry.to_string();
     if let Some(finished) = finished {
         policies.retry = policies.retry.learn(finished);
     }
-    Answer {
+    CampusAnswer {
         retry,
         select: policies.select.name,
         tally: year(campus, &policies).tally,

@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 
-use tollgate_gate::Violation;
+use tollgate_gate::InvariantViolation;
 use tollgate_model::Market;
 use tollgate_policy::PolicyError;
 use tollgate_sim::campus;
-use tollgate_workload::SettingsError;
+use tollgate_workload::WorkloadConfigError;
 
-use crate::exit::{Complaint, Exit};
+use crate::exit::{CliError, ExitKind};
 
 /// Why there is no replay.
 #[derive(Debug, thiserror::Error)]
@@ -21,10 +21,10 @@ pub(crate) enum ReplayError {
     WrongMarket { policy: String, market: Market },
     /// A setting of the workload outside its range.
     #[error("--{0}")]
-    Settings(#[from] SettingsError),
+    Settings(#[from] WorkloadConfigError),
     /// A setting of the synthetic campus outside its range.
     #[error("--{0}")]
-    Campus(#[from] campus::SettingsError),
+    Campus(#[from] campus::CampusConfigError),
     /// A flag of another world.
     #[error("{flag} means nothing in the world `{world}`")]
     WrongWorld {
@@ -50,12 +50,12 @@ pub(crate) enum ReplayError {
     #[error("policy `{policy}`: the schedule is impossible: {violation}")]
     Violation {
         policy: String,
-        violation: Violation,
+        violation: InvariantViolation,
     },
 }
 
-impl Complaint for ReplayError {
-    fn exit(&self) -> Exit {
+impl CliError for ReplayError {
+    fn exit(&self) -> ExitKind {
         match self {
             Self::Policy(_)
             | Self::WrongMarket { .. }
@@ -66,8 +66,8 @@ impl Complaint for ReplayError {
             | Self::NothingRan { .. }
             | Self::HugeMachine { .. }
             | Self::JobsOutToStdout
-            | Self::GanttOfSeveral { .. } => Exit::Usage,
-            Self::Violation { .. } => Exit::Failed,
+            | Self::GanttOfSeveral { .. } => ExitKind::Usage,
+            Self::Violation { .. } => ExitKind::Failed,
         }
     }
 

@@ -3,24 +3,24 @@
 use std::fs;
 use std::path::Path;
 
-use tollgate_report::{Gantt, Place};
-use tollgate_sim::Replay;
+use tollgate_report::{GanttChart, GanttPlacement};
+use tollgate_sim::ReplayResult;
 
-use super::input::Input;
-use crate::exit::Failure;
+use super::input::ReplayInput;
+use crate::exit::CliFailure;
 use crate::voice::counted;
 
 /// Draws what became of every job into a file.
 pub(super) fn write(
     path: &Path,
     policy: &str,
-    input: &Input,
-    replay: &Replay,
-) -> Result<(), Failure> {
+    input: &ReplayInput,
+    replay: &ReplayResult,
+) -> Result<(), CliFailure> {
     let jobs = counted(replay.outcomes.len(), "job");
     let nodes = counted(input.machine.nodes as usize, "node");
     let source = &input.workload.trace().source;
-    let gantt = Gantt {
+    let gantt = GanttChart {
         title: &format!("{policy}: {jobs} of {source} on {nodes}"),
         nodes: input.machine.nodes,
         jobs: &replay.outcomes,
@@ -29,11 +29,11 @@ pub(super) fn write(
     let svg = gantt.to_svg(
         |job| input.workload.number(job),
         |job| {
-            placements.map_or_else(Place::default, |placements| Place {
+            placements.map_or_else(GanttPlacement::default, |placements| GanttPlacement {
                 nodes: placements.of(job),
                 reserved: placements.reserved(job),
             })
         },
     );
-    fs::write(path, svg).map_err(|error| Failure::write(path.display().to_string(), error))
+    fs::write(path, svg).map_err(|error| CliFailure::write(path.display().to_string(), error))
 }

@@ -3,42 +3,45 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tollgate_sim::{ClassId, Context, Known, MAX_NODES, MAX_RECORD_NODES};
-use tollgate_workload::labels::Labels;
-use tollgate_workload::{Columns, Drawn, Generator, NodesFrom, ReadOptions, Workload, open};
+use tollgate_sim::{ClassId, JobAttributes, JobContext, MAX_NODES, MAX_RECORD_NODES};
+use tollgate_workload::labels::NameColumn;
+use tollgate_workload::{
+    ColumnSelection, NodeCountSource, ReadOptions, SynthesisedSlas, Workload, WorkloadGenerator,
+    open,
+};
 
 use super::error::ReplayError;
-use super::plan::Plan;
-use crate::exit::Failure;
+use super::plan::ReplayPlan;
+use crate::exit::CliFailure;
 use crate::voice::counted;
 
 /// The jobs of all runs, and the machine that they run on.
-pub(super) struct Input {
+pub(super) struct ReplayInput {
     pub(super) workload: Workload,
-    pub(super) machine: Machine,
+    pub(super) machine: ReplayMachine,
     /// What a forecaster is told of each job, in order of arrival, if anything is forecast.
-    pub(super) known: Vec<Known>,
+    pub(super) known: Vec<JobContext>,
 }
 
 /// How large the machine is, and who says so.
 #[derive(Clone, Copy)]
-pub(super) struct Machine {
+pub(super) struct ReplayMachine {
     pub(super) nodes: u32,
-    pub(super) from: SizeFrom,
+    pub(super) from: MachineSizeSource,
 }
 
 #[derive(Clone, Copy)]
-pub(super) enum SizeFrom {
+pub(super) enum MachineSizeSource {
     Flag,
-    Workload(NodesFrom),
+    Workload(NodeCountSource),
 }
 
-impl Input {
-    pub(super) fn read(plan: &Plan) -> Result<Self, Failure> {
+impl ReplayInput {
+    pub(super) fn read(plan: &ReplayPlan) -> Result<Self, CliFailure> {
         let columns = if plan.estimates.are_forecast() {
-            Columns::All
+            ColumnSelection::All
         } else {
-            Columns::Core
+            ColumnSelection::Core
         };
         let trace = match &plan.file {
             Some(path) => open(path, ReadOptions { columns })?,
@@ -57,7 +60,7 @@ impl Input {
             }
             .into());
         }
-        let machine = Machine::of(plan, &workload);
+        let machine = ReplayMachine::of(plan, &workload);
         let most = machine.from.max_nodes();
         if machine.nodes > most {
             let machine = machine.to_string();
@@ -76,7 +79,7 @@ impl Input {
     }
 
     /// Says once what the answer rests on that was not asked for in so many words.
-    pub(super) fn say(&self, plan: &Plan) {
+    pub(super) fn say(&self, plan: &ReplayPlan) {
         let (voice, workload) = (plan.voice, &self.workload);
         let trace = workload.trace();
         // What a cut left behind was read all the same, and line numbers are those of the file.
@@ -120,24 +123,24 @@ impl Input {
     }
 }
 
-fn generator(columns: Columns) -> Generator {
-    Generator {
+fn generator(columns: ColumnSelection) -> WorkloadGenerator {
+    WorkloadGenerator {
         columns,
-        ..Generator::default()
+        ..WorkloadGenerator::default()
     }
 }
 
 /// What is known of the jobs, in order of arrival: a user's jobs are a class, and those of
 /// unknown users are one together.
-fn known(workload: &Workload) -> Vec<Known> {
+fn known(workload: &Workload) -> Vec<JobContext> {
     let trace = workload.trace();
     let Some(metadata) = &trace.metadata else {
         return Vec::new();
     };
-    let number = |column: &Labels, row| column.label(row).map(|label| label.index() as u32);
-    let known = |row| Known {
+    let number = |column: &NameColumn, row| column.label(row).map(|label| label.index() as u32);
+    let known = |row| JobContext {
         class: ClassId(number(&metadata.user, row).map_or(0, |user| user + 1)),
-        context: Context {
+        context: JobAttributes {
             executable: number(&metadata.executable, row),
             queue: number(&metadata.queue, row),
             account: number(&metadata.account, row),
@@ -150,7 +153,7 @@ fn known(workload: &Workload) -> Vec<Known> {
 }
 
 /// Which parts of how many SLAs were drawn, if any.
-fn in_words(drawn: Drawn) -> Option<String> {
+fn in_words(drawn: SynthesisedSlas) -> Option<String> {
     let parts = [
         (drawn.deadlines, "deadline"),
         (drawn.budgets, "budget"),
@@ -164,25 +167,25 @@ fn in_words(drawn: Drawn) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-impl Machine {
-    fn of(plan: &Plan, workload: &Workload) -> Self {
+impl ReplayMachine {
+    fn of(plan: &ReplayPlan, workload: &Workload) -> Self {
         match plan.nodes {
             Some(nodes) => Self {
                 nodes: nodes.get(),
-                from: SizeFrom::Flag,
+                from: MachineSizeSource::Flag,
             },
             None => {
                 let (nodes, from) = workload.nodes();
                 Self {
                     nodes,
-                    from: SizeFrom::Workload(from),
+                    from: MachineSizeSource::Workload(from),
                 }
             }
         }
     }
 }
 
-impl SizeFrom {
+impl MachineSizeSource {
     /// The most nodes that it may say: a flag is meant, a header may be damaged.
     const fn max_nodes(self) -> u32 {
         match self {
@@ -195,19 +198,19 @@ impl SizeFrom {
     pub(super) const fn key(self) -> &'static str {
         match self {
             Self::Flag => "flag",
-            Self::Workload(NodesFrom::MaxProcs) => "max_procs",
-            Self::Workload(NodesFrom::MaxNodes) => "max_nodes",
-            Self::Workload(NodesFrom::WidestJob) => "widest_job",
+            Self::Workload(NodeCountSource::MaxProcs) => "max_procs",
+            Self::Workload(NodeCountSource::MaxNodes) => "max_nodes",
+            Self::Workload(NodeCountSource::WidestJob) => "widest_job",
         }
     }
 }
 
-impl fmt::Display for Machine {
+impl fmt::Display for ReplayMachine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let nodes = counted(self.nodes as usize, "node");
         match self.from {
-            SizeFrom::Flag => write!(f, "{nodes} (--nodes)"),
-            SizeFrom::Workload(from) => write!(f, "{nodes} ({from})"),
+            MachineSizeSource::Flag => write!(f, "{nodes} (--nodes)"),
+            MachineSizeSource::Workload(from) => write!(f, "{nodes} ({from})"),
         }
     }
 }

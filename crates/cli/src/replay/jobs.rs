@@ -6,11 +6,11 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use tollgate_model::{Decision, Market, NodeRange, Outcome};
-use tollgate_sim::Replay;
+use tollgate_sim::ReplayResult;
 use tollgate_workload::Workload;
 
-use super::input::Input;
-use crate::exit::Failure;
+use super::input::ReplayInput;
+use crate::exit::CliFailure;
 
 const COLUMNS: [&str; 13] = [
     "policy",
@@ -29,46 +29,46 @@ const COLUMNS: [&str; 13] = [
 ];
 
 /// The file, open for writing.
-pub(super) struct JobsOut<'a> {
+pub(super) struct JobsCsvFile<'a> {
     file: String,
-    rows: Rows<'a, BufWriter<File>>,
+    rows: JobRowWriter<'a, BufWriter<File>>,
 }
 
-impl<'a> JobsOut<'a> {
+impl<'a> JobsCsvFile<'a> {
     /// Creates the file and writes its header, before the first policy runs.
-    pub(super) fn create(path: &Path, input: &'a Input) -> Result<Self, Failure> {
+    pub(super) fn create(path: &Path, input: &'a ReplayInput) -> Result<Self, CliFailure> {
         let file = path.display().to_string();
         let rows = File::create(path)
-            .and_then(|out| Rows::new(BufWriter::new(out), &input.workload))
+            .and_then(|out| JobRowWriter::new(BufWriter::new(out), &input.workload))
             .map_err(|error| write_failure(&file, error))?;
         Ok(Self { file, rows })
     }
 
     /// Writes what became of every job under a policy.
-    pub(super) fn write(&mut self, policy: &str, replay: &Replay) -> Result<(), Failure> {
+    pub(super) fn write(&mut self, policy: &str, replay: &ReplayResult) -> Result<(), CliFailure> {
         let written = self.rows.write(policy, replay);
         written.map_err(|error| write_failure(&self.file, error))
     }
 
     /// Writes out what is still held back.
-    pub(super) fn finish(mut self) -> Result<(), Failure> {
+    pub(super) fn finish(mut self) -> Result<(), CliFailure> {
         let written = self.rows.csv.flush();
         written.map_err(|error| write_failure(&self.file, error))
     }
 }
 
-fn write_failure(file: &str, error: io::Error) -> Failure {
-    Failure::write(file.to_owned(), error)
+fn write_failure(file: &str, error: io::Error) -> CliFailure {
+    CliFailure::write(file.to_owned(), error)
 }
 
-struct Rows<'a, W: Write> {
+struct JobRowWriter<'a, W: Write> {
     csv: csv::Writer<W>,
     workload: &'a Workload,
     /// The field that is being put together.
     field: Vec<u8>,
 }
 
-impl<'a, W: Write> Rows<'a, W> {
+impl<'a, W: Write> JobRowWriter<'a, W> {
     fn new(out: W, workload: &'a Workload) -> io::Result<Self> {
         let mut csv = csv::Writer::from_writer(out);
         for column in COLUMNS {
@@ -90,7 +90,7 @@ impl<'a, W: Write> Rows<'a, W> {
         })
     }
 
-    fn write(&mut self, policy: &str, replay: &Replay) -> io::Result<()> {
+    fn write(&mut self, policy: &str, replay: &ReplayResult) -> io::Result<()> {
         for (job, outcome) in replay.outcomes.iter().enumerate() {
             self.put(policy)?;
             self.put(self.workload.number(job))?;

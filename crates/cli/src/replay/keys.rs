@@ -4,22 +4,26 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 use tollgate_model::{Credits, Reason, Span};
-use tollgate_workload::{Finding, Tally};
+use tollgate_workload::{Finding, FindingTally};
 
-use super::input::Input;
-use super::plan::Plan;
-use super::run::Answer;
+use super::input::ReplayInput;
+use super::plan::ReplayPlan;
+use super::run::PolicyAnswer;
 
 /// The whole answer.
 #[derive(Serialize)]
-pub(super) struct Report<'a> {
+pub(super) struct ReplayReportKeys<'a> {
     workload: WorkloadKeys<'a>,
     settings: SettingsKeys,
     policies: Vec<PolicyKeys<'a>>,
 }
 
-impl<'a> Report<'a> {
-    pub(super) fn new(plan: &Plan, input: &'a Input, answers: &'a [Answer]) -> Self {
+impl<'a> ReplayReportKeys<'a> {
+    pub(super) fn new(
+        plan: &ReplayPlan,
+        input: &'a ReplayInput,
+        answers: &'a [PolicyAnswer],
+    ) -> Self {
         Self {
             workload: WorkloadKeys::new(plan, input),
             settings: SettingsKeys::new(plan, input),
@@ -39,12 +43,12 @@ struct WorkloadKeys<'a> {
     deadlines_drawn: usize,
     budgets_drawn: usize,
     penalties_drawn: usize,
-    findings: Vec<FindingKeys<'a>>,
+    findings: Vec<ReplayFindingKeys<'a>>,
 }
 
 /// What was skipped, repaired or defaulted, and where first.
 #[derive(Serialize)]
-struct FindingKeys<'a> {
+struct ReplayFindingKeys<'a> {
     action: &'static str,
     finding: String,
     count: u64,
@@ -55,10 +59,10 @@ struct FindingKeys<'a> {
 }
 
 impl<'a> WorkloadKeys<'a> {
-    fn new(plan: &Plan, input: &'a Input) -> Self {
+    fn new(plan: &ReplayPlan, input: &'a ReplayInput) -> Self {
         let workload = &input.workload;
         let drawn = workload.drawn();
-        let finding = |(finding, tally): (Finding, &'a Tally)| FindingKeys {
+        let finding = |(finding, tally): (Finding, &'a FindingTally)| ReplayFindingKeys {
             action: finding.action().word(),
             finding: finding.to_string(),
             count: tally.count,
@@ -104,7 +108,7 @@ struct SettingsKeys {
 }
 
 impl SettingsKeys {
-    fn new(plan: &Plan, input: &Input) -> Self {
+    fn new(plan: &ReplayPlan, input: &ReplayInput) -> Self {
         let jobs = &plan.jobs;
         Self {
             market: plan.market.name(),
@@ -154,7 +158,7 @@ pub(super) struct PolicyKeys<'a> {
 }
 
 impl<'a> PolicyKeys<'a> {
-    pub(super) fn new(answer: &'a Answer) -> Self {
+    pub(super) fn new(answer: &'a PolicyAnswer) -> Self {
         let measured = &answer.objectives;
         Self {
             policy: &answer.policy,

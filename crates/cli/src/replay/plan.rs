@@ -5,38 +5,38 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use tollgate_model::Market;
-use tollgate_policy::Choice;
-use tollgate_sim::{Estimates, Record};
-use tollgate_workload::Settings;
+use tollgate_policy::PolicySpec;
+use tollgate_sim::{EstimateOrigin, RecordLevel};
+use tollgate_workload::WorkloadConfig;
 
-use super::args::Args;
+use super::args::ReplayArgs;
 use super::error::ReplayError;
-use crate::args::Format;
-use crate::exit::{Failure, NoParquet};
-use crate::voice::Voice;
+use crate::args::OutputFormat;
+use crate::exit::{CliFailure, ParquetUnsupported};
+use crate::voice::Verbosity;
 
 /// Everything that was asked for, known to be possible before a file is touched.
-pub(super) struct Plan {
+pub(super) struct ReplayPlan {
     /// None stands for the embedded default workload.
     pub(super) file: Option<PathBuf>,
     pub(super) last: Option<NonZeroUsize>,
-    pub(super) jobs: Settings,
+    pub(super) jobs: WorkloadConfig,
     pub(super) market: Market,
     /// None takes what the workload says.
     pub(super) nodes: Option<NonZeroU32>,
-    pub(super) choices: Vec<Choice>,
-    pub(super) estimates: Estimates,
-    pub(super) record: Record,
+    pub(super) choices: Vec<PolicySpec>,
+    pub(super) estimates: EstimateOrigin,
+    pub(super) record: RecordLevel,
     pub(super) jobs_out: Option<PathBuf>,
     /// There is one policy if there is a chart.
     pub(super) gantt: Option<PathBuf>,
     threads: Option<NonZeroUsize>,
-    pub(super) format: Format,
-    pub(super) voice: Voice,
+    pub(super) format: OutputFormat,
+    pub(super) voice: Verbosity,
 }
 
-impl Plan {
-    pub(super) fn new(args: &Args) -> Result<Self, Failure> {
+impl ReplayPlan {
+    pub(super) fn new(args: &ReplayArgs) -> Result<Self, CliFailure> {
         let jobs = args.sla.settings(args.seed);
         jobs.validate().map_err(ReplayError::from)?;
         if args.jobs_out.as_deref() == Some(Path::new("-")) {
@@ -46,7 +46,7 @@ impl Plan {
             && file.extension().is_some_and(|ending| ending == "parquet")
         {
             let file = file.display().to_string();
-            return Err(NoParquet { file }.into());
+            return Err(ParquetUnsupported { file }.into());
         }
         let choices = choices(&args.policies, args.market)?;
         if args.gantt.is_some() && choices.len() != 1 {
@@ -66,7 +66,7 @@ impl Plan {
             gantt: args.gantt.clone(),
             threads: args.threads,
             format: args.format,
-            voice: Voice::unless(args.quiet),
+            voice: Verbosity::unless(args.quiet),
         })
     }
 
@@ -86,17 +86,17 @@ impl Plan {
 
     /// Whether every schedule is verified.
     pub(super) fn is_checked(&self) -> bool {
-        self.record == Record::Checked
+        self.record == RecordLevel::Checked
     }
 }
 
-fn choices(lists: &[String], market: Market) -> Result<Vec<Choice>, ReplayError> {
+fn choices(lists: &[String], market: Market) -> Result<Vec<PolicySpec>, ReplayError> {
     if lists.is_empty() {
-        return Ok(Choice::of_market(market));
+        return Ok(PolicySpec::of_market(market));
     }
     let mut choices = Vec::new();
     for list in lists {
-        choices.extend(Choice::parse_list(list)?);
+        choices.extend(PolicySpec::parse_list(list)?);
     }
     match choices.iter().find(|choice| !choice.runs_in(market)) {
         Some(choice) => Err(ReplayError::WrongMarket {
@@ -107,11 +107,11 @@ fn choices(lists: &[String], market: Market) -> Result<Vec<Choice>, ReplayError>
     }
 }
 
-fn record(args: &Args) -> Record {
+fn record(args: &ReplayArgs) -> RecordLevel {
     match (&args.jobs_out, &args.gantt, args.check) {
-        (_, _, true) => Record::Checked,
-        (Some(_), _, false) | (_, Some(_), false) => Record::Placements,
-        (None, None, false) => Record::Outcomes,
+        (_, _, true) => RecordLevel::Checked,
+        (Some(_), _, false) | (_, Some(_), false) => RecordLevel::Placements,
+        (None, None, false) => RecordLevel::Outcomes,
     }
 }
 

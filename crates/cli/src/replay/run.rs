@@ -1,20 +1,20 @@
 //! Every policy over the jobs, in parallel.
 
-use tollgate_policy::Choice;
+use tollgate_policy::PolicySpec;
 use tollgate_risk::Objectives;
-use tollgate_sim::{self as sim, Replay};
+use tollgate_sim::{self as sim, ReplayResult};
 
 use super::error::ReplayError;
 use super::gantt;
-use super::input::Input;
-use super::jobs::JobsOut;
-use super::plan::Plan;
-use crate::exit::Failure;
+use super::input::ReplayInput;
+use super::jobs::JobsCsvFile;
+use super::plan::ReplayPlan;
+use crate::exit::CliFailure;
 use crate::in_order::in_order;
-use crate::progress::{Counted, Progress};
+use crate::progress::{ProgressIterator, ReplayProgress};
 
 /// How a policy did.
-pub(super) struct Answer {
+pub(super) struct PolicyAnswer {
     /// The policy as it was chosen, with its settings.
     pub(super) policy: String,
     pub(super) objectives: Objectives,
@@ -22,12 +22,15 @@ pub(super) struct Answer {
 
 /// Runs every policy over the same jobs. The answers are in the order asked for, and the same
 /// whatever the number of threads.
-pub(super) fn every_policy(plan: &Plan, input: &Input) -> Result<Vec<Answer>, Failure> {
+pub(super) fn every_policy(
+    plan: &ReplayPlan,
+    input: &ReplayInput,
+) -> Result<Vec<PolicyAnswer>, CliFailure> {
     let jobs_out = plan.jobs_out.as_deref();
     let mut jobs_out = jobs_out
-        .map(|path| JobsOut::create(path, input))
+        .map(|path| JobsCsvFile::create(path, input))
         .transpose()?;
-    let progress = Progress::on_terminal((input.workload.len() * plan.choices.len()) as u64);
+    let progress = ReplayProgress::on_terminal((input.workload.len() * plan.choices.len()) as u64);
     let mut answers = Vec::with_capacity(plan.choices.len());
     let done = in_order(
         plan.choices.len(),
@@ -41,7 +44,7 @@ pub(super) fn every_policy(plan: &Plan, input: &Input) -> Result<Vec<Answer>, Fa
             if let (Some(path), Some(replay)) = (&plan.gantt, &replay) {
                 gantt::write(path, &policy, input, replay)?;
             }
-            answers.push(Answer { policy, objectives });
+            answers.push(PolicyAnswer { policy, objectives });
             Ok(())
         },
     );
@@ -57,17 +60,17 @@ pub(super) fn every_policy(plan: &Plan, input: &Input) -> Result<Vec<Answer>, Fa
 
 /// The whole story of each job is kept only if somebody wants it.
 fn one_policy(
-    plan: &Plan,
-    input: &Input,
-    choice: &Choice,
-    progress: Option<&Progress>,
-) -> Result<(Objectives, Option<Replay>), Failure> {
-    let settings = sim::Settings {
+    plan: &ReplayPlan,
+    input: &ReplayInput,
+    choice: &PolicySpec,
+    progress: Option<&ReplayProgress>,
+) -> Result<(Objectives, Option<ReplayResult>), CliFailure> {
+    let settings = sim::ReplayConfig {
         nodes: input.machine.nodes,
         market: plan.market,
         record: plan.record,
     };
-    let arrivals = Counted::new(input.workload.arrivals(), progress);
+    let arrivals = ProgressIterator::new(input.workload.arrivals(), progress);
     let policy = choice.build(plan.market);
     let replay = sim::replay_with(arrivals, policy, &settings, plan.estimates, &input.known);
     let replay = replay.map_err(|violation| ReplayError::Violation {

@@ -12,7 +12,7 @@ use tollgate_model::Reason;
 use tollgate_risk::Objectives;
 
 use self::unit::{MoneyUnit, TimeUnit};
-use super::run::Answer;
+use super::run::PolicyAnswer;
 
 /// As wide as a usual terminal allows. Not asked of the terminal: the same answer is the same
 /// bytes wherever it goes.
@@ -28,9 +28,9 @@ const STYLE: TableStyle =
 const NONE: &str = "-";
 
 /// The answers as text, with a line feed at the end.
-pub(super) fn render(answers: &[Answer]) -> String {
+pub(super) fn render(answers: &[PolicyAnswer]) -> String {
     let mut text = text_of(answers, &measures(answers));
-    let rejecting: Vec<&Answer> = answers
+    let rejecting: Vec<&PolicyAnswer> = answers
         .iter()
         .filter(|answer| answer.objectives.rejected > 0)
         .collect();
@@ -42,12 +42,12 @@ pub(super) fn render(answers: &[Answer]) -> String {
 }
 
 /// A column: its heading, of at most three lines, and what stands in it.
-struct Column {
+struct TableColumn {
     heading: String,
     cell: Box<dyn Fn(&Objectives) -> String>,
 }
 
-impl Column {
+impl TableColumn {
     fn new(heading: impl Into<String>, cell: impl Fn(&Objectives) -> String + 'static) -> Self {
         Self {
             heading: heading.into(),
@@ -65,7 +65,10 @@ impl Column {
     }
 }
 
-fn text_of<'a>(answers: impl IntoIterator<Item = &'a Answer>, columns: &[Column]) -> String {
+fn text_of<'a>(
+    answers: impl IntoIterator<Item = &'a PolicyAnswer>,
+    columns: &[TableColumn],
+) -> String {
     let mut table = Table::new();
     table.load_style(STYLE);
     table.set_content_arrangement(ContentArrangement::Dynamic);
@@ -91,7 +94,7 @@ fn text_of<'a>(answers: impl IntoIterator<Item = &'a Answer>, columns: &[Column]
 
 /// The headings with the policy's before them, all of the same number of lines: they stand on the
 /// line below.
-fn headings(columns: &[Column]) -> Vec<String> {
+fn headings(columns: &[TableColumn]) -> Vec<String> {
     let headings = columns.iter().map(|column| column.heading.as_str());
     let headings: Vec<&str> = ["policy"].into_iter().chain(headings).collect();
     let lines = |heading: &str| heading.lines().count();
@@ -114,67 +117,67 @@ fn name(policy: &str) -> String {
 
 /// The four objectives first, then the measures usual in the field. SLA is the fulfilled jobs in %
 /// of the submitted ones, so their count has no column.
-fn measures(answers: &[Answer]) -> Vec<Column> {
+fn measures(answers: &[PolicyAnswer]) -> Vec<TableColumn> {
     let all = || answers.iter().map(|answer| &answer.objectives);
     let waits = all().flat_map(|m| [m.wait, m.mean_wait, m.median_wait]);
     let wait = TimeUnit::fitting(waits.flatten());
     let makespan = TimeUnit::fitting(all().filter_map(|m| m.makespan));
     let money = MoneyUnit::fitting(all().filter_map(|m| m.utility));
 
-    let mut columns = vec![Column::new("accepted", |m| m.accepted.to_string())];
+    let mut columns = vec![TableColumn::new("accepted", |m| m.accepted.to_string())];
     columns.extend(objectives(wait, money));
     columns.extend(usual_measures(wait, makespan));
     columns.extend(money.map(utility));
     columns
 }
 
-fn objectives(wait: TimeUnit, money: Option<MoneyUnit>) -> impl Iterator<Item = Column> {
+fn objectives(wait: TimeUnit, money: Option<MoneyUnit>) -> impl Iterator<Item = TableColumn> {
     let always = [
-        Column::optional(format!("wait\n{wait}"), move |m| {
+        TableColumn::optional(format!("wait\n{wait}"), move |m| {
             m.wait.map(|span| wait.write(span))
         }),
-        Column::new("SLA\n%", |m| decimals(m.sla_pct, 1)),
-        Column::new("relia-\nbility\n%", |m| decimals(m.reliability_pct, 1)),
+        TableColumn::new("SLA\n%", |m| decimals(m.sla_pct, 1)),
+        TableColumn::new("relia-\nbility\n%", |m| decimals(m.reliability_pct, 1)),
     ];
-    let profitability = Column::optional("profit-\nability\n%", |m| {
+    let profitability = TableColumn::optional("profit-\nability\n%", |m| {
         m.profitability_pct.map(|pct| decimals(pct, 1))
     });
     always.into_iter().chain(money.map(|_| profitability))
 }
 
-fn usual_measures(wait: TimeUnit, makespan: TimeUnit) -> [Column; 6] {
+fn usual_measures(wait: TimeUnit, makespan: TimeUnit) -> [TableColumn; 6] {
     [
-        Column::optional(format!("mean\nwait\n{wait}"), move |m| {
+        TableColumn::optional(format!("mean\nwait\n{wait}"), move |m| {
             m.mean_wait.map(|span| wait.write(span))
         }),
-        Column::optional(format!("median\nwait\n{wait}"), move |m| {
+        TableColumn::optional(format!("median\nwait\n{wait}"), move |m| {
             m.median_wait.map(|span| wait.write(span))
         }),
-        Column::optional("bounded\nslow-\ndown", |m| {
+        TableColumn::optional("bounded\nslow-\ndown", |m| {
             m.mean_bounded_slowdown
                 .map(|slowdown| decimals(slowdown, 2))
         }),
-        Column::optional("fulfilled\nslow-\ndown", |m| {
+        TableColumn::optional("fulfilled\nslow-\ndown", |m| {
             m.mean_slowdown_fulfilled
                 .map(|slowdown| decimals(slowdown, 2))
         }),
-        Column::optional("utili-\nsation\n%", |m| {
+        TableColumn::optional("utili-\nsation\n%", |m| {
             m.utilisation.map(|part| decimals(part * 100.0, 1))
         }),
-        Column::optional(format!("make-\nspan\n{makespan}"), move |m| {
+        TableColumn::optional(format!("make-\nspan\n{makespan}"), move |m| {
             m.makespan.map(|span| makespan.write(span))
         }),
     ]
 }
 
-fn utility(unit: MoneyUnit) -> Column {
-    Column::optional(format!("utility\n{unit}"), move |m| {
+fn utility(unit: MoneyUnit) -> TableColumn {
+    TableColumn::optional(format!("utility\n{unit}"), move |m| {
         m.utility.map(|utility| unit.write(utility))
     })
 }
 
 /// How many were rejected, and for which reasons: those that applied to anybody.
-fn reasons(answers: &[Answer]) -> Vec<Column> {
+fn reasons(answers: &[PolicyAnswer]) -> Vec<TableColumn> {
     let applied = |reason: &Reason| {
         answers
             .iter()
@@ -185,11 +188,11 @@ fn reasons(answers: &[Answer]) -> Vec<Column> {
             Some((first, rest)) => format!("{first}\n{}", rest.replace('_', " ")),
             None => reason.key().to_owned(),
         };
-        Column::optional(heading, move |m| {
+        TableColumn::optional(heading, move |m| {
             m.rejected_by_reason.get(&reason).map(u64::to_string)
         })
     });
-    let total = Column::new("rejected", |m| m.rejected.to_string());
+    let total = TableColumn::new("rejected", |m| m.rejected.to_string());
     [total].into_iter().chain(reasons).collect()
 }
 
@@ -225,7 +228,7 @@ mod tests {
 
     #[test]
     fn the_widest_row_fits() {
-        let answer = Answer {
+        let answer = PolicyAnswer {
             policy: "easy:order=sjf,extra=false".to_owned(),
             objectives: measured(),
         };
@@ -241,7 +244,7 @@ mod tests {
         let mut free = measured();
         free.rejected = 0;
         free.rejected_by_reason.clear();
-        let answer = Answer {
+        let answer = PolicyAnswer {
             policy: "fcfs".to_owned(),
             objectives: free,
         };

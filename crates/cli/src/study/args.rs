@@ -5,16 +5,16 @@ use std::path::PathBuf;
 use std::thread;
 
 use clap::ValueEnum;
-use tollgate_study::Changes;
+use tollgate_study::ExperimentOverrides;
 
-use super::report::Weighing;
-use crate::args::{Format, count};
+use super::report::WeightArgs;
+use crate::args::{OutputFormat, count};
 
 /// Run an experiment: results, claims and report in a directory
 #[derive(Debug, clap::Args)]
-pub(super) struct Run {
+pub(super) struct StudyRunArgs {
     #[command(flatten)]
-    pub(super) what: What,
+    pub(super) what: ExperimentArgs,
 
     /// Output directory [default: the name of the experiment]
     #[arg(long, value_name = "DIR")]
@@ -33,7 +33,7 @@ pub(super) struct Run {
 
     /// Engine to run on
     #[arg(long, value_enum, default_value = "local", value_name = "ENGINE")]
-    pub(super) on: Engine,
+    pub(super) on: StudyEngine,
 
     /// Number of elements of the batch system's job array
     #[arg(
@@ -47,15 +47,15 @@ pub(super) struct Run {
     pub(super) dry_run: bool,
 
     #[command(flatten)]
-    pub(super) weights: Weighing,
+    pub(super) weights: WeightArgs,
 
     /// Fail if an expected claim does not hold
     #[arg(long)]
     pub(super) strict: bool,
 
     /// Output format of the claims
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    pub(super) format: Format,
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    pub(super) format: OutputFormat,
 
     /// Print no notes, only errors
     #[arg(long, short)]
@@ -66,13 +66,13 @@ pub(super) struct Run {
 ///
 /// This is what an element of a batch system's job array runs.
 #[derive(Debug, clap::Args)]
-pub(super) struct Chunk {
+pub(super) struct StudyChunkArgs {
     /// Number of the chunk, from 1, and of all chunks
     #[arg(value_name = "K/N")]
-    pub(super) chunk: tollgate_study::Chunk,
+    pub(super) chunk: tollgate_study::StudyChunk,
 
     #[command(flatten)]
-    pub(super) what: What,
+    pub(super) what: ExperimentArgs,
 
     /// Directory shared by all chunks [default: the name of the experiment]
     #[arg(long, value_name = "DIR")]
@@ -88,7 +88,7 @@ pub(super) struct Chunk {
 
 /// Which experiment, and what is changed about it.
 #[derive(Clone, Debug, clap::Args)]
-pub(super) struct What {
+pub(super) struct ExperimentArgs {
     /// Experiment of `tollgate study list`, or a file
     #[arg(value_name = "NAME-or-FILE")]
     pub(super) study: String,
@@ -108,23 +108,23 @@ pub(super) struct What {
 
 /// Where a study runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Engine {
+pub(super) enum StudyEngine {
     /// This host
     Local,
     /// A job array of Slurm, gathered here
     Slurm,
 }
 
-impl Run {
+impl StudyRunArgs {
     pub(super) fn threads(&self) -> NonZeroUsize {
         let processors = || thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
         self.threads.unwrap_or_else(processors)
     }
 }
 
-impl What {
-    pub(super) fn changes(&self) -> Changes {
-        Changes {
+impl ExperimentArgs {
+    pub(super) fn changes(&self) -> ExperimentOverrides {
+        ExperimentOverrides {
             seeds: self.seeds,
             workload: self.workload.clone(),
             scale: self.scale,

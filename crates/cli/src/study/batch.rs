@@ -4,43 +4,48 @@ use std::env;
 use std::path::{Path, absolute};
 
 use tollgate_study::batch::{JobArray, submit_to_slurm};
-use tollgate_study::{Builtin, Folder, Study};
+use tollgate_study::{BuiltinExperiment, OutputDir, Study};
 
-use super::args::{Run, What};
+use super::args::{ExperimentArgs, StudyRunArgs};
 use super::print_text;
-use crate::exit::Failure;
-use crate::voice::{Voice, counted};
+use crate::exit::CliFailure;
+use crate::voice::{Verbosity, counted};
 
 /// Where the script goes.
 const SCRIPT: &str = "chunks.sbatch";
 
 /// Prints the script.
-pub(super) fn show(args: &Run, study: &Study, folder: &Path) -> Result<(), Failure> {
+pub(super) fn show(args: &StudyRunArgs, study: &Study, folder: &Path) -> Result<(), CliFailure> {
     print_text(&job_array(args, study, folder)?.slurm_script())
 }
 
 /// Hands the chunks in and waits for them.
-pub(super) fn run(args: &Run, study: &Study, folder: &Folder, voice: Voice) -> Result<(), Failure> {
+pub(super) fn run(
+    args: &StudyRunArgs,
+    study: &Study,
+    folder: &OutputDir,
+    voice: Verbosity,
+) -> Result<(), CliFailure> {
     let array = job_array(args, study, &folder.path(""))?;
     let script = folder.path(SCRIPT);
     folder
         .write(SCRIPT, array.slurm_script().as_bytes())
-        .map_err(|error| Failure::write(script.display().to_string(), error))?;
+        .map_err(|error| CliFailure::write(script.display().to_string(), error))?;
     voice.note(format!("waiting for {}", counted(array.chunks, "chunk")));
     Ok(submit_to_slurm(&script)?)
 }
 
 /// Elements run elsewhere, perhaps in another folder: every path is absolute.
-fn job_array(args: &Run, study: &Study, folder: &Path) -> Result<JobArray, Failure> {
+fn job_array(args: &StudyRunArgs, study: &Study, folder: &Path) -> Result<JobArray, CliFailure> {
     let folder = full(folder)?;
     let program = full(&env::current_exe()?)?;
-    let What {
+    let ExperimentArgs {
         study: named,
         workload,
         seeds,
         scale,
     } = &args.what;
-    let mut arguments = vec![match Builtin::named(named) {
+    let mut arguments = vec![match BuiltinExperiment::named(named) {
         Some(builtin) => builtin.name.to_owned(),
         None => full(Path::new(named))?,
     }];
@@ -65,7 +70,7 @@ fn job_array(args: &Run, study: &Study, folder: &Path) -> Result<JobArray, Failu
     })
 }
 
-fn full(path: &Path) -> Result<String, Failure> {
+fn full(path: &Path) -> Result<String, CliFailure> {
     let path = absolute(path)?;
     Ok(path.display().to_string().trim_end_matches('/').to_owned())
 }

@@ -2,40 +2,40 @@
 
 use std::borrow::Cow;
 
-use tollgate_report::folder::WriteError;
-use tollgate_report::study::FinishedError;
+use tollgate_report::folder::PageWriteError;
+use tollgate_report::study::FinishedStudyError;
 use tollgate_study::StudyError;
-use tollgate_study::batch::BatchError;
+use tollgate_study::batch::JobArrayError;
 
-use crate::exit::{Complaint, Exit, exit_of_input};
+use crate::exit::{CliError, ExitKind, exit_of_input};
 
 /// Claims that are expected to hold do not.
 #[derive(Debug, thiserror::Error)]
 #[error("{broken} of {all} claims are expected to hold and do not: {ids}")]
-pub(crate) struct Broken {
+pub(crate) struct BrokenClaims {
     pub(crate) broken: usize,
     pub(crate) all: usize,
     pub(crate) ids: String,
 }
 
-impl Complaint for Broken {
-    fn exit(&self) -> Exit {
-        Exit::Failed
+impl CliError for BrokenClaims {
+    fn exit(&self) -> ExitKind {
+        ExitKind::Failed
     }
 }
 
 /// Wrong words, files and folders are wrong usage; what breaks while it is used has failed.
-impl Complaint for StudyError {
-    fn exit(&self) -> Exit {
+impl CliError for StudyError {
+    fn exit(&self) -> ExitKind {
         match self {
             Self::Unknown(_)
             | Self::Experiment(_)
             | Self::Change { .. }
             | Self::HugeMachine { .. }
             | Self::Occupied(_)
-            | Self::Foreign(_) => Exit::Usage,
+            | Self::Foreign(_) => ExitKind::Usage,
             Self::Workload(error) => exit_of_input(&error.cause),
-            Self::File { .. } | Self::Table { .. } => Exit::Failed,
+            Self::File { .. } | Self::Table { .. } => ExitKind::Failed,
         }
     }
 
@@ -45,9 +45,9 @@ impl Complaint for StudyError {
 }
 
 /// A job array that did not come to its end.
-impl Complaint for BatchError {
-    fn exit(&self) -> Exit {
-        Exit::Failed
+impl CliError for JobArrayError {
+    fn exit(&self) -> ExitKind {
+        ExitKind::Failed
     }
 
     fn hint(&self) -> Option<Cow<'_, str>> {
@@ -56,9 +56,9 @@ impl Complaint for BatchError {
 }
 
 /// There is no finished study to report on.
-impl Complaint for FinishedError {
-    fn exit(&self) -> Exit {
-        Exit::Usage
+impl CliError for FinishedStudyError {
+    fn exit(&self) -> ExitKind {
+        ExitKind::Usage
     }
 
     fn hint(&self) -> Option<Cow<'_, str>> {
@@ -67,8 +67,8 @@ impl Complaint for FinishedError {
 }
 
 /// A report that cannot be written.
-impl Complaint for WriteError {
-    fn exit(&self) -> Exit {
-        Exit::Failed
+impl CliError for PageWriteError {
+    fn exit(&self) -> ExitKind {
+        ExitKind::Failed
     }
 }

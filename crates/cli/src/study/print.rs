@@ -3,23 +3,23 @@
 use std::io::{self, Write};
 
 use serde_json::json;
-use tollgate_study::Ledger;
-use tollgate_study::ledger::{Entry, Verdict};
+use tollgate_study::ClaimResults;
+use tollgate_study::ledger::{ClaimResult, ClaimVerdict};
 
 use super::print_text;
-use crate::args::Format;
-use crate::exit::Failure;
+use crate::args::OutputFormat;
+use crate::exit::CliFailure;
 
-pub(super) fn ledger(ledger: &Ledger, format: Format) -> Result<(), Failure> {
+pub(super) fn ledger(ledger: &ClaimResults, format: OutputFormat) -> Result<(), CliFailure> {
     match format {
-        Format::Table => print_text(&text(ledger)),
-        Format::Csv => {
+        OutputFormat::Table => print_text(&text(ledger)),
+        OutputFormat::Csv => {
             let mut table = Vec::new();
             ledger.write(&mut table).map_err(io::Error::other)?;
             io::stdout().lock().write_all(&table)?;
             Ok(())
         }
-        Format::Json => {
+        OutputFormat::Json => {
             let entries: Vec<_> = ledger.entries.iter().map(object).collect();
             print_text(&format!("{:#}\n", json!({ "claims": entries })))
         }
@@ -27,7 +27,7 @@ pub(super) fn ledger(ledger: &Ledger, format: Format) -> Result<(), Failure> {
 }
 
 /// Two lines a claim, the counts below. A mark shows what did not come out as expected.
-fn text(ledger: &Ledger) -> String {
+fn text(ledger: &ClaimResults) -> String {
     let mut text = String::new();
     for entry in &ledger.entries {
         let claim = &entry.claim;
@@ -41,22 +41,26 @@ fn text(ledger: &Ledger) -> String {
         text += &format!("{mark} {verdict:9}  {:44}  {measured}\n", claim.id);
         text += &format!("             {}: {}\n", claim.source, claim.claim);
     }
-    let [holds, fails, undecided] =
-        [Verdict::Holds, Verdict::Fails, Verdict::Undecided].map(|verdict| ledger.count(verdict));
+    let [holds, fails, undecided] = [
+        ClaimVerdict::Holds,
+        ClaimVerdict::Fails,
+        ClaimVerdict::Undecided,
+    ]
+    .map(|verdict| ledger.count(verdict));
     let all = ledger.entries.len();
     text += &format!("{all} claims: {holds} hold, {fails} fail, {undecided} undecided\n");
     text
 }
 
 /// The verdict as an expectation puts it: what cannot be told does not hold.
-fn told(entry: &Entry) -> &'static str {
+fn told(entry: &ClaimResult) -> &'static str {
     match entry.verdict {
-        Verdict::Holds => "holds",
-        Verdict::Fails | Verdict::Undecided => "fails",
+        ClaimVerdict::Holds => "holds",
+        ClaimVerdict::Fails | ClaimVerdict::Undecided => "fails",
     }
 }
 
-fn measured(entry: &Entry) -> String {
+fn measured(entry: &ClaimResult) -> String {
     let Some(measured) = entry.measured else {
         return "-".to_owned();
     };
@@ -69,7 +73,7 @@ fn measured(entry: &Entry) -> String {
     }
 }
 
-fn object(entry: &Entry) -> serde_json::Value {
+fn object(entry: &ClaimResult) -> serde_json::Value {
     let interval = entry.measured.and_then(|measured| measured.interval);
     json!({
         "id": entry.claim.id,

@@ -3,25 +3,25 @@
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 
-use tollgate_report::study::{Finished, page};
-use tollgate_report::{Page, folder};
+use tollgate_report::study::{FinishedStudy, page};
+use tollgate_report::{ReportPage, folder};
 use tollgate_risk::Weights;
 
-use crate::exit::Failure;
-use crate::voice::{Voice, counted};
+use crate::exit::CliFailure;
+use crate::voice::{Verbosity, counted};
 
 /// Write the report of a finished study, and its pictures.
 ///
 /// DIR is the output directory of `tollgate study run`. The page, report.html, needs no network;
 /// its pictures are in the directory `figures` beside it.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct StudyReportArgs {
     /// Directory of the study
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 
     #[command(flatten)]
-    weights: Weighing,
+    weights: WeightArgs,
 
     /// Print only the name of the page
     #[arg(long, short)]
@@ -30,19 +30,19 @@ pub(crate) struct Args {
 
 /// What counts how much.
 #[derive(Clone, Debug, clap::Args)]
-pub(crate) struct Weighing {
+pub(crate) struct WeightArgs {
     /// More weights of the objectives to plot and rank, summing to 1
     #[arg(long, value_name = "wait=W,sla=W,..")]
     weights: Option<Weights>,
 }
 
-pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+pub(crate) fn run(args: &StudyReportArgs) -> Result<(), CliFailure> {
     let page = write(&args.folder, &args.weights)?;
     let pictures = args.folder.join(folder::PICTURES);
     let voice = if args.quiet {
-        Voice::Errors
+        Verbosity::Errors
     } else {
-        Voice::Notes
+        Verbosity::Notes
     };
     let counted = counted(page.pictures().len(), "picture");
     voice.note(format_args!("{counted} in {}", pictures.display()));
@@ -52,8 +52,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// Writes the report of the study in a folder, and gives the page.
-pub(crate) fn write(study: &Path, weighing: &Weighing) -> Result<Page, Failure> {
-    let page = page(&Finished::read(study)?, weighing.weights.as_ref());
+pub(crate) fn write(study: &Path, weighing: &WeightArgs) -> Result<ReportPage, CliFailure> {
+    let page = page(&FinishedStudy::read(study)?, weighing.weights.as_ref());
     folder::write(&page, study)?;
     Ok(page)
 }

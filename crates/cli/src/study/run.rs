@@ -4,19 +4,19 @@ use std::io::{IsTerminal, stderr};
 use std::path::{Path, PathBuf};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use tollgate_study::{Earlier, Folder, Ledger, Progress, Study};
+use tollgate_study::{ClaimResults, OnExistingResults, OutputDir, Study, StudyProgress};
 
-use super::args::{Chunk, Engine, Run};
-use super::error::Broken;
+use super::args::{StudyChunkArgs, StudyEngine, StudyRunArgs};
+use super::error::BrokenClaims;
 use super::{batch, print, report};
-use crate::exit::Failure;
-use crate::voice::{Voice, counted};
+use crate::exit::CliFailure;
+use crate::voice::{Verbosity, counted};
 
-pub(super) fn run(args: &Run) -> Result<(), Failure> {
+pub(super) fn run(args: &StudyRunArgs) -> Result<(), CliFailure> {
     let voice = if args.quiet {
-        Voice::Errors
+        Verbosity::Errors
     } else {
-        Voice::Notes
+        Verbosity::Notes
     };
     let study = Study::open(&args.what.study, &args.what.changes())?;
     let path = folder_of(args.out.as_deref(), &study);
@@ -26,14 +26,14 @@ pub(super) fn run(args: &Run) -> Result<(), Failure> {
     let folder = create(&path)?;
     describe(&study, voice);
     let earlier = match args.on {
-        Engine::Local if args.resume => Earlier::Resume,
-        Engine::Local => Earlier::Refuse,
-        Engine::Slurm => {
+        StudyEngine::Local if args.resume => OnExistingResults::Resume,
+        StudyEngine::Local => OnExistingResults::Refuse,
+        StudyEngine::Slurm => {
             if !args.resume {
                 study.must_be_free(&folder)?;
             }
             batch::run(args, &study, &folder, voice)?;
-            Earlier::Resume
+            OnExistingResults::Resume
         }
     };
     let bar = bar();
@@ -51,7 +51,7 @@ pub(super) fn run(args: &Run) -> Result<(), Failure> {
     Ok(())
 }
 
-pub(super) fn chunk(args: &Chunk) -> Result<(), Failure> {
+pub(super) fn chunk(args: &StudyChunkArgs) -> Result<(), CliFailure> {
     let study = Study::open(&args.what.study, &args.what.changes())?;
     let folder = create(&folder_of(args.out.as_deref(), &study))?;
     let bar = bar();
@@ -67,11 +67,11 @@ fn folder_of(out: Option<&Path>, study: &Study) -> PathBuf {
     out.map_or_else(named, Path::to_owned)
 }
 
-fn create(path: &Path) -> Result<Folder, Failure> {
-    Folder::create(path).map_err(|error| Failure::write(path.display().to_string(), error))
+fn create(path: &Path) -> Result<OutputDir, CliFailure> {
+    OutputDir::create(path).map_err(|error| CliFailure::write(path.display().to_string(), error))
 }
 
-fn describe(study: &Study, voice: Voice) {
+fn describe(study: &Study, voice: Verbosity) {
     if let Some(source) = study.source() {
         let trace = source.trace();
         for finding in trace.diagnostics.to_string().lines() {
@@ -108,7 +108,7 @@ fn bar() -> ProgressBar {
         .with_style(style.expect("a template that is right"))
 }
 
-fn show(bar: &ProgressBar, progress: Progress) {
+fn show(bar: &ProgressBar, progress: StudyProgress) {
     if bar.length() != Some(progress.all as u64) {
         bar.set_length(progress.all as u64);
         bar.set_position(progress.before as u64);
@@ -117,7 +117,7 @@ fn show(bar: &ProgressBar, progress: Progress) {
     bar.set_position(progress.done as u64);
 }
 
-fn strict(ledger: &Ledger) -> Result<(), Broken> {
+fn strict(ledger: &ClaimResults) -> Result<(), BrokenClaims> {
     let broken: Vec<&str> = ledger
         .broken()
         .map(|entry| entry.claim.id.as_str())
@@ -125,7 +125,7 @@ fn strict(ledger: &Ledger) -> Result<(), Broken> {
     if broken.is_empty() {
         return Ok(());
     }
-    Err(Broken {
+    Err(BrokenClaims {
         broken: broken.len(),
         all: ledger.entries.len(),
         ids: broken.join(", "),

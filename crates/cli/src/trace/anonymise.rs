@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tollgate_workload::anonymise::{Anonymiser, Key};
+use tollgate_workload::anonymise::{AnonymiserKey, TraceAnonymiser};
 
 use super::error::TraceError;
-use super::input::{Clock, each_batch, say_findings};
+use super::input::{ClockOrigin, each_batch, say_findings};
 use super::output;
 use crate::args::whole;
-use crate::exit::Failure;
-use crate::voice::{Voice, counted};
+use crate::exit::CliFailure;
+use crate::voice::{Verbosity, counted};
 
 /// A file with fewer bytes is no key.
 const LEAST_BYTES: usize = 16;
@@ -22,7 +22,7 @@ const LEAST_BYTES: usize = 16;
 /// columns, hosts among them. The same name gives the same token.
 /// Numbers and times stay; comments are left out.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct TraceAnonymiseArgs {
     /// Records of any known format
     ///
     /// `-` is standard input. The jobs of several records are written one after the other.
@@ -49,19 +49,19 @@ pub(super) struct Args {
     keep: Vec<String>,
 
     #[command(flatten)]
-    output: output::Destination,
+    output: output::TraceOutputArgs,
 
     /// Print no notes, only errors
     #[arg(long, short)]
     quiet: bool,
 }
 
-pub(super) fn run(args: &Args) -> Result<(), Failure> {
-    let voice = Voice::unless(args.quiet);
+pub(super) fn run(args: &TraceAnonymiseArgs) -> Result<(), CliFailure> {
+    let voice = Verbosity::unless(args.quiet);
     let target = args.output.target()?;
-    let mut anonymiser = Anonymiser::new(key(args, voice)?, kept(&args.keep));
+    let mut anonymiser = TraceAnonymiser::new(key(args, voice)?, kept(&args.keep));
     let mut output = target.open()?;
-    let mut clock = Clock::default();
+    let mut clock = ClockOrigin::default();
     for path in &args.files {
         let mut jobs = 0;
         let header = each_batch(path, |batch| {
@@ -86,12 +86,12 @@ fn kept(columns: &[String]) -> BTreeSet<String> {
         .collect()
 }
 
-fn key(args: &Args, voice: Voice) -> Result<Key, TraceError> {
+fn key(args: &TraceAnonymiseArgs, voice: Verbosity) -> Result<AnonymiserKey, TraceError> {
     match (&args.key, args.seed) {
         (Some(path), _) => key_in(path),
         (None, Some(seed)) => {
             voice.note("anyone who knows the seed can try names: use `--key` where that matters");
-            Ok(Key::new(u128::from(seed)))
+            Ok(AnonymiserKey::new(u128::from(seed)))
         }
         (None, None) => {
             voice.note("the key was drawn for this run: the next gives other tokens");
@@ -100,7 +100,7 @@ fn key(args: &Args, voice: Voice) -> Result<Key, TraceError> {
     }
 }
 
-fn key_in(path: &Path) -> Result<Key, TraceError> {
+fn key_in(path: &Path) -> Result<AnonymiserKey, TraceError> {
     let file = path.display().to_string();
     let bytes = match fs::read(path) {
         Ok(bytes) => bytes,
@@ -113,11 +113,11 @@ fn key_in(path: &Path) -> Result<Key, TraceError> {
             least: LEAST_BYTES,
         });
     }
-    Ok(Key::of_bytes(&bytes))
+    Ok(AnonymiserKey::of_bytes(&bytes))
 }
 
-fn drawn() -> Result<Key, TraceError> {
+fn drawn() -> Result<AnonymiserKey, TraceError> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(|error| TraceError::NoRandomness(error.to_string()))?;
-    Ok(Key::new(u128::from_le_bytes(bytes)))
+    Ok(AnonymiserKey::new(u128::from_le_bytes(bytes)))
 }

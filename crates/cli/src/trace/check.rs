@@ -5,20 +5,20 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use serde::Serialize;
-use tollgate_workload::batches::Stopped;
-use tollgate_workload::diagnostics::Occurrence;
+use tollgate_workload::batches::BatchReadError;
+use tollgate_workload::diagnostics::FindingOccurrence;
 use tollgate_workload::folder::files_in;
-use tollgate_workload::{Action, Field, Finding};
+use tollgate_workload::{Finding, FindingAction, RecordField};
 
 use super::error::TraceError;
 use super::input::each_batch;
-use crate::args::Format;
-use crate::exit::Failure;
-use crate::voice::{Voice, counted};
+use crate::args::OutputFormat;
+use crate::exit::CliFailure;
+use crate::voice::{Verbosity, counted};
 
 /// List every error in records by line; fail if there is any
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct TraceCheckArgs {
     /// Records of any known format
     ///
     /// `-` is standard input; every file of a directory is a record.
@@ -30,8 +30,8 @@ pub(super) struct Args {
     only: Vec<ActionArg>,
 
     /// Output format
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    format: OutputFormat,
 
     /// Print nothing; only set the exit code
     #[arg(long, short)]
@@ -52,9 +52,9 @@ enum ActionArg {
     Ignored,
 }
 
-pub(super) fn run(args: &Args) -> Result<(), Failure> {
-    let voice = Voice::unless(args.quiet);
-    let mut list = List::begin(args)?;
+pub(super) fn run(args: &TraceCheckArgs) -> Result<(), CliFailure> {
+    let voice = Verbosity::unless(args.quiet);
+    let mut list = FindingList::begin(args)?;
     let checked = args
         .files
         .iter()
@@ -68,16 +68,16 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// Every file of a folder is a record of its own here: lines are lines of files.
-fn check(path: &Path, list: &mut List, voice: Voice) -> Result<(), Failure> {
+fn check(path: &Path, list: &mut FindingList, voice: Verbosity) -> Result<(), CliFailure> {
     if !path.is_dir() {
         return Ok(check_file(path, list, voice)?);
     }
     for file in files_in(path)? {
         match check_file(&file, list, voice) {
-            Err(Stopped::Input(error)) if error.cause.is_of_content() => {
+            Err(BatchReadError::Input(error)) if error.cause.is_of_content() => {
                 let line = 1;
                 let finding = Finding::UselessFile;
-                list.add(&error.file, Occurrence { line, finding })?;
+                list.add(&error.file, FindingOccurrence { line, finding })?;
             }
             outcome => outcome?,
         }
@@ -85,7 +85,11 @@ fn check(path: &Path, list: &mut List, voice: Voice) -> Result<(), Failure> {
     Ok(())
 }
 
-fn check_file(path: &Path, list: &mut List, voice: Voice) -> Result<(), Stopped<Failure>> {
+fn check_file(
+    path: &Path,
+    list: &mut FindingList,
+    voice: Verbosity,
+) -> Result<(), BatchReadError<CliFailure>> {
     let (before, mut jobs) = (list.count, 0);
     let header = each_batch(path, |batch| {
         jobs += batch.jobs.len();
@@ -102,13 +106,13 @@ fn check_file(path: &Path, list: &mut List, voice: Voice) -> Result<(), Stopped<
 }
 
 /// The findings on their way out.
-struct List {
-    only: Vec<Action>,
-    out: Out,
+struct FindingList {
+    only: Vec<FindingAction>,
+    out: FindingWriter,
     count: usize,
 }
 
-enum Out {
+enum FindingWriter {
     Nothing,
     Lines(BufWriter<StdoutLock<'static>>),
     Json(BufWriter<StdoutLock<'static>>),
@@ -117,7 +121,7 @@ enum Out {
 
 /// A finding, as the keys of JSON and the columns of CSV.
 #[derive(Serialize)]
-struct FindingKeys<'a> {
+struct FindingRow<'a> {
     file: &'a str,
     line: u64,
     action: &'static str,
@@ -125,25 +129,29 @@ struct FindingKeys<'a> {
     finding: String,
 }
 
-impl List {
-    fn begin(args: &Args) -> io::Result<Self> {
+impl FindingList {
+    fn begin(args: &TraceCheckArgs) -> io::Result<Self> {
         Ok(Self {
             only: args.only.iter().map(|action| action.action()).collect(),
-            out: Out::begin(args)?,
+            out: FindingWriter::begin(args)?,
             count: 0,
         })
     }
 
-    fn add(&mut self, file: &str, Occurrence { line, finding }: Occurrence) -> io::Result<()> {
+    fn add(
+        &mut self,
+        file: &str,
+        FindingOccurrence { line, finding }: FindingOccurrence,
+    ) -> io::Result<()> {
         let action = finding.action();
         if !self.only.is_empty() && !self.only.contains(&action) {
             return Ok(());
         }
-        let keys = FindingKeys {
+        let keys = FindingRow {
             file,
             line,
             action: action.word(),
-            field: finding.field().map(Field::name),
+            field: finding.field().map(RecordField::name),
             finding: finding.to_string(),
         };
         self.out.write(&keys, self.count == 0)?;
@@ -158,20 +166,20 @@ impl List {
     }
 }
 
-impl Out {
-    fn begin(args: &Args) -> io::Result<Self> {
+impl FindingWriter {
+    fn begin(args: &TraceCheckArgs) -> io::Result<Self> {
         if args.quiet {
             return Ok(Self::Nothing);
         }
         let out = stdout().lock();
         match args.format {
-            Format::Table => Ok(Self::Lines(BufWriter::new(out))),
-            Format::Json => {
+            OutputFormat::Table => Ok(Self::Lines(BufWriter::new(out))),
+            OutputFormat::Json => {
                 let mut out = BufWriter::new(out);
                 write!(out, "{{\n  \"findings\": [")?;
                 Ok(Self::Json(out))
             }
-            Format::Csv => {
+            OutputFormat::Csv => {
                 let mut rows = csv::WriterBuilder::new()
                     .has_headers(false)
                     .from_writer(out);
@@ -181,11 +189,11 @@ impl Out {
         }
     }
 
-    fn write(&mut self, keys: &FindingKeys<'_>, first: bool) -> io::Result<()> {
+    fn write(&mut self, keys: &FindingRow<'_>, first: bool) -> io::Result<()> {
         match self {
             Self::Nothing => Ok(()),
             Self::Lines(out) => {
-                let FindingKeys {
+                let FindingRow {
                     file, line, action, ..
                 } = keys;
                 writeln!(out, "{file}:{line}: {action}: {}", keys.finding)
@@ -213,13 +221,13 @@ impl Out {
 }
 
 impl ActionArg {
-    const fn action(self) -> Action {
+    const fn action(self) -> FindingAction {
         match self {
-            Self::Skipped => Action::Skipped,
-            Self::Folded => Action::Folded,
-            Self::Repaired => Action::Repaired,
-            Self::Defaulted => Action::Defaulted,
-            Self::Ignored => Action::Ignored,
+            Self::Skipped => FindingAction::Skipped,
+            Self::Folded => FindingAction::Folded,
+            Self::Repaired => FindingAction::Repaired,
+            Self::Defaulted => FindingAction::Defaulted,
+            Self::Ignored => FindingAction::Ignored,
         }
     }
 }

@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use super::input::{Clock, each_batch, say_findings};
+use super::input::{ClockOrigin, each_batch, say_findings};
 use super::output;
-use crate::exit::Failure;
-use crate::voice::{Voice, counted};
+use crate::exit::CliFailure;
+use crate::voice::{Verbosity, counted};
 
 /// Write the jobs of records in another format
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct TraceConvertArgs {
     /// Records of any known format
     ///
     /// `-` is standard input. The jobs of several records are written one after the other.
@@ -17,17 +17,17 @@ pub(super) struct Args {
     files: Vec<PathBuf>,
 
     #[command(flatten)]
-    output: output::Destination,
+    output: output::TraceOutputArgs,
 
     /// Print no notes, only errors
     #[arg(long, short)]
     quiet: bool,
 }
 
-pub(super) fn run(args: &Args) -> Result<(), Failure> {
-    let voice = Voice::unless(args.quiet);
+pub(super) fn run(args: &TraceConvertArgs) -> Result<(), CliFailure> {
+    let voice = Verbosity::unless(args.quiet);
     let mut output = args.output.target()?.open()?;
-    let mut clock = Clock::default();
+    let mut clock = ClockOrigin::default();
     for path in &args.files {
         let mut jobs = 0;
         let header = each_batch(path, |batch| {

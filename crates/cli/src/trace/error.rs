@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::io;
 
-use crate::exit::{Complaint, Exit};
+use crate::exit::{CliError, ExitKind};
 use crate::voice::counted;
 
 /// Why there is no answer about records, or not the one that was hoped for.
@@ -33,14 +33,14 @@ pub(crate) enum TraceError {
     NoRandomness(String),
 }
 
-impl Complaint for TraceError {
-    fn exit(&self) -> Exit {
+impl CliError for TraceError {
+    fn exit(&self) -> ExitKind {
         match self {
             Self::NoOutputFormat
             | Self::TwoClocks { .. }
             | Self::Key { .. }
-            | Self::ShortKey { .. } => Exit::Usage,
-            Self::Findings { .. } | Self::NoRandomness(_) => Exit::Failed,
+            | Self::ShortKey { .. } => ExitKind::Usage,
+            Self::Findings { .. } | Self::NoRandomness(_) => ExitKind::Failed,
         }
     }
 

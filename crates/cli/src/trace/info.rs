@@ -19,21 +19,21 @@ mod zone;
 use std::io::{self, BufWriter, Write, stdout};
 use std::path::{Path, PathBuf};
 
-use tollgate_workload::batches::Stopped;
-use tollgate_workload::survey::{Survey, Surveyor};
+use tollgate_workload::batches::BatchReadError;
+use tollgate_workload::survey::{TraceStatistics, TraceStatisticsBuilder};
 use tollgate_workload::{OpenError, ReadError, Trace};
 
-use self::keys::{Keys, RecordKeys};
-use self::others::OtherKeys;
-use self::zone::Zone;
+use self::keys::{RecordKeys, TraceInfoKeys};
+use self::others::NonJobKeys;
+use self::zone::DisplayZone;
 use super::input::each_batch;
-use crate::args::Format;
-use crate::exit::Failure;
-use crate::voice::{Voice, counted};
+use crate::args::OutputFormat;
+use crate::exit::CliFailure;
+use crate::voice::{Verbosity, counted};
 
 /// Summarise records: jobs, users, sizes, run times, estimates, load
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct TraceInfoArgs {
     /// Records of any known format
     ///
     /// Jobs, round-robin databases or log-ins. A directory is one record; `-` is standard input.
@@ -41,12 +41,12 @@ pub(super) struct Args {
     files: Vec<PathBuf>,
 
     /// Time zone of the arrivals, as in Europe/Berlin [default: from the header, else UTC]
-    #[arg(long, value_name = "ZONE", value_parser = Zone::parse)]
-    zone: Option<Zone>,
+    #[arg(long, value_name = "ZONE", value_parser = DisplayZone::parse)]
+    zone: Option<DisplayZone>,
 
     /// Output format
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    format: OutputFormat,
 
     /// Print only the number of jobs
     #[arg(long, short)]
@@ -54,39 +54,39 @@ pub(super) struct Args {
 }
 
 /// A record, and what is in it.
-struct Record {
+struct TraceSurvey {
     header: Trace,
-    zone: Zone,
-    survey: Survey,
+    zone: DisplayZone,
+    survey: TraceStatistics,
 }
 
-pub(super) fn run(args: &Args) -> Result<(), Failure> {
-    let voice = Voice::unless(args.quiet);
+pub(super) fn run(args: &TraceInfoArgs) -> Result<(), CliFailure> {
+    let voice = Verbosity::unless(args.quiet);
     let mut out = BufWriter::new(stdout().lock());
-    let mut keys = Keys::default();
+    let mut keys = TraceInfoKeys::default();
     for (n, path) in args.files.iter().enumerate() {
         let known = survey(path, args.zone.as_ref(), voice)?;
         match (args.quiet, args.format) {
             (true, _) => writeln!(out, "{}", known.len())?,
-            (false, Format::Table) => {
+            (false, OutputFormat::Table) => {
                 if n > 0 {
                     writeln!(out)?;
                 }
                 known.write(&mut out)?;
             }
-            (false, Format::Json | Format::Csv) => match known {
-                Known::Jobs(record) => keys.records.push(RecordKeys::new(&record)),
-                Known::Other(other) => keys.others.push(other),
+            (false, OutputFormat::Json | OutputFormat::Csv) => match known {
+                FileSummary::Jobs(record) => keys.records.push(RecordKeys::new(&record)),
+                FileSummary::Other(other) => keys.others.push(other),
             },
         }
     }
     match (args.quiet, args.format) {
-        (true, _) | (false, Format::Table) => {}
-        (false, Format::Json) => {
+        (true, _) | (false, OutputFormat::Table) => {}
+        (false, OutputFormat::Json) => {
             serde_json::to_writer_pretty(&mut out, &keys).map_err(io::Error::from)?;
             writeln!(out)?;
         }
-        (false, Format::Csv) => {
+        (false, OutputFormat::Csv) => {
             if !keys.others.is_empty() {
                 let others = counted(keys.others.len(), "record");
                 voice.note(format_args!(
@@ -100,12 +100,12 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// What was found in a file.
-enum Known {
-    Jobs(Box<Record>),
-    Other(OtherKeys),
+enum FileSummary {
+    Jobs(Box<TraceSurvey>),
+    Other(NonJobKeys),
 }
 
-impl Known {
+impl FileSummary {
     fn len(&self) -> usize {
         match self {
             Self::Jobs(record) => record.survey.summary.jobs,
@@ -122,43 +122,49 @@ impl Known {
 }
 
 /// Prints the schema of the JSON.
-pub(super) fn schema() -> Result<(), Failure> {
+pub(super) fn schema() -> Result<(), CliFailure> {
     let mut out = stdout().lock();
-    serde_json::to_writer_pretty(&mut out, &schemars::schema_for!(Keys))
+    serde_json::to_writer_pretty(&mut out, &schemars::schema_for!(TraceInfoKeys))
         .map_err(io::Error::from)?;
     Ok(writeln!(out)?)
 }
 
-fn survey(path: &Path, asked: Option<&Zone>, voice: Voice) -> Result<Known, Failure> {
+fn survey(
+    path: &Path,
+    asked: Option<&DisplayZone>,
+    voice: Verbosity,
+) -> Result<FileSummary, CliFailure> {
     match survey_jobs(path, asked, voice) {
         // What came from standard input is gone.
-        Err(Stopped::Input(OpenError {
+        Err(BatchReadError::Input(OpenError {
             cause: ReadError::NotJobs { found },
             ..
-        })) if path != Path::new("-") => Ok(Known::Other(OtherKeys::read(path, found, voice)?)),
-        outcome => Ok(Known::Jobs(Box::new(outcome?))),
+        })) if path != Path::new("-") => {
+            Ok(FileSummary::Other(NonJobKeys::read(path, found, voice)?))
+        }
+        outcome => Ok(FileSummary::Jobs(Box::new(outcome?))),
     }
 }
 
 fn survey_jobs(
     path: &Path,
-    asked: Option<&Zone>,
-    voice: Voice,
-) -> Result<Record, Stopped<Failure>> {
+    asked: Option<&DisplayZone>,
+    voice: Verbosity,
+) -> Result<TraceSurvey, BatchReadError<CliFailure>> {
     let mut known = None;
     let header = each_batch(path, |batch| {
         let (_, surveyor) = known.get_or_insert_with(|| {
-            let zone = Zone::of(batch, asked, voice);
+            let zone = DisplayZone::of(batch, asked, voice);
             (
                 zone.clone(),
-                Surveyor::new(move |at| zone.since_monday_s(at)),
+                TraceStatisticsBuilder::new(move |at| zone.since_monday_s(at)),
             )
         });
         surveyor.add(batch);
         Ok(())
     })?;
     let (zone, surveyor) = known.expect("a record that can be read has a job");
-    Ok(Record {
+    Ok(TraceSurvey {
         header,
         zone,
         survey: surveyor.finish(),

@@ -3,38 +3,38 @@
 use std::path::Path;
 
 use tollgate_model::Instant;
-use tollgate_workload::batches::{Stopped, open_in_batches};
-use tollgate_workload::{Columns, ReadOptions, Trace};
+use tollgate_workload::batches::{BatchReadError, open_in_batches};
+use tollgate_workload::{ColumnSelection, ReadOptions, Trace};
 
 use super::error::TraceError;
-use crate::exit::Failure;
-use crate::voice::Voice;
+use crate::exit::CliFailure;
+use crate::voice::Verbosity;
 
 /// Everything that is known of each job.
 const OPTIONS: ReadOptions = ReadOptions {
-    columns: Columns::All,
+    columns: ColumnSelection::All,
 };
 
 /// Calls `visit` with the jobs at `path`, a batch at a time; what is returned is the header of
 /// the record, and what was found in it.
 pub(super) fn each_batch(
     path: &Path,
-    visit: impl FnMut(&Trace) -> Result<(), Failure>,
-) -> Result<Trace, Stopped<Failure>> {
+    visit: impl FnMut(&Trace) -> Result<(), CliFailure>,
+) -> Result<Trace, BatchReadError<CliFailure>> {
     open_in_batches(path, OPTIONS, visit)
 }
 
-impl From<Stopped<Self>> for Failure {
-    fn from(stopped: Stopped<Self>) -> Self {
+impl From<BatchReadError<Self>> for CliFailure {
+    fn from(stopped: BatchReadError<Self>) -> Self {
         match stopped {
-            Stopped::Input(error) => error.into(),
-            Stopped::Visitor(failure) => failure,
+            BatchReadError::Input(error) => error.into(),
+            BatchReadError::Visitor(failure) => failure,
         }
     }
 }
 
 /// Says what was skipped, repaired or defaulted.
-pub(super) fn say_findings(header: &Trace, voice: Voice) {
+pub(super) fn say_findings(header: &Trace, voice: Verbosity) {
     for line in header.diagnostics.to_string().lines() {
         voice.note(format_args!("{}: {line}", header.source));
     }
@@ -42,11 +42,11 @@ pub(super) fn say_findings(header: &Trace, voice: Voice) {
 
 /// The origin of the clock of the first record, on which those of the others must be.
 #[derive(Default)]
-pub(super) struct Clock(Option<(String, Option<Instant>)>);
+pub(super) struct ClockOrigin(Option<(String, Option<Instant>)>);
 
-impl Clock {
+impl ClockOrigin {
     /// Jobs of `batch` go where those of earlier records went.
-    pub(super) fn agree(&mut self, batch: &Trace) -> Result<(), Failure> {
+    pub(super) fn agree(&mut self, batch: &Trace) -> Result<(), CliFailure> {
         let (first, origin) = self
             .0
             .get_or_insert_with(|| (batch.source.clone(), batch.unix_start));

@@ -10,16 +10,16 @@ use tollgate_model::Instant;
 use tollgate_workload::{Trace, swf, table};
 
 use super::error::TraceError;
-use super::place::Place;
-use crate::exit::{Failure, NoParquet};
-use crate::voice::Voice;
+use super::place::AtomicOutput;
+use crate::exit::{CliFailure, ParquetUnsupported};
+use crate::voice::Verbosity;
 
 /// Where to, and how.
 #[derive(Debug, clap::Args)]
-pub(super) struct Destination {
+pub(super) struct TraceOutputArgs {
     /// Output format [default: by the name of OUT]
     #[arg(long, value_enum, value_name = "FORMAT")]
-    to: Option<Format>,
+    to: Option<TraceOutputFormat>,
 
     /// Output file, compressed if it ends in .gz [default: standard output]
     #[arg(long, short, value_name = "OUT")]
@@ -28,7 +28,7 @@ pub(super) struct Destination {
 
 /// A format that is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Format {
+pub(super) enum TraceOutputFormat {
     /// Standard Workload Format
     Swf,
     /// Job table
@@ -39,46 +39,46 @@ pub(super) enum Format {
 
 /// A format and a place, known to be possible.
 #[derive(Clone, Debug)]
-pub(super) struct Target {
-    pub(super) format: Format,
+pub(super) struct OutputTarget {
+    pub(super) format: TraceOutputFormat,
     /// None is standard output.
     path: Option<PathBuf>,
 }
 
 /// Jobs on their way out.
-pub(super) struct Output {
+pub(super) struct TraceOutput {
     /// The name of the file; none for standard output.
     file: Option<String>,
-    jobs: Jobs,
-    format: Format,
+    jobs: TraceJobWriter,
+    format: TraceOutputFormat,
     /// What the jobs had and the format has no place for, in words.
     lost: BTreeSet<&'static str>,
 }
 
-enum Jobs {
-    Swf(Box<swf::Writer<Place>>),
-    Csv(Box<table::Writer<Place>>),
+enum TraceJobWriter {
+    Swf(Box<swf::SwfWriter<AtomicOutput>>),
+    Csv(Box<table::JobTableWriter<AtomicOutput>>),
     #[cfg(feature = "parquet")]
-    Parquet(Box<table::ParquetWriter<Place>>),
+    Parquet(Box<table::ParquetWriter<AtomicOutput>>),
 }
 
-impl Destination {
-    pub(super) fn target(&self) -> Result<Target, Failure> {
+impl TraceOutputArgs {
+    pub(super) fn target(&self) -> Result<OutputTarget, CliFailure> {
         let path = self.out.clone().filter(|path| path != Path::new("-"));
-        let ending = path.as_deref().and_then(Format::of_ending);
+        let ending = path.as_deref().and_then(TraceOutputFormat::of_ending);
         let format = self.to.or(ending).ok_or(TraceError::NoOutputFormat)?;
-        if format == Format::Parquet && !cfg!(feature = "parquet") {
+        if format == TraceOutputFormat::Parquet && !cfg!(feature = "parquet") {
             let name = |path: PathBuf| path.display().to_string();
-            return Err(NoParquet {
+            return Err(ParquetUnsupported {
                 file: path.map_or_else(|| "--to parquet".to_owned(), name),
             }
             .into());
         }
-        Ok(Target { format, path })
+        Ok(OutputTarget { format, path })
     }
 }
 
-impl Format {
+impl TraceOutputFormat {
     /// What the name of a file says.
     fn of_ending(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?;
@@ -113,7 +113,7 @@ impl Format {
     }
 }
 
-impl fmt::Display for Format {
+impl fmt::Display for TraceOutputFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Swf => "SWF",
@@ -123,23 +123,31 @@ impl fmt::Display for Format {
     }
 }
 
-impl Target {
-    /// Opens the place; nothing stands in the file before [`Output::finish`].
-    pub(super) fn open(&self) -> Result<Output, Failure> {
+impl OutputTarget {
+    /// Opens the place; nothing stands in the file before [`TraceOutput::finish`].
+    pub(super) fn open(&self) -> Result<TraceOutput, CliFailure> {
         let file = self.path.as_ref().map(|path| path.display().to_string());
         let place = match &self.path {
-            None => Place::standard_output(),
-            Some(path) => Place::file(path).map_err(|error| failure(file.as_deref(), error))?,
+            None => AtomicOutput::standard_output(),
+            Some(path) => {
+                AtomicOutput::file(path).map_err(|error| failure(file.as_deref(), error))?
+            }
         };
         let jobs = match self.format {
-            Format::Swf => Jobs::Swf(Box::new(swf::Writer::new(place))),
-            Format::Csv => Jobs::Csv(Box::new(table::Writer::new(place))),
+            TraceOutputFormat::Swf => TraceJobWriter::Swf(Box::new(swf::SwfWriter::new(place))),
+            TraceOutputFormat::Csv => {
+                TraceJobWriter::Csv(Box::new(table::JobTableWriter::new(place)))
+            }
             #[cfg(feature = "parquet")]
-            Format::Parquet => Jobs::Parquet(Box::new(table::ParquetWriter::new(place))),
+            TraceOutputFormat::Parquet => {
+                TraceJobWriter::Parquet(Box::new(table::ParquetWriter::new(place)))
+            }
             #[cfg(not(feature = "parquet"))]
-            Format::Parquet => unreachable!("no target has a format that is not written"),
+            TraceOutputFormat::Parquet => {
+                unreachable!("no target has a format that is not written")
+            }
         };
-        Ok(Output {
+        Ok(TraceOutput {
             file,
             jobs,
             format: self.format,
@@ -148,39 +156,39 @@ impl Target {
     }
 }
 
-impl Output {
+impl TraceOutput {
     /// Writes the rows of a batch.
-    pub(super) fn write(&mut self, batch: &Trace) -> Result<(), Failure> {
+    pub(super) fn write(&mut self, batch: &Trace) -> Result<(), CliFailure> {
         self.lost.extend(self.format.loses(batch));
         let written = match &mut self.jobs {
-            Jobs::Swf(writer) => writer.write(batch),
-            Jobs::Csv(writer) => writer.write(batch),
+            TraceJobWriter::Swf(writer) => writer.write(batch),
+            TraceJobWriter::Csv(writer) => writer.write(batch),
             #[cfg(feature = "parquet")]
-            Jobs::Parquet(writer) => writer.write(batch),
+            TraceJobWriter::Parquet(writer) => writer.write(batch),
         };
         written.map_err(|error| failure(self.file.as_deref(), error))
     }
 
     /// Writes what is held back, puts the file in its place, and says what was lost on the way.
-    pub(super) fn finish(self, voice: Voice) -> Result<(), Failure> {
+    pub(super) fn finish(self, voice: Verbosity) -> Result<(), CliFailure> {
         for lost in &self.lost {
             voice.note(format_args!("{} has no place for {lost}", self.format));
         }
         let place = match self.jobs {
-            Jobs::Swf(writer) => writer.finish(),
-            Jobs::Csv(writer) => writer.finish(),
+            TraceJobWriter::Swf(writer) => writer.finish(),
+            TraceJobWriter::Csv(writer) => writer.finish(),
             #[cfg(feature = "parquet")]
-            Jobs::Parquet(writer) => writer.finish(),
+            TraceJobWriter::Parquet(writer) => writer.finish(),
         };
         place
-            .and_then(Place::finish)
+            .and_then(AtomicOutput::finish)
             .map_err(|error| failure(self.file.as_deref(), error))
     }
 }
 
-fn failure(file: Option<&str>, error: io::Error) -> Failure {
+fn failure(file: Option<&str>, error: io::Error) -> CliFailure {
     match file {
         None => error.into(),
-        Some(file) => Failure::write(file.to_owned(), error),
+        Some(file) => CliFailure::write(file.to_owned(), error),
     }
 }

@@ -9,13 +9,13 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 /// Where bytes go.
-pub(super) struct Place {
+pub(super) struct AtomicOutput {
     /// None once it is finished.
-    bytes: Option<Bytes>,
-    whole: Option<Move>,
+    bytes: Option<OutputStream>,
+    whole: Option<PendingRename>,
 }
 
-enum Bytes {
+enum OutputStream {
     StandardOutput(BufWriter<Stdout>),
     Plain(BufWriter<File>),
     Gzip(Box<GzEncoder<BufWriter<File>>>),
@@ -23,15 +23,15 @@ enum Bytes {
 
 /// What is written beside its place takes it when it is whole: the input may be the same file,
 /// and half an answer would look like a whole one.
-struct Move {
+struct PendingRename {
     from: PathBuf,
     to: PathBuf,
 }
 
-impl Place {
+impl AtomicOutput {
     pub(super) fn standard_output() -> Self {
         Self {
-            bytes: Some(Bytes::StandardOutput(BufWriter::new(stdout()))),
+            bytes: Some(OutputStream::StandardOutput(BufWriter::new(stdout()))),
             whole: None,
         }
     }
@@ -40,13 +40,13 @@ impl Place {
     /// directly.
     pub(super) fn file(path: &Path) -> io::Result<Self> {
         let is_special = fs::metadata(path).is_ok_and(|known| !known.is_file());
-        let whole = (!is_special).then(|| Move::to(path));
+        let whole = (!is_special).then(|| PendingRename::to(path));
         let target = whole.as_ref().map_or(path, |whole| &whole.from);
         let file = BufWriter::new(File::create(target)?);
         let bytes = if path.extension().is_some_and(|ending| ending == "gz") {
-            Bytes::Gzip(Box::new(GzEncoder::new(file, Compression::default())))
+            OutputStream::Gzip(Box::new(GzEncoder::new(file, Compression::default())))
         } else {
-            Bytes::Plain(file)
+            OutputStream::Plain(file)
         };
         Ok(Self {
             bytes: Some(bytes),
@@ -57,9 +57,9 @@ impl Place {
     /// Everything is written.
     pub(super) fn finish(mut self) -> io::Result<()> {
         match self.bytes.take() {
-            Some(Bytes::StandardOutput(mut out)) => out.flush()?,
-            Some(Bytes::Plain(mut file)) => file.flush()?,
-            Some(Bytes::Gzip(encoder)) => encoder.finish()?.flush()?,
+            Some(OutputStream::StandardOutput(mut out)) => out.flush()?,
+            Some(OutputStream::Plain(mut file)) => file.flush()?,
+            Some(OutputStream::Gzip(encoder)) => encoder.finish()?.flush()?,
             None => {}
         }
         if let Some(whole) = &self.whole {
@@ -70,7 +70,7 @@ impl Place {
     }
 }
 
-impl Move {
+impl PendingRename {
     fn to(path: &Path) -> Self {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         Self {
@@ -81,7 +81,7 @@ impl Move {
 }
 
 /// What was not finished is taken away again.
-impl Drop for Place {
+impl Drop for AtomicOutput {
     fn drop(&mut self) {
         if let Some(whole) = &self.whole {
             // Nobody is left to be told: the failure that led here was.
@@ -90,7 +90,7 @@ impl Drop for Place {
     }
 }
 
-impl Write for Place {
+impl Write for AtomicOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.open()?.write(bytes)
     }
@@ -100,12 +100,12 @@ impl Write for Place {
     }
 }
 
-impl Place {
+impl AtomicOutput {
     fn open(&mut self) -> io::Result<&mut dyn Write> {
         match &mut self.bytes {
-            Some(Bytes::StandardOutput(out)) => Ok(out),
-            Some(Bytes::Plain(file)) => Ok(file),
-            Some(Bytes::Gzip(encoder)) => Ok(encoder.as_mut()),
+            Some(OutputStream::StandardOutput(out)) => Ok(out),
+            Some(OutputStream::Plain(file)) => Ok(file),
+            Some(OutputStream::Gzip(encoder)) => Ok(encoder.as_mut()),
             None => Err(io::Error::other("is finished")),
         }
     }

@@ -1,11 +1,11 @@
 //! `tollgate trace synth`: jobs that nobody handed in.
 
-use tollgate_workload::{Columns, Generator};
+use tollgate_workload::{ColumnSelection, WorkloadGenerator};
 
 use super::output;
 use crate::args::{count, whole};
-use crate::exit::Failure;
-use crate::voice::{Voice, counted};
+use crate::exit::CliFailure;
+use crate::voice::{Verbosity, counted};
 
 /// More jobs than this do not fit into memory at once.
 const MOST_JOBS: usize = 10_000_000;
@@ -15,36 +15,36 @@ const MOST_JOBS: usize = 10_000_000;
 /// `tollgate replay` uses the same workload by default. The same options give the same jobs on every
 /// machine.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct TraceSynthArgs {
     /// Number of jobs, at most 10 million
     #[arg(
-        long, value_name = "N", default_value_t = Generator::default().jobs,
+        long, value_name = "N", default_value_t = WorkloadGenerator::default().jobs,
         value_parser = jobs, allow_negative_numbers = true,
     )]
     jobs: usize,
 
     /// Seed of the generator
     #[arg(
-        long, value_name = "N", default_value_t = Generator::default().seed,
+        long, value_name = "N", default_value_t = WorkloadGenerator::default().seed,
         value_parser = whole::<u64>, allow_negative_numbers = true,
     )]
     seed: u64,
 
     #[command(flatten)]
-    output: output::Destination,
+    output: output::TraceOutputArgs,
 
     /// Print no notes, only errors
     #[arg(long, short)]
     quiet: bool,
 }
 
-pub(super) fn run(args: &Args) -> Result<(), Failure> {
-    let voice = Voice::unless(args.quiet);
+pub(super) fn run(args: &TraceSynthArgs) -> Result<(), CliFailure> {
+    let voice = Verbosity::unless(args.quiet);
     let target = args.output.target()?;
-    let generator = Generator {
+    let generator = WorkloadGenerator {
         jobs: args.jobs,
         seed: args.seed,
-        columns: Columns::All,
+        columns: ColumnSelection::All,
     };
     let mut output = target.open()?;
     output.write(&generator.trace())?;

@@ -10,16 +10,16 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::process::Command;
 
-use site::{ONE, OTHER, ROOT, Site, set_mode};
+use site::{AccessTestSite, ONE, OTHER, ROOT, set_mode};
 
 const ALL: &str = "users = \"all\"\n";
 
 #[test]
 fn jobs_run_as_who_hands_them_in_with_their_groups_and_nothing_else() {
-    if !Site::is_root() {
+    if !AccessTestSite::is_root() {
         return;
     }
-    let site = Site::new(ALL);
+    let site = AccessTestSite::new(ALL);
     for (user, id) in [(ONE, "1"), (OTHER, "2")] {
         let script = "id -u; id -G; grep NoNewPrivs /proc/self/status; ls /proc/self/fd | wc -l";
         site.says(
@@ -42,10 +42,10 @@ fn jobs_run_as_who_hands_them_in_with_their_groups_and_nothing_else() {
 
 #[test]
 fn outputs_of_an_array_belong_to_its_user_and_are_read_by_it() {
-    if !Site::is_root() {
+    if !AccessTestSite::is_root() {
         return;
     }
-    let site = Site::new(ALL);
+    let site = AccessTestSite::new(ALL);
     let script = "echo task $TOLLGATE_TASK";
     site.says(ONE, &["submit", "-a", "1-3", "--", "sh", "-c", script]);
     site.says(ONE, &["wait", "1"]);
@@ -64,10 +64,10 @@ fn outputs_of_an_array_belong_to_its_user_and_are_read_by_it() {
 
 #[test]
 fn jobs_of_others_are_like_jobs_that_are_not_there() {
-    if !Site::is_root() {
+    if !AccessTestSite::is_root() {
         return;
     }
-    let site = Site::new(ALL);
+    let site = AccessTestSite::new(ALL);
     let submit = [
         "submit", "--output", "none", "--env", "KEY=hush", "--", "sleep", "60",
     ];
@@ -87,10 +87,10 @@ fn jobs_of_others_are_like_jobs_that_are_not_there() {
 
 #[test]
 fn why_a_job_waits_is_said_in_numbers_of_jobs_and_not_which() {
-    if !Site::is_root() {
+    if !AccessTestSite::is_root() {
         return;
     }
-    let site = Site::new("users = \"all\"\npolicy = \"fcfs\"\n");
+    let site = AccessTestSite::new("users = \"all\"\npolicy = \"fcfs\"\n");
     let nodes = site.says(ROOT, &["status", "--format", "json"]);
     let nodes = nodes.split("\"nodes\": ").nth(1).expect("it is there");
     let nodes = nodes.split(',').next().expect("a number");
@@ -107,33 +107,33 @@ fn why_a_job_waits_is_said_in_numbers_of_jobs_and_not_which() {
 
 #[test]
 fn root_hands_in_jobs_only_where_that_is_allowed() {
-    if !Site::is_root() {
+    if !AccessTestSite::is_root() {
         return;
     }
     let words = ["submit", "--output", "none", "--", "true"];
-    let (_, complaint) = Site::new(ALL).fails(ROOT, &words);
+    let (_, complaint) = AccessTestSite::new(ALL).fails(ROOT, &words);
     insta::assert_snapshot!(complaint);
-    let generous = Site::new("users = \"all\"\nroot_jobs = true\n");
+    let generous = AccessTestSite::new("users = \"all\"\nroot_jobs = true\n");
     generous.says(ROOT, &words);
     generous.says(ROOT, &["wait", "1"]);
 }
 
 #[test]
 fn a_user_without_an_account_hands_in_nothing() {
-    if !Site::is_root() {
+    if !AccessTestSite::is_root() {
         return;
     }
-    let site = Site::new(ALL);
+    let site = AccessTestSite::new(ALL);
     let (_, complaint) = site.fails(3_999_999_999, &["submit", "--output", "none", "--", "true"]);
     insta::assert_snapshot!(complaint);
 }
 
 #[test]
 fn an_output_that_leads_to_a_secret_is_not_written() {
-    if !Site::is_root() {
+    if !AccessTestSite::is_root() {
         return;
     }
-    let site = Site::new(ALL);
+    let site = AccessTestSite::new(ALL);
     let secret = site.data().join("secret");
     fs::write(&secret, "hush").expect("it is ours");
     set_mode(&secret, 0o600);
@@ -158,10 +158,10 @@ fn an_output_that_leads_to_a_secret_is_not_written() {
 
 #[test]
 fn others_reach_the_socket_and_nothing_else_in_the_folder() {
-    if !Site::is_root() {
+    if !AccessTestSite::is_root() {
         return;
     }
-    let site = Site::new(ALL);
+    let site = AccessTestSite::new(ALL);
     let mode = |path: &std::path::Path| {
         let metadata = fs::symlink_metadata(path).expect("it is there");
         metadata.mode() & 0o777
@@ -191,10 +191,10 @@ fn others_reach_the_socket_and_nothing_else_in_the_folder() {
 
 #[test]
 fn a_service_of_one_user_answers_nobody_else() {
-    if !Site::is_root() {
+    if !AccessTestSite::is_root() {
         return;
     }
-    let site = Site::new("");
+    let site = AccessTestSite::new("");
     let (_, complaint) = site.fails(ONE, &["status"]);
     assert!(complaint.contains("Permission denied"), "{complaint}");
     // Even where somebody has opened the way.
@@ -208,14 +208,14 @@ fn a_service_of_one_user_answers_nobody_else() {
 
 #[test]
 fn a_folder_that_others_cannot_reach_is_no_place_to_serve_all() {
-    if !Site::is_root() {
+    if !AccessTestSite::is_root() {
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");
     let data = folder.path().join("data");
     let settings = tempfile::tempdir().expect("a folder");
     let config = settings.path().join("config.toml");
-    let all = format!("account = \"{}\"\n{ALL}", Site::account());
+    let all = format!("account = \"{}\"\n{ALL}", AccessTestSite::account());
     fs::write(&config, all).expect("settings");
     for mode in [0o700, 0o777] {
         set_mode(folder.path(), mode);
@@ -235,10 +235,10 @@ fn a_folder_that_others_cannot_reach_is_no_place_to_serve_all() {
 
 #[test]
 fn a_token_is_worth_as_much_as_its_user() {
-    if !Site::is_root() {
+    if !AccessTestSite::is_root() {
         return;
     }
-    let site = Site::new("users = \"all\"\n[listen]\naddress = \"127.0.0.1:0\"\n");
+    let site = AccessTestSite::new("users = \"all\"\n[listen]\naddress = \"127.0.0.1:0\"\n");
     let token = site.says(ONE, &["token", "new"]);
     let (_, complaint) = site.fails(ONE, &["token", "new", "--user", "2"]);
     insta::assert_snapshot!(complaint);
@@ -267,7 +267,7 @@ fn a_token_is_worth_as_much_as_its_user() {
 
 #[test]
 fn settings_that_others_may_change_are_not_followed() {
-    if !Site::is_root() {
+    if !AccessTestSite::is_root() {
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");

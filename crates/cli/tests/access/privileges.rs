@@ -9,10 +9,10 @@ use std::process::Command;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::site::{ONE, ROOT, Site, set_mode};
+use crate::site::{AccessTestSite, ONE, ROOT, set_mode};
 
 const ALL: &str = "users = \"all\"\n";
-/// The account of [`Site::account`].
+/// The account of [`AccessTestSite::account`].
 const ACCOUNT: u32 = 3;
 
 /// A line of what the system says about a process, or a thread of it: its values.
@@ -75,10 +75,10 @@ fn kill(process: i32) {
 
 #[test]
 fn service_and_worker_of_root_are_an_account_and_their_runners_are_root() {
-    if !Site::is_root() {
+    if !AccessTestSite::is_root() {
         return;
     }
-    let mut site = Site::new(ALL);
+    let mut site = AccessTestSite::new(ALL);
     site.start_worker();
     for (process, data) in [
         (site.service(), site.data()),
@@ -106,10 +106,10 @@ fn service_and_worker_of_root_are_an_account_and_their_runners_are_root() {
 
 #[test]
 fn runner_that_was_killed_is_started_again_as_root() {
-    if !Site::is_root() {
+    if !AccessTestSite::is_root() {
         return;
     }
-    let site = Site::new(ALL);
+    let site = AccessTestSite::new(ALL);
     let folder = site.data().join("runner");
     let [first] = helpers("__runner", &folder)[..] else {
         panic!("expected one runner");
@@ -126,10 +126,10 @@ fn runner_that_was_killed_is_started_again_as_root() {
 
 #[test]
 fn service_ends_with_its_starter_and_jobs_go_on() {
-    if !Site::is_root() {
+    if !AccessTestSite::is_root() {
         return;
     }
-    let mut site = Site::new(ALL);
+    let mut site = AccessTestSite::new(ALL);
     site.write(
         ONE,
         "job.sh",
@@ -153,10 +153,10 @@ fn service_ends_with_its_starter_and_jobs_go_on() {
 
 #[test]
 fn starter_ends_with_its_service() {
-    if !Site::is_root() {
+    if !AccessTestSite::is_root() {
         return;
     }
-    let mut site = Site::new(ALL);
+    let mut site = AccessTestSite::new(ALL);
     let folder = site.data().join("runner");
     assert_eq!(helpers("__starter", &folder).len(), 1);
     kill(i32::try_from(site.service()).expect("a number"));
@@ -166,7 +166,7 @@ fn starter_ends_with_its_service() {
 
 #[test]
 fn account_that_is_not_there_is_named_with_what_makes_it() {
-    if !Site::is_root() {
+    if !AccessTestSite::is_root() {
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");
@@ -201,10 +201,10 @@ fn account_that_is_not_there_is_named_with_what_makes_it() {
 
 #[test]
 fn folder_of_a_service_that_stayed_root_is_given_to_the_account_with_its_jobs() {
-    if !Site::is_root() {
+    if !AccessTestSite::is_root() {
         return;
     }
-    let mut site = Site::with("account = \"root\"\nusers = \"all\"\n");
+    let mut site = AccessTestSite::with("account = \"root\"\nusers = \"all\"\n");
     assert_eq!(
         status(Path::new(&format!("/proc/{}", site.service())), "Uid")[0],
         "0"
@@ -221,7 +221,7 @@ fn folder_of_a_service_that_stayed_root_is_given_to_the_account_with_its_jobs() 
     });
     site.restart_with(&format!(
         "account = \"{}\"\nusers = \"all\"\n",
-        Site::account()
+        AccessTestSite::account()
     ));
     assert_is_account(site.service());
     assert!(
@@ -235,7 +235,7 @@ fn folder_of_a_service_that_stayed_root_is_given_to_the_account_with_its_jobs() 
     // Once is enough.
     site.restart_with(&format!(
         "account = \"{}\"\nusers = \"all\"\n",
-        Site::account()
+        AccessTestSite::account()
     ));
     assert!(!site.log().contains("was given"), "{}", site.log());
     assert!(site.says(ROOT, &["jobs", "--all"]).contains("id"));
@@ -243,12 +243,12 @@ fn folder_of_a_service_that_stayed_root_is_given_to_the_account_with_its_jobs() 
 
 #[test]
 fn what_is_root_s_in_the_folder_is_not_the_account_s_to_change() {
-    if !Site::is_root() {
+    if !AccessTestSite::is_root() {
         return;
     }
-    let site = Site::new(ALL);
+    let site = AccessTestSite::new(ALL);
     let data = site.data();
-    let tried = Site::as_user(ACCOUNT, move || {
+    let tried = AccessTestSite::as_user(ACCOUNT, move || {
         let mut done = Vec::new();
         for name in ["runner", "runner-scripts", "config.toml"] {
             let path = data.join(name);
@@ -276,10 +276,10 @@ fn what_is_root_s_in_the_folder_is_not_the_account_s_to_change() {
 
 #[test]
 fn account_of_the_service_submits_no_jobs() {
-    if !Site::is_root() {
+    if !AccessTestSite::is_root() {
         return;
     }
-    let site = Site::new(ALL);
+    let site = AccessTestSite::new(ALL);
     let words = ["submit", "--output", "none", "--", "true"];
     let (_, complaint) = site.fails(ACCOUNT, &words);
     insta::assert_snapshot!(complaint, @r"

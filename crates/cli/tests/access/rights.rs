@@ -6,11 +6,11 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal};
 use serde_json::json;
 
-use crate::site::{ONE, OTHER, ROOT, Site};
+use crate::site::{AccessTestSite, ONE, OTHER, ROOT};
 
 /// A site on which job 1 of [`ONE`] runs a script, and its process.
-fn running() -> (Site, Pid) {
-    let site = Site::new("users = \"all\"\n");
+fn running() -> (AccessTestSite, Pid) {
+    let site = AccessTestSite::new("users = \"all\"\n");
     site.write(
         ONE,
         "job.sh",
@@ -27,14 +27,14 @@ fn running() -> (Site, Pid) {
     (site, pid)
 }
 
-fn state(site: &Site, user: u32, job: u64) -> String {
+fn state(site: &AccessTestSite, user: u32, job: u64) -> String {
     let (_, job) = site.http(user, "GET", &format!("/v1/jobs/{job}"), None);
     job["state"].as_str().unwrap_or("none").to_owned()
 }
 
 #[test]
 fn running_job_of_another_user_is_neither_seen_nor_ended() {
-    if !Site::is_root() {
+    if !AccessTestSite::is_root() {
         return;
     }
     let (site, _) = running();
@@ -102,20 +102,20 @@ fn running_job_of_another_user_is_neither_seen_nor_ended() {
 
 #[test]
 fn process_of_another_user_is_neither_signalled_nor_looked_into() {
-    if !Site::is_root() {
+    if !AccessTestSite::is_root() {
         return;
     }
     let (site, pid) = running();
     let signal = move |signal| rustix::process::kill_process(pid, signal);
     for tried in [Signal::TERM, Signal::KILL, Signal::STOP] {
         assert_eq!(
-            Site::as_user(OTHER, move || signal(tried)),
+            AccessTestSite::as_user(OTHER, move || signal(tried)),
             Err(Errno::PERM)
         );
     }
     for file in ["environ", "mem", "fd", "cwd"] {
         let path = format!("/proc/{}/{file}", pid.as_raw_pid());
-        let opened = Site::as_user(OTHER, move || fs::File::open(path).map(drop));
+        let opened = AccessTestSite::as_user(OTHER, move || fs::File::open(path).map(drop));
         let error = opened.expect_err(file).kind();
         assert_eq!(error, std::io::ErrorKind::PermissionDenied, "{file}");
     }
@@ -128,7 +128,8 @@ fn process_of_another_user_is_neither_signalled_nor_looked_into() {
         "server.key",
     ] {
         let path = site.data().join(name);
-        let opened = Site::as_user(OTHER, move || fs::metadata(&path).and(fs::File::open(path)));
+        let opened =
+            AccessTestSite::as_user(OTHER, move || fs::metadata(&path).and(fs::File::open(path)));
         assert!(opened.is_err(), "{name}");
     }
     assert_eq!(state(&site, ONE, 1), "running");
@@ -138,10 +139,10 @@ fn process_of_another_user_is_neither_signalled_nor_looked_into() {
 
 #[test]
 fn held_quote_of_another_user_is_not_claimed() {
-    if !Site::is_root() {
+    if !AccessTestSite::is_root() {
         return;
     }
-    let site = Site::new("users = \"all\"\n");
+    let site = AccessTestSite::new("users = \"all\"\n");
     let body = json!({"command": ["true"], "dir": "/", "hold_s": 600.0, "estimate_s": 5.0, "deadline_s": 900.0});
     let (status, quote) = site.http(ONE, "POST", "/v1/quotes", Some(&body));
     assert_eq!(status, 200, "{quote}");
@@ -158,10 +159,10 @@ fn held_quote_of_another_user_is_not_claimed() {
 
 #[test]
 fn tokens_are_made_listed_and_revoked_by_whom_they_stand_for() {
-    if !Site::is_root() {
+    if !AccessTestSite::is_root() {
         return;
     }
-    let site = Site::new("users = \"all\"\n");
+    let site = AccessTestSite::new("users = \"all\"\n");
     site.says(ONE, &["token", "new"]);
     let (_, listed) = site.http(ONE, "GET", "/v1/tokens", None);
     let id = listed["tokens"][0]["id"]
@@ -179,10 +180,10 @@ fn tokens_are_made_listed_and_revoked_by_whom_they_stand_for() {
 
 #[test]
 fn worker_of_a_user_is_not_taken_by_a_service_for_all() {
-    if !Site::is_root() {
+    if !AccessTestSite::is_root() {
         return;
     }
-    let site = Site::new("users = \"all\"\n");
+    let site = AccessTestSite::new("users = \"all\"\n");
     let route = format!("unix:{}", site.data().join("socket").display());
     let data = site.home(ONE).join("worker");
     let data = data.to_string_lossy();

@@ -7,21 +7,21 @@ use std::process::Command;
 
 use serde_json::json;
 
-use crate::site::{ONE, OTHER, ROOT, Site, set_mode};
+use crate::site::{AccessTestSite, ONE, OTHER, ROOT, set_mode};
 
 /// Where jobs run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum ScriptPlacement {
     Service,
     Worker,
 }
 
-impl Place {
+impl ScriptPlacement {
     const ALL: [Self; 2] = [Self::Service, Self::Worker];
 
     /// A service for all, whose next jobs run here; and the number of the next job.
-    fn site(self) -> (Site, u64) {
-        let mut site = Site::new("users = \"all\"\npolicy = \"fcfs\"\n");
+    fn site(self) -> (AccessTestSite, u64) {
+        let mut site = AccessTestSite::new("users = \"all\"\npolicy = \"fcfs\"\n");
         if self == Self::Service {
             return (site, 1);
         }
@@ -39,10 +39,10 @@ const REPORT: &str = "#!/bin/sh\nid -u\necho \"$0\"\necho \"$1\"\n";
 
 #[test]
 fn script_runs_as_its_user_wherever_it_is_placed() {
-    if !Site::is_root() {
+    if !AccessTestSite::is_root() {
         return;
     }
-    for place in Place::ALL {
+    for place in ScriptPlacement::ALL {
         let (site, first) = place.site();
         for (user, id) in [(ONE, first), (OTHER, first + 1)] {
             site.write(user, "job.sh", REPORT);
@@ -62,8 +62,8 @@ fn script_runs_as_its_user_wherever_it_is_placed() {
                 "{place:?}"
             );
             let data = match place {
-                Place::Service => site.data(),
-                Place::Worker => site.worker_data(),
+                ScriptPlacement::Service => site.data(),
+                ScriptPlacement::Worker => site.worker_data(),
             };
             assert!(
                 lines[1].starts_with(&*data.to_string_lossy()),
@@ -75,10 +75,10 @@ fn script_runs_as_its_user_wherever_it_is_placed() {
 
 #[test]
 fn scripts_of_qsub_arrays_and_successors_run_wherever_they_are_placed() {
-    if !Site::is_root() {
+    if !AccessTestSite::is_root() {
         return;
     }
-    for place in Place::ALL {
+    for place in ScriptPlacement::ALL {
         let (site, first) = place.site();
         let ids: Vec<String> = (first..first + 4).map(|id| id.to_string()).collect();
         site.write(
@@ -119,10 +119,10 @@ fn scripts_of_qsub_arrays_and_successors_run_wherever_they_are_placed() {
 
 #[test]
 fn copies_of_scripts_go_with_the_jobs_that_need_them() {
-    if !Site::is_root() {
+    if !AccessTestSite::is_root() {
         return;
     }
-    for place in Place::ALL {
+    for place in ScriptPlacement::ALL {
         let (site, first) = place.site();
         site.write(
             ONE,
@@ -134,8 +134,8 @@ fn copies_of_scripts_go_with_the_jobs_that_need_them() {
         ];
         site.says(ONE, &submit);
         let data = match place {
-            Place::Service => site.data(),
-            Place::Worker => site.worker_data(),
+            ScriptPlacement::Service => site.data(),
+            ScriptPlacement::Worker => site.worker_data(),
         };
         let copies = || {
             fs::read_dir(data.join("runner-scripts"))
@@ -151,10 +151,10 @@ fn copies_of_scripts_go_with_the_jobs_that_need_them() {
 
 #[test]
 fn paths_of_a_user_are_opened_by_that_user_alone() {
-    if !Site::is_root() {
+    if !AccessTestSite::is_root() {
         return;
     }
-    for place in Place::ALL {
+    for place in ScriptPlacement::ALL {
         let (site, first) = place.site();
         let secret = site.data().join("secret.sh");
         fs::write(&secret, "#!/bin/sh\necho SECRET\n").expect("it is ours");
@@ -231,7 +231,7 @@ fn paths_of_a_user_are_opened_by_that_user_alone() {
 }
 
 /// Whether a file that a user can read holds the secret.
-fn secret_was_told(site: &Site, user: u32) -> bool {
+fn secret_was_told(site: &AccessTestSite, user: u32) -> bool {
     let id = user.to_string();
     let found = Command::new("setpriv")
         .args(["--reuid", &id, "--regid", &id, "--clear-groups", "grep"])
@@ -244,10 +244,10 @@ fn secret_was_told(site: &Site, user: u32) -> bool {
 
 #[test]
 fn copy_that_its_job_tampers_with_stays_as_it_is() {
-    if !Site::is_root() {
+    if !AccessTestSite::is_root() {
         return;
     }
-    for place in Place::ALL {
+    for place in ScriptPlacement::ALL {
         let (site, first) = place.site();
         let text = "#!/bin/sh
 chmod u+w \"$0\" && echo changed; truncate -s 4G \"$0\" && echo grown
@@ -271,10 +271,10 @@ wc -c < \"$0\"\n";
 
 #[test]
 fn script_of_a_running_job_is_not_read_by_another_user() {
-    if !Site::is_root() {
+    if !AccessTestSite::is_root() {
         return;
     }
-    for place in Place::ALL {
+    for place in ScriptPlacement::ALL {
         let (site, first) = place.site();
         let text =
             "#!/bin/sh\n# KEY=hush\necho \"$0\" > name\nwhile [ ! -e go ]; do sleep 0.05; done\n";

@@ -21,13 +21,13 @@ pub(crate) const ONE: u32 = 1;
 pub(crate) const OTHER: u32 = 2;
 pub(crate) const ROOT: u32 = 0;
 
-pub(crate) struct Site {
+pub(crate) struct AccessTestSite {
     folder: tempfile::TempDir,
     service: Option<Child>,
     worker: Option<Child>,
 }
 
-impl Site {
+impl AccessTestSite {
     /// Whether the tests can be other users; says so if they cannot.
     pub(crate) fn is_root() -> bool {
         let root = rustix::process::geteuid().is_root();
@@ -289,7 +289,7 @@ impl Site {
     }
 }
 
-impl Drop for Site {
+impl Drop for AccessTestSite {
     fn drop(&mut self) {
         for mut process in self.worker.take().into_iter().chain(self.service.take()) {
             if let Some(pid) = Pid::from_raw(process.id() as i32) {

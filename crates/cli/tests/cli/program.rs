@@ -8,13 +8,13 @@ use std::process::{Command, Stdio};
 
 /// What a run of the program left behind.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Ran {
+pub(crate) struct ProgramOutput {
     pub(crate) stdout: String,
     pub(crate) stderr: String,
     pub(crate) code: Option<i32>,
 }
 
-impl Ran {
+impl ProgramOutput {
     /// The answer of a run that must have gone well.
     #[track_caller]
     pub(crate) fn answer(self) -> String {
@@ -24,7 +24,7 @@ impl Ran {
 }
 
 /// As it stands in snapshots.
-impl fmt::Display for Ran {
+impl fmt::Display for ProgramOutput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             stdout,
@@ -43,12 +43,12 @@ impl fmt::Display for Ran {
 }
 
 /// Runs the program with these words.
-pub(crate) fn tollgate(words: &[&str]) -> Ran {
+pub(crate) fn tollgate(words: &[&str]) -> ProgramOutput {
     tollgate_reading(words, b"")
 }
 
 /// Runs the program with these words and bytes on its standard input.
-pub(crate) fn tollgate_reading(words: &[&str], input: &[u8]) -> Ran {
+pub(crate) fn tollgate_reading(words: &[&str], input: &[u8]) -> ProgramOutput {
     let mut child = command(words)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -60,7 +60,7 @@ pub(crate) fn tollgate_reading(words: &[&str], input: &[u8]) -> Ran {
     let _ = stdin.write_all(input);
     drop(stdin);
     let output = child.wait_with_output().expect("the program ends");
-    Ran {
+    ProgramOutput {
         stdout: String::from_utf8(output.stdout).expect("text"),
         stderr: String::from_utf8(output.stderr).expect("text"),
         code: output.status.code(),

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
 
-use tollgate_service::api::types::{Job, Jobs, Ledger};
+use tollgate_service::api::types::{JobDetails, JobList, LedgerReport};
 
-use crate::site::Site;
+use crate::site::CrashTestSite;
 
 /// What became of the jobs.
 #[derive(Debug)]
-pub(crate) struct Account {
+pub(crate) struct JobAudit {
     pub(crate) jobs: usize,
     pub(crate) finished: usize,
     pub(crate) lost: usize,
@@ -18,7 +18,7 @@ pub(crate) struct Account {
     ran: usize,
 }
 
-impl fmt::Display for Account {
+impl fmt::Display for JobAudit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             jobs,
@@ -35,7 +35,7 @@ impl fmt::Display for Account {
 }
 
 /// Waits until all is over and compares. `told` are the jobs that somebody was told were let in.
-pub(crate) fn audit(site: &mut Site, told: &[u64]) -> Account {
+pub(crate) fn audit(site: &mut CrashTestSite, told: &[u64]) -> JobAudit {
     site.settle();
     // Once more: what was recovered must be the same.
     site.kill();
@@ -72,14 +72,14 @@ pub(crate) fn audit(site: &mut Site, told: &[u64]) -> Account {
     }
     let finished = jobs.values().filter(|job| job.state == "finished");
     let owed: Vec<f64> = finished.filter_map(|job| job.price).collect();
-    let ledger: Ledger = site.client().get("/v1/ledger").expect("the ledger");
+    let ledger: LedgerReport = site.client().get("/v1/ledger").expect("the ledger");
     let charged: f64 = ledger.accounts.iter().map(|account| account.charges).sum();
     let sum: f64 = owed.iter().sum();
     assert!(
         (charged - sum).abs() < 1e-6 * sum.max(1.0),
         "{charged} charged for {sum}"
     );
-    Account {
+    JobAudit {
         jobs: jobs.len(),
         finished: owed.len(),
         lost: jobs.values().filter(|job| job.state == "lost").count(),
@@ -88,13 +88,13 @@ pub(crate) fn audit(site: &mut Site, told: &[u64]) -> Account {
     }
 }
 
-fn jobs(site: &Site) -> BTreeMap<u64, Job> {
+fn jobs(site: &CrashTestSite) -> BTreeMap<u64, JobDetails> {
     let mut client = site.client();
     let mut jobs = BTreeMap::new();
     loop {
         let before = jobs.keys().next().copied();
         let before = before.map_or_else(String::new, |id: u64| format!("&before={id}"));
-        let page: Jobs = client
+        let page: JobList = client
             .get(&format!("/v1/jobs?limit=1000{before}"))
             .expect("jobs");
         if page.jobs.is_empty() {
@@ -108,7 +108,7 @@ fn jobs(site: &Site) -> BTreeMap<u64, Job> {
 }
 
 /// How often each attempt left its line.
-fn ran(site: &Site) -> BTreeMap<(u64, u32), usize> {
+fn ran(site: &CrashTestSite) -> BTreeMap<(u64, u32), usize> {
     let text = fs::read_to_string(site.witness()).unwrap_or_default();
     let mut ran = BTreeMap::new();
     for line in text.lines() {

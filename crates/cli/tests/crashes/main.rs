@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use site::{Site, User};
-use tollgate_service::fault::Moment;
+use site::{CrashTestSite, CrashTestUser};
+use tollgate_service::fault::ServiceFailpoint;
 
 /// How often the usual test kills something under load.
 const KILLS: u64 = 12;
@@ -42,12 +42,12 @@ fn killed_at_any_moment_under_load_the_service_keeps_its_word() {
     let number = |variable: &str| std::env::var(variable).ok()?.parse::<u64>().ok();
     let kills = number("TOLLGATE_KILLS").unwrap_or(KILLS);
     let mut seed = number("TOLLGATE_SEED").unwrap_or(1);
-    let mut site = Site::new();
+    let mut site = CrashTestSite::new();
     site.start(&[]);
     let stop = Arc::new(AtomicBool::new(false));
     let users: Vec<_> = (0..USERS)
         .map(|_| {
-            let (user, stop) = (User::new(&site), Arc::clone(&stop));
+            let (user, stop) = (CrashTestUser::new(&site), Arc::clone(&stop));
             thread::spawn(move || user.hand_in_until(&stop))
         })
         .collect();
@@ -85,40 +85,40 @@ fn killed_at_any_moment_under_load_the_service_keeps_its_word() {
 
 #[test]
 fn killed_at_named_moments_the_service_keeps_its_word() {
-    for moment in Moment::ALL {
-        let mut site = Site::new();
+    for moment in ServiceFailpoint::ALL {
+        let mut site = CrashTestSite::new();
         // The first such moments belong to the start.
         let fault = format!("{}:{}", moment.key(), after(moment));
         site.start(&[(tollgate_service::fault::VARIABLE, &fault)]);
-        let mut told = User::new(&site).hand_in(6);
+        let mut told = CrashTestUser::new(&site).hand_in(6);
         site.terminate();
         assert!(site.died(), "{}: it was not killed", moment.key());
         site.start(&[]);
-        told.extend(User::new(&site).hand_in(1));
+        told.extend(CrashTestUser::new(&site).hand_in(1));
         let account = books::audit(&mut site, &told);
         assert_eq!(account.lost, 0, "{}", moment.key());
     }
 }
 
 /// Snapshots are written at the end; every other moment comes with every job.
-fn after(moment: Moment) -> u32 {
+fn after(moment: ServiceFailpoint) -> u32 {
     match moment {
-        Moment::Resting | Moment::Rested => 0,
-        Moment::Decided
-        | Moment::Committed
-        | Moment::Answered
-        | Moment::Acknowledged
-        | Moment::Ordered => 3,
+        ServiceFailpoint::Resting | ServiceFailpoint::Rested => 0,
+        ServiceFailpoint::Decided
+        | ServiceFailpoint::Committed
+        | ServiceFailpoint::Answered
+        | ServiceFailpoint::Acknowledged
+        | ServiceFailpoint::Ordered => 3,
     }
 }
 
 #[test]
 fn the_runner_and_the_service_killed_together_the_next_ones_keep_their_word() {
     for point in RUNNER_POINTS {
-        let mut site = Site::new();
+        let mut site = CrashTestSite::new();
         // Each runner that is started is killed there.
         site.start(&[("TOLLGATE_RUNNER_FAULT", point)]);
-        let told = User::new(&site).hand_in(3);
+        let told = CrashTestUser::new(&site).hand_in(3);
         thread::sleep(Duration::from_millis(100));
         site.kill();
         site.kill_runner();

@@ -8,8 +8,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-use tollgate_service::Client;
-use tollgate_service::api::types::{Answer, Decision, JobRequest, Status};
+use tollgate_service::ApiClient;
+use tollgate_service::api::types::{JobDecision, JobRequest, ServiceStatus, SubmitResponse};
 
 /// How long is waited for what must happen; it takes far less if all is well.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -17,13 +17,13 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const CONFIG: &str =
     "policy = \"libra\"\nmarket = \"commodity\"\nconfidence = 0.0\nmax_resident = 100000\n";
 
-pub(crate) struct Site {
+pub(crate) struct CrashTestSite {
     folder: tempfile::TempDir,
     service: Option<Child>,
     ended: Option<ExitStatus>,
 }
 
-impl Site {
+impl CrashTestSite {
     pub(crate) fn new() -> Self {
         Self::with(CONFIG)
     }
@@ -140,7 +140,7 @@ impl Site {
         Pid::from_raw(service.id() as i32)
     }
 
-    pub(crate) fn client(&self) -> Client {
+    pub(crate) fn client(&self) -> ApiClient {
         connect(&self.data()).expect("the service answers")
     }
 
@@ -164,29 +164,29 @@ pub(crate) fn signal_all(pids: &[Pid]) -> Vec<Pid> {
     pids.iter().filter(is_there).copied().collect()
 }
 
-impl Drop for Site {
+impl Drop for CrashTestSite {
     fn drop(&mut self) {
         self.kill();
         self.kill_runner();
     }
 }
 
-pub(crate) fn connect(data: &Path) -> Option<Client> {
-    Client::connect(&tollgate_service::folder::socket(data)).ok()
+pub(crate) fn connect(data: &Path) -> Option<ApiClient> {
+    ApiClient::connect(&tollgate_service::folder::socket(data)).ok()
 }
 
-fn status(data: &Path) -> Option<Status> {
+fn status(data: &Path) -> Option<ServiceStatus> {
     connect(data)?.get("/v1/status").ok()
 }
 
 /// Somebody who hands in jobs.
-pub(crate) struct User {
+pub(crate) struct CrashTestUser {
     data: PathBuf,
     witness: PathBuf,
 }
 
-impl User {
-    pub(crate) fn new(site: &Site) -> Self {
+impl CrashTestUser {
+    pub(crate) fn new(site: &CrashTestSite) -> Self {
         Self {
             data: site.data(),
             witness: site.witness(),
@@ -222,7 +222,7 @@ impl User {
     }
 
     /// The number of the job, if the answer came.
-    fn submit(&self, client: &mut Client, n: usize) -> Option<u64> {
+    fn submit(&self, client: &mut ApiClient, n: usize) -> Option<u64> {
         // Some take long enough to be caught running.
         let nap = if n.is_multiple_of(4) {
             "sleep 0.2; "
@@ -242,8 +242,8 @@ impl User {
             requeue: n.is_multiple_of(2),
             ..JobRequest::default()
         };
-        let answer: Answer = client.post("/v1/jobs", &request).ok()?;
-        assert_eq!(answer.decision, Decision::Accepted, "{answer:?}");
+        let answer: SubmitResponse = client.post("/v1/jobs", &request).ok()?;
+        assert_eq!(answer.decision, JobDecision::Accepted, "{answer:?}");
         answer.id
     }
 }

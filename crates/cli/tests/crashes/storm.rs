@@ -19,11 +19,13 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, OpenFlags};
 use rustix::process::Pid;
 use serde_json::Value;
-use tollgate_service::Client;
-use tollgate_service::api::types::{Answer, Done, Job, JobRequest, Jobs, Ledger, Status};
+use tollgate_service::ApiClient;
+use tollgate_service::api::types::{
+    JobDetails, JobList, JobRef, JobRequest, LedgerReport, ServiceStatus, SubmitResponse,
+};
 
 use crate::random;
-use crate::site::{Site, connect, signal_all};
+use crate::site::{CrashTestSite, connect, signal_all};
 
 /// How often the usual test kills something.
 const ROUNDS: u64 = 12;
@@ -42,7 +44,7 @@ say begin; sleep NAP; say end
 
 /// What is killed at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Victim {
+enum KillTarget {
     Service,
     Runner,
     Worker,
@@ -50,8 +52,8 @@ enum Victim {
 }
 
 /// Each alone, those that depend on each other, and all.
-const CASTS: [&[Victim]; 8] = {
-    use Victim::{Runner, Service, Worker, WorkersRunner};
+const CASTS: [&[KillTarget]; 8] = {
+    use KillTarget::{Runner, Service, Worker, WorkersRunner};
     [
         &[Service],
         &[Runner],
@@ -69,38 +71,38 @@ fn storm_of_kills_loses_no_job_and_runs_none_twice() {
     let number = |variable: &str| std::env::var(variable).ok()?.parse::<u64>().ok();
     let rounds = number("TOLLGATE_ROUNDS").unwrap_or(ROUNDS);
     let mut seed = number("TOLLGATE_SEED").unwrap_or(1);
-    let mut site = Site::with(CONFIG);
+    let mut site = CrashTestSite::with(CONFIG);
     site.start(&[]);
-    let mut worker = Worker::start(&site);
+    let mut worker = StormWorker::start(&site);
     let stop = Arc::new(AtomicBool::new(false));
     let users: Vec<_> = (0..USERS)
         .map(|user| {
-            let (user, stop) = (User::new(&site, user), Arc::clone(&stop));
+            let (user, stop) = (StormUser::new(&site, user), Arc::clone(&stop));
             thread::spawn(move || user.work_until(&stop))
         })
         .collect();
     let began = Instant::now();
-    let mut killed: BTreeMap<Victim, u32> = BTreeMap::new();
+    let mut killed: BTreeMap<KillTarget, u32> = BTreeMap::new();
     for round in 0..rounds {
         thread::sleep(Duration::from_millis(50 + random(&mut seed) % 400));
         // Each cast has its turn, whatever the seed.
         let cast = CASTS[round as usize % CASTS.len()];
-        let pids = |victim: &Victim| match victim {
-            Victim::Service => site.service().into_iter().collect(),
-            Victim::Runner => site.runners_below(&site.data()),
-            Victim::Worker => vec![worker.pid()],
-            Victim::WorkersRunner => site.runners_below(&site.worker_data()),
+        let pids = |victim: &KillTarget| match victim {
+            KillTarget::Service => site.service().into_iter().collect(),
+            KillTarget::Runner => site.runners_below(&site.data()),
+            KillTarget::Worker => vec![worker.pid()],
+            KillTarget::WorkersRunner => site.runners_below(&site.worker_data()),
         };
-        let of_cast: Vec<(Victim, Vec<Pid>)> =
+        let of_cast: Vec<(KillTarget, Vec<Pid>)> =
             cast.iter().map(|victim| (*victim, pids(victim))).collect();
         for (victim, pids) in of_cast {
             *killed.entry(victim).or_default() += signal_all(&pids).len() as u32;
         }
-        if cast.contains(&Victim::Service) {
+        if cast.contains(&KillTarget::Service) {
             site.kill();
             site.start(&[]);
         }
-        if cast.contains(&Victim::Worker) {
+        if cast.contains(&KillTarget::Worker) {
             worker.end();
             // Its jobs go on, or are given up and started again while it is away.
             if random(&mut seed).is_multiple_of(3) {
@@ -108,7 +110,7 @@ fn storm_of_kills_loses_no_job_and_runs_none_twice() {
                     state_of_worker(&site) == "lost"
                 });
             }
-            worker = Worker::start(&site);
+            worker = StormWorker::start(&site);
         }
     }
     stop.store(true, Ordering::Relaxed);
@@ -132,10 +134,10 @@ fn storm_of_kills_loses_no_job_and_runs_none_twice() {
 }
 
 /// A worker of the site, with one node.
-struct Worker(Child);
+struct StormWorker(Child);
 
-impl Worker {
-    fn start(site: &Site) -> Self {
+impl StormWorker {
+    fn start(site: &CrashTestSite) -> Self {
         let socket = tollgate_service::folder::socket(&site.data());
         let child = Command::new(env!("CARGO_BIN_EXE_tollgate"))
             .arg("worker")
@@ -161,14 +163,14 @@ impl Worker {
     }
 }
 
-impl Drop for Worker {
+impl Drop for StormWorker {
     /// What it ran ends with its lease.
     fn drop(&mut self) {
         self.end();
     }
 }
 
-fn state_of_worker(site: &Site) -> String {
+fn state_of_worker(site: &CrashTestSite) -> String {
     let nodes: Value = site.client().get("/v1/nodes").expect("nodes");
     let state = nodes["workers"][0]["state"].as_str();
     // One that never came is not waited for.
@@ -185,14 +187,14 @@ fn until(what: &str, is_so: impl Fn() -> bool) {
 }
 
 /// A user who submits jobs of every kind, and cancels some.
-struct User {
+struct StormUser {
     number: u64,
     data: PathBuf,
     witness: PathBuf,
 }
 
-impl User {
-    fn new(site: &Site, number: u64) -> Self {
+impl StormUser {
+    fn new(site: &CrashTestSite, number: u64) -> Self {
         Self {
             number,
             data: site.data(),
@@ -211,7 +213,7 @@ impl User {
                 thread::sleep(Duration::from_millis(2));
                 continue;
             };
-            let status: Option<Status> = connected.get("/v1/status").ok();
+            let status: Option<ServiceStatus> = connected.get("/v1/status").ok();
             if status.is_some_and(|status| status.queued > MAX_QUEUED) {
                 thread::sleep(Duration::from_millis(20));
                 continue;
@@ -227,7 +229,7 @@ impl User {
     }
 
     /// The number of a job, if the answer came; every other kind of job has its turn.
-    fn act(&self, client: &mut Client, n: u64, last: Option<u64>) -> Option<u64> {
+    fn act(&self, client: &mut ApiClient, n: u64, last: Option<u64>) -> Option<u64> {
         let last = last.filter(|_| n % 6 == 1);
         let request = JobRequest {
             array: (n % 6 == 2).then(|| "1-4".to_owned()),
@@ -235,11 +237,11 @@ impl User {
             requeue: !n.is_multiple_of(4),
             ..self.request(n)
         };
-        let answer: Answer = client.post("/v1/jobs", &request).ok()?;
+        let answer: SubmitResponse = client.post("/v1/jobs", &request).ok()?;
         let job = answer.id?;
         if n.is_multiple_of(5) {
             // Whether it is over by then, and whether the answer comes, is left open.
-            let done: Result<Done, _> = client.post(&format!("/v1/jobs/{job}/cancel"), &());
+            let done: Result<JobRef, _> = client.post(&format!("/v1/jobs/{job}/cancel"), &());
             drop(done);
         }
         Some(job)
@@ -264,7 +266,7 @@ impl User {
 
 /// What became of the tasks.
 #[derive(Default)]
-struct Seen {
+struct TaskAudit {
     jobs: usize,
     finished: usize,
     lost: usize,
@@ -272,7 +274,7 @@ struct Seen {
     attempts: usize,
 }
 
-impl fmt::Display for Seen {
+impl fmt::Display for TaskAudit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             jobs,
@@ -289,19 +291,19 @@ impl fmt::Display for Seen {
 }
 
 /// An attempt: job, task, try.
-type Attempt = (u64, u32, u32);
+type StormAttempt = (u64, u32, u32);
 
 /// Compares what the service says with what the tasks wrote, and with its ledger.
-fn audit(site: &Site, told: &[u64]) -> Seen {
+fn audit(site: &CrashTestSite, told: &[u64]) -> TaskAudit {
     let jobs = jobs(site);
     for job in told {
         assert!(jobs.contains_key(job), "job {job} is missing");
     }
     let (begun, ended) = (stamps(site, "begin"), stamps(site, "end"));
-    let mut seen = Seen {
+    let mut seen = TaskAudit {
         jobs: jobs.len(),
         attempts: begun.len(),
-        ..Seen::default()
+        ..TaskAudit::default()
     };
     for (job, row) in &jobs {
         for task in tasks(site, row) {
@@ -321,7 +323,7 @@ fn audit(site: &Site, told: &[u64]) -> Seen {
             }
         }
     }
-    let known = |attempt: &&Attempt| jobs.contains_key(&attempt.0);
+    let known = |attempt: &&StormAttempt| jobs.contains_key(&attempt.0);
     let unknown = begun.keys().find(|attempt| !known(attempt));
     assert_eq!(unknown, None, "an attempt of no job");
     for (attempt, end) in &ended {
@@ -334,7 +336,7 @@ fn audit(site: &Site, told: &[u64]) -> Seen {
 }
 
 /// When each attempt wrote a line of this kind: once.
-fn stamps(site: &Site, kind: &str) -> BTreeMap<Attempt, u64> {
+fn stamps(site: &CrashTestSite, kind: &str) -> BTreeMap<StormAttempt, u64> {
     let text = fs::read_to_string(site.witness()).unwrap_or_default();
     let mut stamps = BTreeMap::new();
     for line in text.lines() {
@@ -352,14 +354,14 @@ fn stamps(site: &Site, kind: &str) -> BTreeMap<Attempt, u64> {
     stamps
 }
 
-fn jobs(site: &Site) -> BTreeMap<u64, Job> {
+fn jobs(site: &CrashTestSite) -> BTreeMap<u64, JobDetails> {
     let mut client = site.client();
-    let mut jobs: BTreeMap<u64, Job> = BTreeMap::new();
+    let mut jobs: BTreeMap<u64, JobDetails> = BTreeMap::new();
     loop {
         let before = jobs.keys().next().copied();
         let before = before.map_or_else(String::new, |id| format!("&before={id}"));
         let path = format!("/v1/jobs?limit=1000{before}");
-        let page: Jobs = client.get(&path).expect("jobs");
+        let page: JobList = client.get(&path).expect("jobs");
         if page.jobs.is_empty() {
             return jobs;
         }
@@ -371,17 +373,17 @@ fn jobs(site: &Site) -> BTreeMap<u64, Job> {
 }
 
 /// The tasks of an array; a job that is none is its own task.
-fn tasks(site: &Site, job: &Job) -> Vec<Job> {
+fn tasks(site: &CrashTestSite, job: &JobDetails) -> Vec<JobDetails> {
     if job.array.is_none() {
         return vec![job.clone()];
     }
     let path = format!("/v1/jobs/{}/tasks?limit=1000", job.id);
-    let tasks: Jobs = site.client().get(&path).expect("tasks");
+    let tasks: JobList = site.client().get(&path).expect("tasks");
     tasks.jobs
 }
 
 /// No task is charged twice, and what stands in the accounts is the sum of the entries.
-fn ledger(site: &Site) {
+fn ledger(site: &CrashTestSite) {
     let path = site.data().join("tollgate.db");
     let store = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
     let sql = "SELECT job, task, kind, amount FROM ledger";
@@ -396,7 +398,7 @@ fn ledger(site: &Site) {
         let is_new = kind != "charge" || charged.insert(task);
         assert!(is_new, "{task:?} was charged twice");
     }
-    let ledger: Ledger = site.client().get("/v1/ledger").expect("the ledger");
+    let ledger: LedgerReport = site.client().get("/v1/ledger").expect("the ledger");
     let booked: f64 = ledger.accounts.iter().map(|account| account.utility).sum();
     // Credits are kept in millionths.
     assert_eq!((booked * 1e6).round() as i64, sum, "what is booked");

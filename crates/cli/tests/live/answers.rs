@@ -1,10 +1,10 @@
 //! What each command prints, as JSON: a contract.
 
-use crate::site::{Site, redacted};
+use crate::site::{ClientTestSite, redacted};
 
 #[test]
 fn every_answer_as_json() {
-    let site = Site::start("");
+    let site = ClientTestSite::start("");
     let words = [
         "submit",
         "--estimate",

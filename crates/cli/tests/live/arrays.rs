@@ -1,17 +1,17 @@
 //! Arrays, and jobs that start after others.
 
-use crate::site::Site;
+use crate::site::ClientTestSite;
 
 const IN_TURN: &str = "policy = \"easy\"\n";
 
-fn submit(site: &Site, words: &[&str]) -> String {
+fn submit(site: &ClientTestSite, words: &[&str]) -> String {
     let answer = site.tollgate(&[&["submit", "-q"], words].concat()).answer();
     answer.trim().to_owned()
 }
 
 #[test]
 fn an_array_runs_each_task_with_its_number() {
-    let site = Site::start(IN_TURN);
+    let site = ClientTestSite::start(IN_TURN);
     let line = "echo task $TOLLGATE_TASK";
     let id = submit(
         &site,
@@ -44,7 +44,7 @@ fn an_array_runs_each_task_with_its_number() {
 
 #[test]
 fn what_tasks_are_told_is_said_in_ranges() {
-    let site = Site::start("policy = \"libra\"\n");
+    let site = ClientTestSite::start("policy = \"libra\"\n");
     let words = [
         "submit", "-a", "1-500", "-d", "+1h", "-e", "40m", "--format", "json", "--",
     ];
@@ -81,7 +81,7 @@ fn what_tasks_are_told_is_said_in_ranges() {
 
 #[test]
 fn a_job_starts_after_others_and_says_what_it_waits_for() {
-    let site = Site::start(IN_TURN);
+    let site = ClientTestSite::start(IN_TURN);
     let first = submit(&site, &["--hold", "-e", "1s", "--", "true"]);
     let second = submit(&site, &["--after", &first, "-e", "1s", "--", "true"]);
     let third = submit(
@@ -116,7 +116,7 @@ fn a_job_starts_after_others_and_says_what_it_waits_for() {
 
 #[test]
 fn an_array_that_is_none_is_refused_in_words() {
-    let site = Site::start("[limits]\narray = 1000\njobs = 2000\n");
+    let site = ClientTestSite::start("[limits]\narray = 1000\njobs = 2000\n");
     for (words, expected) in [
         (["-a", "5-1"], "array: expected numbers of tasks"),
         (["-a", "1-9%0"], "array: expected numbers of tasks"),

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::site::Site;
+use crate::site::ClientTestSite;
 
-fn submit(site: &Site, words: &[&str]) {
+fn submit(site: &ClientTestSite, words: &[&str]) {
     site.tollgate(&[&["submit", "-q", "-e", "1s"], words].concat())
         .answer();
 }
@@ -17,7 +17,7 @@ fn lines(file: &Path) -> usize {
 }
 
 /// Each job's number, state and attempts.
-fn jobs(site: &Site, data: &str) -> Vec<(u64, String, u64)> {
+fn jobs(site: &ClientTestSite, data: &str) -> Vec<(u64, String, u64)> {
     let words = ["jobs", "--all", "--format", "json", "--data", data];
     let answer = site.tollgate(&words).json();
     let jobs = answer["jobs"].as_array().unwrap().iter();
@@ -34,7 +34,7 @@ fn jobs(site: &Site, data: &str) -> Vec<(u64, String, u64)> {
 
 #[test]
 fn backup_of_a_running_service_is_restored_and_what_ran_is_lost_and_not_run_again() {
-    let site = Site::start("policy = \"libra\"\n");
+    let site = ClientTestSite::start("policy = \"libra\"\n");
     submit(&site, &["--", "true"]);
     site.tollgate(&["wait", "1"]).answer();
     let task = |file: &str| format!("echo started >> {file}; sleep 600");
@@ -83,7 +83,7 @@ fn backup_of_a_running_service_is_restored_and_what_ran_is_lost_and_not_run_agai
 
 #[test]
 fn service_without_its_store_does_not_start_until_it_is_restored() {
-    let mut site = Site::start("");
+    let mut site = ClientTestSite::start("");
     submit(&site, &["--", "true"]);
     site.tollgate(&["wait", "1"]).answer();
     site.tollgate(&["backup", "saved"]).answer();
@@ -120,7 +120,7 @@ fn service_without_its_store_does_not_start_until_it_is_restored() {
 
 #[test]
 fn damaged_backup_is_not_restored() {
-    let mut site = Site::start("");
+    let mut site = ClientTestSite::start("");
     submit(&site, &["--", "true"]);
     site.tollgate(&["wait", "1"]).answer();
     site.tollgate(&["backup", "saved"]).answer();
@@ -141,7 +141,7 @@ fn damaged_backup_is_not_restored() {
 
 #[test]
 fn large_store_is_checked_while_the_service_answers_which_ends_if_it_is_damaged() {
-    let mut site = Site::start("");
+    let mut site = ClientTestSite::start("");
     submit(&site, &["--", "true"]);
     site.tollgate(&["wait", "1"]).answer();
     site.stop();
@@ -181,7 +181,7 @@ fn damage(store: &Path) {
 
 #[test]
 fn service_ends_with_a_message_when_its_data_folder_is_deleted() {
-    let mut site = Site::start("");
+    let mut site = ClientTestSite::start("");
     fs::remove_dir_all(site.folder().join("data")).unwrap();
     assert_eq!(site.wait_for_end().code(), Some(1));
     assert!(site.log_has("the data directory is gone"));

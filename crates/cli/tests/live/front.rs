@@ -4,17 +4,17 @@
 use std::fs;
 use std::path::Path;
 
-use crate::site::{Ran, Site};
+use crate::site::{ClientOutput, ClientTestSite};
 
 /// A site with the tools in a folder of its own, and scripts in `work`.
-struct Tools {
-    site: Site,
+struct FrontendTestSite {
+    site: ClientTestSite,
     style: &'static str,
 }
 
-impl Tools {
+impl FrontendTestSite {
     fn new(style: &'static str, config: &str) -> Self {
-        let site = Site::start(config);
+        let site = ClientTestSite::start(config);
         let tools = site.folder().join("tools").display().to_string();
         let made = site.tollgate(&["generate", "frontends", "--out", &tools, "--style", style]);
         made.answer();
@@ -36,7 +36,7 @@ impl Tools {
     }
 
     /// A line of a shell in the work folder, which finds the tools.
-    fn shell(&self, line: &str) -> Ran {
+    fn shell(&self, line: &str) -> ClientOutput {
         self.site.shell(&format!(
             "PATH=$PWD/tools:$PATH; export PATH; cd work; {line}"
         ))
@@ -77,7 +77,7 @@ fn read(path: &Path) -> String {
 
 #[test]
 fn nextflow_runs_its_tasks_as_on_pbs() {
-    let tools = Tools::new("pbs", "");
+    let tools = FrontendTestSite::new("pbs", "");
     let work = tools.work().display().to_string();
     tools.script(
         ".command.run",
@@ -105,7 +105,7 @@ fn nextflow_runs_its_tasks_as_on_pbs() {
 
 #[test]
 fn nextflow_runs_its_tasks_as_on_grid_engine() {
-    let tools = Tools::new("sge", "");
+    let tools = FrontendTestSite::new("sge", "");
     let work = tools.work().display().to_string();
     tools.script(
         ".command.run",
@@ -140,7 +140,7 @@ fn nextflow_runs_its_tasks_as_on_grid_engine() {
 
 #[test]
 fn snakemake_and_galaxy_learn_how_a_job_ended() {
-    let tools = Tools::new("pbs", "");
+    let tools = FrontendTestSite::new("pbs", "");
     tools.script(
         "jobscript.sh",
         "#!/bin/sh\n# properties = {}\ncd $PBS_O_WORKDIR\nexit 7\n",
@@ -170,7 +170,7 @@ fn snakemake_and_galaxy_learn_how_a_job_ended() {
 
 #[test]
 fn arrays_dependencies_and_holds() {
-    let tools = Tools::new("pbs", "policy = \"easy\"\n");
+    let tools = FrontendTestSite::new("pbs", "policy = \"easy\"\n");
     tools.script(
         "task.sh",
         "#!/bin/sh\n#PBS -t 1-3\n#PBS -j oe\n#PBS -o task.^array_index^\necho $PBS_ARRAYID $PBS_JOBID $1 $GREETING\n",
@@ -204,7 +204,7 @@ fn arrays_dependencies_and_holds() {
 
 #[test]
 fn a_deadline_is_promised_or_refused_and_a_job_can_be_waited_for() {
-    let tools = Tools::new("pbs", "");
+    let tools = FrontendTestSite::new("pbs", "");
     tools.script(
         "job.sh",
         "#!/bin/sh\n#PBS -l walltime=2,deadline=+1h -o /dev/null -e /dev/null\nexit 5\n",
@@ -236,7 +236,7 @@ fn a_deadline_is_promised_or_refused_and_a_job_can_be_waited_for() {
 
 #[test]
 fn what_cannot_be_honoured_is_refused_or_said() {
-    let tools = Tools::new("pbs", "");
+    let tools = FrontendTestSite::new("pbs", "");
     tools.script("job.sh", "#!/bin/sh\n#PBS -N ok\n#PBS -l gpu=1\ntrue\n");
     let run = |line: &str| {
         let ran = tools.shell(line);

@@ -1,13 +1,13 @@
 //! Jobs that are held, cancelled, waited for.
 
-use crate::site::Site;
+use crate::site::ClientTestSite;
 
 /// One job has every node, so that others wait.
 const IN_TURN: &str = "policy = \"easy\"\n";
 
 #[test]
 fn a_job_is_held_released_and_taken_back() {
-    let site = Site::start(IN_TURN);
+    let site = ClientTestSite::start(IN_TURN);
     let nodes = site.tollgate(&["status", "--format", "json"]).json()["nodes"].to_string();
     let submit = |command: &[&str]| {
         let words = ["submit", "-q", "-n", &nodes, "-e", "1h", "--"];
@@ -52,7 +52,7 @@ fn a_job_is_held_released_and_taken_back() {
 
 #[test]
 fn wait_ends_as_the_job_did_or_at_the_decision() {
-    let site = Site::start("");
+    let site = ClientTestSite::start("");
     let submit = |line: &str| {
         let answer = site
             .tollgate(&["submit", "-q", "-e", "1s", "--", "sh", "-c", line])
@@ -71,7 +71,7 @@ fn wait_ends_as_the_job_did_or_at_the_decision() {
 
 #[test]
 fn what_was_charged_is_in_the_ledger() {
-    let site = Site::start("market = \"commodity\"\nprice_per_core_hour = 3600.0\n");
+    let site = ClientTestSite::start("market = \"commodity\"\nprice_per_core_hour = 3600.0\n");
     let words = [
         "submit", "-q", "-e", "2s", "-d", "+1h", "-b", "100", "--", "true",
     ];

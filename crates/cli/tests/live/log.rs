@@ -5,9 +5,9 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::site::Site;
+use crate::site::ClientTestSite;
 
-fn log(site: &Site) -> String {
+fn log(site: &ClientTestSite) -> String {
     fs::read_to_string(site.folder().join("log")).unwrap()
 }
 
@@ -19,7 +19,7 @@ fn is_timed(line: &str) -> bool {
 
 #[test]
 fn service_log_has_time_and_level_in_each_line() {
-    let site = Site::start("policy = \"easy\"\n");
+    let site = ClientTestSite::start("policy = \"easy\"\n");
     let log = log(&site);
     let line = log
         .lines()
@@ -40,7 +40,7 @@ fn service_log_has_time_and_level_in_each_line() {
 #[test]
 fn json_log_at_debug_has_an_object_a_line_and_admission_decisions() {
     let flags = ["--log-format", "json", "--log-level", "debug"];
-    let site = Site::start_with("policy = \"libra\"\n[log]\nformat = \"text\"\n", &flags);
+    let site = ClientTestSite::start_with("policy = \"libra\"\n[log]\nformat = \"text\"\n", &flags);
     let submit = ["submit", "-d", "5s", "-e", "1h", "--", "true"];
     assert_eq!(site.tollgate(&submit).code, Some(3));
     site.until("the decision is logged", || site.log_has("job rejected"));
@@ -66,7 +66,7 @@ fn json_log_at_debug_has_an_object_a_line_and_admission_decisions() {
 
 #[test]
 fn refused_requests_are_logged_once_and_not_each_time() {
-    let site = Site::start_with("", &["--listen", "127.0.0.1:0"]);
+    let site = ClientTestSite::start_with("", &["--listen", "127.0.0.1:0"]);
     let token = site.tollgate(&["token", "new"]).answer();
     site.keep(&token);
     let listed = site.tollgate(&["token", "list", "--format", "json"]).json();

@@ -3,11 +3,11 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 
-use crate::site::{Ran, Site};
+use crate::site::{ClientOutput, ClientTestSite};
 
 const LISTENS: &str = "[listen]\naddress = \"127.0.0.1:0\"\n";
 
-impl Site {
+impl ClientTestSite {
     /// The words that say where it is, and with which token and key.
     pub(crate) fn way(&self) -> Vec<String> {
         let log = fs::read_to_string(self.folder().join("log")).unwrap();
@@ -27,7 +27,7 @@ impl Site {
     }
 
     /// Runs the program with these words over the network.
-    fn over_the_net(&self, words: &[&str]) -> Ran {
+    fn over_the_net(&self, words: &[&str]) -> ClientOutput {
         let way = self.way();
         let split = words.iter().position(|&word| word == "--");
         let (flags, command) = words.split_at(split.unwrap_or(words.len()));
@@ -38,7 +38,7 @@ impl Site {
 
 #[test]
 fn a_token_opens_the_way_until_it_is_revoked() {
-    let site = Site::start(LISTENS);
+    let site = ClientTestSite::start(LISTENS);
     let token = site
         .tollgate(&["token", "new", "--expires", "90d"])
         .answer();
@@ -67,7 +67,7 @@ fn a_token_opens_the_way_until_it_is_revoked() {
 
 #[test]
 fn tokens_are_listed() {
-    let site = Site::start(LISTENS);
+    let site = ClientTestSite::start(LISTENS);
     site.tollgate(&["token", "new"]).answer();
     site.tollgate(&["token", "new", "--worker"]).answer();
     let listed = site.tollgate(&["token", "list"]).answer();
@@ -77,7 +77,7 @@ fn tokens_are_listed() {
 
 #[test]
 fn what_is_missing_for_the_way_is_said() {
-    let site = Site::start(LISTENS);
+    let site = ClientTestSite::start(LISTENS);
     let url = site.way()[1].clone();
     let nothing = site.tollgate(&["status", "--url", &url]);
     assert_eq!(nothing.code, Some(2));
@@ -107,7 +107,7 @@ fn what_is_missing_for_the_way_is_said() {
 
 #[test]
 fn the_environment_names_the_way_too() {
-    let site = Site::start(LISTENS);
+    let site = ClientTestSite::start(LISTENS);
     let token = site.tollgate(&["token", "new"]).answer();
     site.keep(&token);
     let way = site.way();

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::site::Site;
+use crate::site::ClientTestSite;
 
 fn published() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
@@ -41,7 +41,7 @@ fn what_is_published_is_current() {
 
 #[test]
 fn what_commands_print_is_as_published() {
-    let site = Site::start("market = \"commodity\"\n");
+    let site = ClientTestSite::start("market = \"commodity\"\n");
     let token = site.tollgate(&["token", "new", "--format", "json"]).json();
     valid("token-new", &token);
     let submit = ["submit", "-e", "2s", "-d", "+1h", "-b", "100", "-o", "none"];

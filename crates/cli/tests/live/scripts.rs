@@ -3,9 +3,9 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use crate::site::Site;
+use crate::site::ClientTestSite;
 
-fn write(site: &Site, text: &str) {
+fn write(site: &ClientTestSite, text: &str) {
     let file = site.folder().join("job.sh");
     fs::write(&file, text).unwrap();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
@@ -13,7 +13,7 @@ fn write(site: &Site, text: &str) {
 
 #[test]
 fn a_script_is_copied_and_says_what_it_wants() {
-    let site = Site::start("");
+    let site = ClientTestSite::start("");
     write(
         &site,
         "#!/bin/sh\n#TOLLGATE --estimate 2s --deadline +1h --name 'two words'\n\
@@ -38,7 +38,7 @@ fn a_script_is_copied_and_says_what_it_wants() {
 
 #[test]
 fn what_is_typed_goes_over_what_the_script_says() {
-    let site = Site::start("");
+    let site = ClientTestSite::start("");
     write(&site, "#!/bin/sh\n#TOLLGATE -n 1000000 -e 2s\necho\n");
     let answer = site
         .tollgate(&["submit", "--format", "json", "-n", "1", "./job.sh"])
@@ -50,7 +50,7 @@ fn what_is_typed_goes_over_what_the_script_says() {
 
 #[test]
 fn a_line_that_is_not_understood_hands_nothing_in() {
-    let site = Site::start("");
+    let site = ClientTestSite::start("");
     write(&site, "#!/bin/sh\n\n#TOLLGATE --estimate soon\necho\n");
     let ran = site.tollgate(&["submit", "./job.sh"]);
     assert_eq!(ran.code, Some(2));

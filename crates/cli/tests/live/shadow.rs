@@ -1,10 +1,10 @@
 //! A policy on paper beside the one that decides.
 
-use crate::site::Site;
+use crate::site::ClientTestSite;
 
 #[test]
 fn what_another_policy_would_have_done_stands_beside_what_was_done() {
-    let site = Site::start_with("policy = \"edf-bf\"\n", &["--shadow", "fcfs"]);
+    let site = ClientTestSite::start_with("policy = \"edf-bf\"\n", &["--shadow", "fcfs"]);
     let submit = |deadline: &str, estimate: &str| {
         let words = [
             "submit", "-q", "-d", deadline, "-e", estimate, "-o", "none", "true",

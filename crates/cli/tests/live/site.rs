@@ -13,13 +13,13 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What a command left behind.
 #[derive(Debug)]
-pub(crate) struct Ran {
+pub(crate) struct ClientOutput {
     pub(crate) stdout: String,
     pub(crate) stderr: String,
     pub(crate) code: Option<i32>,
 }
 
-impl Ran {
+impl ClientOutput {
     /// The answer of a command that must have gone well.
     #[track_caller]
     pub(crate) fn answer(self) -> String {
@@ -35,12 +35,12 @@ impl Ran {
 }
 
 /// A service that ends with the test.
-pub(crate) struct Site {
+pub(crate) struct ClientTestSite {
     folder: tempfile::TempDir,
     service: Child,
 }
 
-impl Site {
+impl ClientTestSite {
     /// Starts a service with these settings, and waits until it answers.
     pub(crate) fn start(config: &str) -> Self {
         Self::start_with(config, &[])
@@ -91,7 +91,7 @@ impl Site {
     }
 
     /// Serves from another data folder, until the returned value is dropped.
-    pub(crate) fn serve_beside(&self, data: &str) -> Beside {
+    pub(crate) fn serve_beside(&self, data: &str) -> SecondService {
         let log = File::create(self.folder().join("other-log")).expect("a log");
         let service = Command::new(env!("CARGO_BIN_EXE_tollgate"))
             .args(["serve", "--data", data])
@@ -99,7 +99,7 @@ impl Site {
             .stderr(log)
             .spawn()
             .expect("the service starts");
-        let beside = Beside(service);
+        let beside = SecondService(service);
         self.until("it answers", || {
             self.tollgate(&["status", "--data", data]).code == Some(0)
         });
@@ -112,16 +112,16 @@ impl Site {
     }
 
     /// Runs the program with these words, as a user of the service.
-    pub(crate) fn tollgate(&self, words: &[&str]) -> Ran {
+    pub(crate) fn tollgate(&self, words: &[&str]) -> ClientOutput {
         self.run(Command::new(env!("CARGO_BIN_EXE_tollgate")).args(words))
     }
 
     /// Runs a line of a shell that knows the program and the service.
-    pub(crate) fn shell(&self, line: &str) -> Ran {
+    pub(crate) fn shell(&self, line: &str) -> ClientOutput {
         self.run(Command::new("/bin/sh").args(["-c", line]))
     }
 
-    fn run(&self, command: &mut Command) -> Ran {
+    fn run(&self, command: &mut Command) -> ClientOutput {
         let program = PathBuf::from(env!("CARGO_BIN_EXE_tollgate"));
         let place = program.parent().expect("a folder").display().to_string();
         let path = std::env::var("PATH").unwrap_or_default();
@@ -133,7 +133,7 @@ impl Site {
             .stdin(Stdio::null())
             .output()
             .expect("the program runs");
-        Ran {
+        ClientOutput {
             stdout: String::from_utf8(output.stdout).expect("text"),
             stderr: String::from_utf8(output.stderr).expect("text"),
             code: output.status.code(),
@@ -158,16 +158,16 @@ impl Site {
     }
 }
 
-impl Drop for Site {
+impl Drop for ClientTestSite {
     fn drop(&mut self) {
         end(&mut self.service);
     }
 }
 
 /// Another service, that ends with this.
-pub(crate) struct Beside(Child);
+pub(crate) struct SecondService(Child);
 
-impl Drop for Beside {
+impl Drop for SecondService {
     fn drop(&mut self) {
         end(&mut self.0);
     }

@@ -7,7 +7,7 @@ mod site;
 use std::fs;
 use std::path::Path;
 
-use site::{Site, lines};
+use site::{WorkerTestSite, lines};
 
 /// A task that notes its process, and every other that has not ended; it ends when it may.
 const WITNESS: &str = "\
@@ -18,7 +18,7 @@ while [ ! -e go ]; do sleep 0.05; done
 
 #[test]
 fn a_worker_runs_what_it_is_given_and_is_missed_when_it_is_gone() {
-    let site = Site::start("policy = \"fcfs\"\n[workers]\ngrace_s = 12.0\n");
+    let site = WorkerTestSite::start("policy = \"fcfs\"\n[workers]\ngrace_s = 12.0\n");
     let mut worker = site.worker();
     site.until("the worker is there", || {
         site.state_of_worker() == "connected"
@@ -76,7 +76,7 @@ fn a_worker_runs_what_it_is_given_and_is_missed_when_it_is_gone() {
 
 #[test]
 fn a_worker_s_token_only_takes_work() {
-    let site = Site::start("");
+    let site = WorkerTestSite::start("");
     let (worker, user) = (site.token("worker", &["--worker"]), site.token("user", &[]));
     for words in [
         &["jobs"][..],
@@ -117,7 +117,7 @@ fn a_worker_s_token_only_takes_work() {
 
 #[test]
 fn service_log_names_workers_that_come_and_go_and_attempts_that_are_lost() {
-    let site = Site::start("policy = \"fcfs\"\n[workers]\ngrace_s = 2.0\n");
+    let site = WorkerTestSite::start("policy = \"fcfs\"\n[workers]\ngrace_s = 2.0\n");
     let mut worker = site.worker();
     site.until("it is logged", || {
         site.log_has("INFO worker has come name=")
@@ -146,7 +146,7 @@ fn service_log_names_workers_that_come_and_go_and_attempts_that_are_lost() {
 
 #[test]
 fn outputs_of_an_array_on_a_worker_are_in_its_directory_there() {
-    let site = Site::start("policy = \"fcfs\"\n");
+    let site = WorkerTestSite::start("policy = \"fcfs\"\n");
     let _worker = site.worker();
     site.until("the worker is there", || {
         site.state_of_worker() == "connected"

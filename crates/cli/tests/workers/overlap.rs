@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::site::{Process, Site, lines};
+use crate::site::{TestProcess, WorkerTestSite, lines};
 
 /// A task that does not end when it is asked to, and stamps the time for as long as it runs.
 const STUBBORN: &str = "\
@@ -23,15 +23,15 @@ const SHORT: &str = "3.0";
 const LONG: &str = "3600.0";
 
 /// A job that runs on a worker, and can be run again here.
-struct Scene {
-    worker: Process,
-    site: Site,
+struct OverlapScenario {
+    worker: TestProcess,
+    site: WorkerTestSite,
     place: PathBuf,
 }
 
-impl Scene {
+impl OverlapScenario {
     fn new(grace_s: &str, task: &str) -> Self {
-        let site = Site::start(&format!(
+        let site = WorkerTestSite::start(&format!(
             "policy = \"fcfs\"\n[workers]\ngrace_s = {grace_s}\n"
         ));
         let worker = site.worker();
@@ -100,7 +100,7 @@ fn send(pid: Pid, signal: Signal) {
 #[test]
 fn worker_stopped_as_by_ctrl_z_leaves_no_attempt_beside_the_next() {
     for signal in [Signal::TSTP, Signal::STOP] {
-        let scene = Scene::new(SHORT, STUBBORN);
+        let scene = OverlapScenario::new(SHORT, STUBBORN);
         send(scene.worker.pid(), signal);
         // It goes on, and hears that its life is over.
         scene.ends_without_overlap(|scene| send(scene.worker.pid(), Signal::CONT));
@@ -109,7 +109,7 @@ fn worker_stopped_as_by_ctrl_z_leaves_no_attempt_beside_the_next() {
 
 #[test]
 fn worker_and_runner_stopped_together_leave_no_attempt_beside_the_next() {
-    let scene = Scene::new(SHORT, STUBBORN);
+    let scene = OverlapScenario::new(SHORT, STUBBORN);
     let runner = scene.runner();
     send(scene.worker.pid(), Signal::STOP);
     send(runner, Signal::STOP);
@@ -121,7 +121,7 @@ fn worker_and_runner_stopped_together_leave_no_attempt_beside_the_next() {
 
 #[test]
 fn worker_and_runner_killed_together_leave_no_attempt_beside_the_next() {
-    let mut scene = Scene::new(SHORT, STUBBORN);
+    let mut scene = OverlapScenario::new(SHORT, STUBBORN);
     let runner = scene.runner();
     send(runner, Signal::KILL);
     scene.worker.kill();
@@ -130,7 +130,7 @@ fn worker_and_runner_killed_together_leave_no_attempt_beside_the_next() {
 
 #[test]
 fn worker_killed_and_runner_stopped_leave_no_attempt_beside_the_next() {
-    let mut scene = Scene::new(SHORT, STUBBORN);
+    let mut scene = OverlapScenario::new(SHORT, STUBBORN);
     let runner = scene.runner();
     send(runner, Signal::STOP);
     scene.worker.kill();
@@ -140,21 +140,21 @@ fn worker_killed_and_runner_stopped_leave_no_attempt_beside_the_next() {
 #[test]
 fn worker_and_runner_asked_to_end_together_leave_no_attempt_beside_the_next() {
     // As batch systems do when the time of a pilot is over.
-    let mut scene = Scene::new(LONG, STUBBORN);
+    let mut scene = OverlapScenario::new(LONG, STUBBORN);
     let (runner, watcher) = scene.site.runner_of_worker();
     for pid in [scene.worker.pid(), runner, watcher] {
         send(pid, Signal::TERM);
     }
-    let Scene { site, worker, .. } = &mut scene;
+    let OverlapScenario { site, worker, .. } = &mut scene;
     site.until("the worker has ended", || worker.has_ended());
     scene.ends_without_overlap(|_| {});
 }
 
 #[test]
 fn worker_asked_to_end_settles_its_jobs_at_once() {
-    let mut scene = Scene::new(LONG, GENTLE);
+    let mut scene = OverlapScenario::new(LONG, GENTLE);
     send(scene.worker.pid(), Signal::TERM);
-    let Scene { site, worker, .. } = &mut scene;
+    let OverlapScenario { site, worker, .. } = &mut scene;
     site.until("the worker has ended", || worker.has_ended());
     assert_eq!(site.state_of_worker(), "lost");
     scene.ends_without_overlap(|_| {});

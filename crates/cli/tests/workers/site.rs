@@ -14,17 +14,17 @@ use serde_json::Value;
 const PATIENCE: Duration = Duration::from_secs(90);
 
 /// A service that ends with the test.
-pub(crate) struct Site {
+pub(crate) struct WorkerTestSite {
     folder: tempfile::TempDir,
-    _service: Process,
+    _service: TestProcess,
     url: String,
     fingerprint: String,
 }
 
 /// A process that ends with this.
-pub(crate) struct Process(Child);
+pub(crate) struct TestProcess(Child);
 
-impl Process {
+impl TestProcess {
     pub(crate) fn kill(&mut self) {
         self.0.kill().unwrap();
         self.0.wait().unwrap();
@@ -39,7 +39,7 @@ impl Process {
     }
 }
 
-impl Drop for Process {
+impl Drop for TestProcess {
     fn drop(&mut self) {
         let _ = kill_process(self.pid(), Signal::TERM);
         // One that is stopped cannot end.
@@ -48,7 +48,7 @@ impl Drop for Process {
     }
 }
 
-impl Site {
+impl WorkerTestSite {
     pub(crate) fn start(config: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let data = folder.path().join("data");
@@ -61,7 +61,7 @@ impl Site {
             .stderr(File::create(&log).unwrap())
             .spawn()
             .unwrap();
-        let _service = Process(service);
+        let _service = TestProcess(service);
         let (mut url, mut fingerprint) = (String::new(), String::new());
         until("it listens", || {
             let said = fs::read_to_string(&log).unwrap();
@@ -173,15 +173,15 @@ impl Site {
         words.into_iter().map(str::to_owned).collect()
     }
 
-    pub(crate) fn worker(&self) -> Process {
+    pub(crate) fn worker(&self) -> TestProcess {
         let token = self.token("token", &["--worker"]);
         self.spawn(&self.worker_words(&token))
     }
 
-    pub(crate) fn spawn(&self, words: &[String]) -> Process {
+    pub(crate) fn spawn(&self, words: &[String]) -> TestProcess {
         let log = File::create(self.folder().join("worker-log")).unwrap();
         let mut command = tollgate(self.folder());
-        Process(command.args(words).stderr(log).spawn().unwrap())
+        TestProcess(command.args(words).stderr(log).spawn().unwrap())
     }
 
     /// The process that runs the worker's jobs, and the one that watches it.

@@ -9,27 +9,27 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use super::Mailbox;
+use super::ReportMailbox;
 use crate::EngineError;
 use crate::starter::LaunchGuard;
-use crate::wire::{self, Answer, Ask, Call, Word};
+use crate::wire::{self, RunnerMessage, RunnerRequest, RunnerRequestKind, RunnerResponse};
 
 /// How long a runner may take to say hello: it does when it accepts.
 const HELLO: Duration = Duration::from_secs(10);
 
 /// A connection over which the runner has said hello.
-pub(super) struct Connection {
+pub(super) struct RunnerConnection {
     stream: UnixStream,
-    answers: Receiver<(u64, Answer)>,
+    answers: Receiver<(u64, RunnerResponse)>,
     open: Arc<AtomicBool>,
     runner: u32,
 }
 
-impl Connection {
+impl RunnerConnection {
     /// Listens to a runner. None if it ends before it has said hello.
     pub(super) fn over(
         stream: UnixStream,
-        mailbox: &Arc<Mailbox>,
+        mailbox: &Arc<ReportMailbox>,
     ) -> Result<Option<Self>, EngineError> {
         let ready = stream
             .set_read_timeout(Some(HELLO))
@@ -73,15 +73,15 @@ impl Connection {
     pub(super) fn ask(
         &mut self,
         id: u64,
-        ask: Ask,
+        ask: RunnerRequestKind,
         patience: Duration,
-    ) -> Result<Answer, EngineError> {
+    ) -> Result<RunnerResponse, EngineError> {
         let call = ask.name();
         let timed_out = EngineError::TimedOut {
             call,
             after: patience,
         };
-        let line = wire::line(&Call { id, ask });
+        let line = wire::line(&RunnerRequest { id, ask });
         let sent = self.stream.set_write_timeout(Some(patience));
         match sent.and_then(|()| self.stream.write_all(&line)) {
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return Err(timed_out),
@@ -97,7 +97,7 @@ impl Connection {
     }
 }
 
-impl Drop for Connection {
+impl Drop for RunnerConnection {
     /// Ends the thread that reads.
     fn drop(&mut self) {
         let _ = self.stream.shutdown(Shutdown::Both);
@@ -109,8 +109,8 @@ fn hello(lines: &mut BufReader<UnixStream>) -> Option<(u32, u32)> {
     let mut line = Vec::new();
     lines.take(1 << 16).read_until(b'\n', &mut line).ok()?;
     match serde_json::from_slice(&line).ok()? {
-        Word::Hello { version, pid, .. } => Some((version, pid)),
-        Word::Answer { .. } | Word::Report(_) => None,
+        RunnerMessage::Hello { version, pid, .. } => Some((version, pid)),
+        RunnerMessage::Answer { .. } | RunnerMessage::Report(_) => None,
     }
 }
 
@@ -122,17 +122,17 @@ pub(crate) fn guard_of(stream: &UnixStream) -> Option<Option<LaunchGuard>> {
     let mut lines = BufReader::new(stream).take(1 << 16);
     lines.read_until(b'\n', &mut line).ok()?;
     match serde_json::from_slice(&line).ok()? {
-        Word::Hello { guard, .. } => Some(guard),
-        Word::Answer { .. } | Word::Report(_) => None,
+        RunnerMessage::Hello { guard, .. } => Some(guard),
+        RunnerMessage::Answer { .. } | RunnerMessage::Report(_) => None,
     }
 }
 
 /// Sorts what the runner says, until it says no more.
 fn listen(
     lines: BufReader<UnixStream>,
-    mailbox: Arc<Mailbox>,
+    mailbox: Arc<ReportMailbox>,
     open: Arc<AtomicBool>,
-) -> Receiver<(u64, Answer)> {
+) -> Receiver<(u64, RunnerResponse)> {
     let (to, answers) = mpsc::channel();
     thread::spawn(move || {
         for line in lines.split(b'\n') {
@@ -143,12 +143,12 @@ fn listen(
                 break;
             };
             match word {
-                Word::Hello { .. } => {}
-                Word::Answer { id, answer } => {
+                RunnerMessage::Hello { .. } => {}
+                RunnerMessage::Answer { id, answer } => {
                     // Whoever asked has given up.
                     let _ = to.send((id, answer));
                 }
-                Word::Report(report) => {
+                RunnerMessage::Report(report) => {
                     mailbox.lock().push_back(report);
                     mailbox.ring();
                 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::EngineError;
 use crate::runner::folder;
-use crate::runner::settings::Settings;
+use crate::runner::settings::RunnerConfig;
 
 /// The runner of a folder, which is started when there is none.
 pub(crate) struct RunnerProcess {
@@ -33,7 +33,7 @@ impl RunnerProcess {
     /// Connects to the runner, and starts one with these settings if there is none.
     pub(crate) fn connect(
         &mut self,
-        settings: &Settings,
+        settings: &RunnerConfig,
         patience: Duration,
     ) -> Result<UnixStream, EngineError> {
         let deadline = Instant::now() + patience;
@@ -67,7 +67,7 @@ impl RunnerProcess {
     /// # Errors
     /// If it cannot be started, or has ended at once because it cannot work here. One that found
     /// the folder taken is no failure: whoever has it answers soon, or ends.
-    fn start(&mut self, settings: &Settings) -> Result<(), EngineError> {
+    fn start(&mut self, settings: &RunnerConfig) -> Result<(), EngineError> {
         match self.started.as_mut().map(Child::try_wait) {
             Some(Ok(None)) => return Ok(()),
             Some(Ok(Some(status))) if status.code().is_some_and(|code| code != 0) => {

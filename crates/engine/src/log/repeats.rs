@@ -22,22 +22,22 @@ const SUMMARY: &str = "tollgate::repeated";
 /// A layer that keeps repeated warnings and errors out of the log, and writes their counts.
 #[derive(Default)]
 pub(super) struct RepeatFilter {
-    shared: Arc<Shared>,
+    shared: Arc<RepeatState>,
     writer: OnceLock<()>,
 }
 
 #[derive(Default)]
-struct Shared {
-    repeats: Mutex<Repeats>,
+struct RepeatState {
+    repeats: Mutex<RepeatTable>,
     /// There is something to count from now on.
     counting: Condvar,
-    clock: Clock,
+    clock: RepeatClock,
 }
 
 /// A clock that starts with the log.
-struct Clock(Instant);
+struct RepeatClock(Instant);
 
-impl Default for Clock {
+impl Default for RepeatClock {
     fn default() -> Self {
         Self(Instant::now())
     }
@@ -78,8 +78,8 @@ impl<S: Subscriber> Layer<S> for RepeatFilter {
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Repeats> {
+impl RepeatState {
+    fn lock(&self) -> MutexGuard<'_, RepeatTable> {
         self.repeats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -92,7 +92,7 @@ impl Shared {
     }
 
     /// Waits until counts are due.
-    fn next_summaries(&self) -> Vec<Summary> {
+    fn next_summaries(&self) -> Vec<RepeatSummary> {
         let mut repeats = self.lock();
         loop {
             let now = self.clock.0.elapsed();
@@ -130,10 +130,10 @@ impl Visit for EventText {
 
 /// The events that were written in the last period, and how often each came back since.
 #[derive(Debug, Default)]
-struct Repeats(BTreeMap<String, Repeat>);
+struct RepeatTable(BTreeMap<String, RepeatEntry>);
 
 #[derive(Debug)]
-struct Repeat {
+struct RepeatEntry {
     level: Level,
     /// When it was written, or its count was.
     since: Duration,
@@ -142,13 +142,13 @@ struct Repeat {
 
 /// How often an event came back in a period.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Summary {
+struct RepeatSummary {
     text: String,
     level: Level,
     count: u64,
 }
 
-impl Repeats {
+impl RepeatTable {
     /// Returns whether an event is to be written; counts it if not.
     fn admit(&mut self, text: &str, level: Level, now: Duration) -> bool {
         if let Some(repeat) = self.0.get_mut(text) {
@@ -156,7 +156,7 @@ impl Repeats {
             return false;
         }
         if self.0.len() < MAX_COUNTED {
-            let repeat = Repeat {
+            let repeat = RepeatEntry {
                 level,
                 since: now,
                 count: 0,
@@ -167,14 +167,14 @@ impl Repeats {
     }
 
     /// Takes the counts whose period is over. An event that did not come back is forgotten.
-    fn due(&mut self, now: Duration) -> Vec<Summary> {
+    fn due(&mut self, now: Duration) -> Vec<RepeatSummary> {
         self.0
             .retain(|_, repeat| repeat.count > 0 || now < repeat.since + PERIOD);
         let over = self.0.iter_mut();
         let over = over.filter(|(_, repeat)| now >= repeat.since + PERIOD);
         over.map(|(text, repeat)| {
             repeat.since = now;
-            Summary {
+            RepeatSummary {
                 text: text.clone(),
                 level: repeat.level,
                 count: std::mem::take(&mut repeat.count),
@@ -189,7 +189,7 @@ impl Repeats {
     }
 }
 
-impl Summary {
+impl RepeatSummary {
     fn write(self) {
         let Self { level, count, .. } = self;
         if level == Level::ERROR {
@@ -200,7 +200,7 @@ impl Summary {
     }
 }
 
-impl fmt::Display for Summary {
+impl fmt::Display for RepeatSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let times = if self.count == 1 { "time" } else { "times" };
         let (text, count, period) = (&self.text, self.count, PERIOD.as_secs());
@@ -220,14 +220,14 @@ mod tests {
 
     #[test]
     fn repeated_event_is_written_once_and_then_counted() {
-        let mut repeats = Repeats::default();
+        let mut repeats = RepeatTable::default();
         assert_eq!(repeats.next_due(), None);
         let written = (0..189).filter(|n| repeats.admit(FULL, Level::ERROR, at(n * 50)));
         assert_eq!(written.count(), 1);
         assert_eq!(repeats.due(at(9_999)), []);
         assert_eq!(repeats.next_due(), Some(PERIOD));
         let due = repeats.due(PERIOD);
-        let words: Vec<String> = due.iter().map(Summary::to_string).collect();
+        let words: Vec<String> = due.iter().map(RepeatSummary::to_string).collect();
         let expected = "cannot be written: disk full: repeated 188 times in the last 10 s";
         assert_eq!(words, [expected]);
         // It goes on: no line but the count of the next period.
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn event_that_did_not_come_back_in_a_period_is_written_again() {
-        let mut repeats = Repeats::default();
+        let mut repeats = RepeatTable::default();
         assert!(repeats.admit(FULL, Level::WARN, at(0)));
         assert_eq!(repeats.due(PERIOD), []);
         assert!(repeats.admit(FULL, Level::WARN, PERIOD));
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn different_events_are_counted_apart_and_only_so_many() {
-        let mut repeats = Repeats::default();
+        let mut repeats = RepeatTable::default();
         for n in 0..2 * MAX_COUNTED {
             assert!(repeats.admit(&n.to_string(), Level::WARN, at(0)));
         }

@@ -2,28 +2,28 @@
 
 use tollgate_model::Span;
 
-use crate::{Launch, Status};
+use crate::{AttemptStatus, LaunchSpec};
 
 /// What a program does when it is left alone.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Deed {
+pub struct SimProgram {
     /// How long it takes: processor time on each of its nodes if it is busy, otherwise wall time.
     pub length: Span,
     /// Whether it computes, so that it takes longer when it shares its nodes.
     pub busy: bool,
     /// How it ends.
-    pub status: Status,
+    pub status: AttemptStatus,
     /// Whether it goes on when it is asked to end.
     pub stubborn: bool,
 }
 
-impl Deed {
+impl SimProgram {
     /// A program that computes for `length` and succeeds.
     pub const fn busy(length: Span) -> Self {
         Self {
             length,
             busy: true,
-            status: Status::Exited(0),
+            status: AttemptStatus::Exited(0),
             stubborn: false,
         }
     }
@@ -31,7 +31,7 @@ impl Deed {
     /// What the commands do that the conformance suite runs: `true`, `false`, `sleep N`, and
     /// `sh -c` with `exit N`, `kill -N $$` or `trap '' TERM; sleep N`. Beside them `work N`, which
     /// computes for N seconds. There is no other program in this world.
-    pub fn of_command(launch: &Launch) -> Self {
+    pub fn of_command(launch: &LaunchSpec) -> Self {
         let words: Vec<_> = launch
             .argv
             .iter()
@@ -62,7 +62,7 @@ impl Deed {
         match (code, signal) {
             (Some(code), _) => Self::exit(code),
             (None, Some(signal)) => Self {
-                status: Status::Signalled(signal),
+                status: AttemptStatus::Signalled(signal),
                 ..Self::exit(0)
             },
             (None, None) => Self::no_such_program(),
@@ -73,7 +73,7 @@ impl Deed {
         Self {
             length: Span::ZERO,
             busy: false,
-            status: Status::Exited(code),
+            status: AttemptStatus::Exited(code),
             stubborn: false,
         }
     }
@@ -87,7 +87,7 @@ impl Deed {
     }
 
     fn no_such_program() -> Self {
-        let status = Status::NotStarted {
+        let status = AttemptStatus::NotStarted {
             step: "program".to_owned(),
             reason: "No such file or directory".to_owned(),
         };

@@ -4,26 +4,29 @@ use std::collections::BTreeMap;
 
 use tollgate_model::{Instant, Span};
 
-use super::deed::Deed;
-use crate::{AttemptKey, Ended, Event, KillReason, Launch, Report, Running, Start, Status};
+use super::deed::SimProgram;
+use crate::{
+    AttemptEvent, AttemptKey, AttemptOutcome, AttemptReport, AttemptStart, AttemptStatus,
+    KillReason, LaunchSpec, RunningAttempt,
+};
 
 /// From being asked to end to being made to.
 pub(super) const GRACE: Span = Span::from_secs(5);
 
 /// The state of the machine; whatever happens is appended to `happened`.
 #[derive(Default)]
-pub(super) struct World {
+pub(super) struct SimMachine {
     pub(super) now: Instant,
-    tasks: BTreeMap<AttemptKey, Task>,
+    tasks: BTreeMap<AttemptKey, SimTask>,
     /// When all that runs is asked to end; None before the first lease.
     lease: Option<Instant>,
     /// What happened and nobody was told yet, oldest first.
-    pub(super) happened: Vec<Report>,
+    pub(super) happened: Vec<AttemptReport>,
 }
 
-struct Task {
-    launch: Launch,
-    deed: Deed,
+struct SimTask {
+    launch: LaunchSpec,
+    deed: SimProgram,
     started: Instant,
     /// Seconds of its deed that are done.
     done: f64,
@@ -31,17 +34,17 @@ struct Task {
     cpu: f64,
     asked_to_end: Option<(Instant, KillReason)>,
     /// What became of it, until the caller has acknowledged that.
-    end: Option<Event>,
+    end: Option<AttemptEvent>,
 }
 
-impl World {
+impl SimMachine {
     /// Starts `launch` unless it is known.
-    pub(super) fn start(&mut self, launch: &Launch, deed: Deed) {
+    pub(super) fn start(&mut self, launch: &LaunchSpec, deed: SimProgram) {
         if self.tasks.contains_key(&launch.attempt) {
             return;
         }
-        let runs = !matches!(deed.status, Status::NotStarted { .. });
-        let task = Task {
+        let runs = !matches!(deed.status, AttemptStatus::NotStarted { .. });
+        let task = SimTask {
             launch: launch.clone(),
             deed,
             started: self.now,
@@ -53,7 +56,10 @@ impl World {
         self.tasks.insert(launch.attempt, task);
         if runs {
             let at = self.now;
-            self.report(launch.attempt, Event::Started(Start { pid: None, at }));
+            self.report(
+                launch.attempt,
+                AttemptEvent::Started(AttemptStart { pid: None, at }),
+            );
         }
         self.end_with_the_lease();
         self.end_those_due();
@@ -78,7 +84,7 @@ impl World {
     /// Makes a task vanish without a trace.
     pub(super) fn lose(&mut self, attempt: AttemptKey) {
         let at = self.now;
-        self.end(attempt, Event::Lost { at });
+        self.end(attempt, AttemptEvent::Lost { at });
     }
 
     /// Forgets an end.
@@ -93,12 +99,12 @@ impl World {
     }
 
     /// What was handed in and has not ended.
-    pub(super) fn running(&self) -> Vec<Running> {
+    pub(super) fn running(&self) -> Vec<RunningAttempt> {
         let running = self.tasks.iter().filter(|(_, task)| task.end.is_none());
         running
-            .map(|(&attempt, task)| Running {
+            .map(|(&attempt, task)| RunningAttempt {
                 attempt,
-                started: Some(Start {
+                started: Some(AttemptStart {
                     pid: None,
                     at: task.started,
                 }),
@@ -112,10 +118,10 @@ impl World {
         self.happened.clear();
         for (&attempt, task) in &self.tasks {
             let at = task.started;
-            let runs = !matches!(task.deed.status, Status::NotStarted { .. });
-            let started = runs.then_some(Event::Started(Start { pid: None, at }));
+            let runs = !matches!(task.deed.status, AttemptStatus::NotStarted { .. });
+            let started = runs.then_some(AttemptEvent::Started(AttemptStart { pid: None, at }));
             for event in started.into_iter().chain(task.end.clone()) {
-                self.happened.push(Report { attempt, event });
+                self.happened.push(AttemptReport { attempt, event });
             }
         }
     }
@@ -140,7 +146,7 @@ impl World {
     /// When the next task ends or the lease does, if nothing else happens.
     pub(super) fn next_end(&self) -> Option<Instant> {
         let running = self.tasks.values().filter(|task| task.end.is_none());
-        let asked = |task: &Task| task.asked_to_end.is_some();
+        let asked = |task: &SimTask| task.asked_to_end.is_some();
         let free = running.clone().any(|task| !asked(task));
         let lease = self.lease.filter(|_| free).map(|at| at.max(self.now));
         running.map(|task| self.end_of(task)).chain(lease).min()
@@ -158,7 +164,7 @@ impl World {
         self.end_those_due();
     }
 
-    fn end_of(&self, task: &Task) -> Instant {
+    fn end_of(&self, task: &SimTask) -> Instant {
         let left = task.deed.length.as_secs_f64() - task.done;
         let by_itself = self.now + Span::ceil_secs_f64(left / self.rate(task));
         let stopped = task.asked_to_end.map(|(at, _)| at + task.patience());
@@ -175,7 +181,7 @@ impl World {
     }
 
     /// Seconds of its deed that a task does in a second: the smallest part that it gets of a node.
-    fn rate(&self, task: &Task) -> f64 {
+    fn rate(&self, task: &SimTask) -> f64 {
         if !task.deed.busy {
             return 1.0;
         }
@@ -217,21 +223,21 @@ impl World {
             .map(|(&attempt, task)| (attempt, self.ended(task)))
             .collect();
         for (attempt, ended) in due {
-            self.end(attempt, Event::Ended(ended));
+            self.end(attempt, AttemptEvent::Ended(ended));
         }
     }
 
-    fn ended(&self, task: &Task) -> Ended {
+    fn ended(&self, task: &SimTask) -> AttemptOutcome {
         let left = task.deed.length.as_secs_f64() - task.done;
         let by_itself = left <= Span::TICK.as_secs_f64();
         let asked = task
             .asked_to_end
             .map_or(KillReason::TimeLimit, |(_, why)| why);
         let signal = if task.deed.stubborn { 9 } else { 15 };
-        Ended {
+        AttemptOutcome {
             status: match by_itself {
                 true => task.deed.status.clone(),
-                false => Status::Signalled(signal),
+                false => AttemptStatus::Signalled(signal),
             },
             killed: (!by_itself).then_some(asked),
             at: self.now,
@@ -241,7 +247,7 @@ impl World {
         }
     }
 
-    fn end(&mut self, attempt: AttemptKey, event: Event) {
+    fn end(&mut self, attempt: AttemptKey, event: AttemptEvent) {
         if let Some(task) = self
             .tasks
             .get_mut(&attempt)
@@ -252,12 +258,12 @@ impl World {
         }
     }
 
-    fn report(&mut self, attempt: AttemptKey, event: Event) {
-        self.happened.push(Report { attempt, event });
+    fn report(&mut self, attempt: AttemptKey, event: AttemptEvent) {
+        self.happened.push(AttemptReport { attempt, event });
     }
 }
 
-impl Task {
+impl SimTask {
     /// How long it goes on after it was asked to end.
     fn patience(&self) -> Span {
         if self.deed.stubborn {

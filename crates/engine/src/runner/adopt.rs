@@ -11,38 +11,38 @@ use rustix::process::{PidfdFlags, pidfd_open};
 use tollgate_model::Span;
 
 use super::clock;
-use super::happening::Happening;
-use super::live::Live;
-use super::process::Identity;
-use super::task::Process;
+use super::happening::RunnerEvent;
+use super::live::ProcessHandle;
+use super::process::ProcessIdentity;
+use super::task::RunningProcess;
 use super::{sys, tree};
-use crate::{AttemptKey, Ended, Event, KillReason, Start, Status};
+use crate::{AttemptEvent, AttemptKey, AttemptOutcome, AttemptStart, AttemptStatus, KillReason};
 
 /// Takes hold of a process. None if it has ended meanwhile.
-pub(super) fn hold(identity: Identity) -> Option<Live> {
+pub(super) fn hold(identity: ProcessIdentity) -> Option<ProcessHandle> {
     let pidfd = pidfd_open(identity.pid, PidfdFlags::empty()).ok()?;
     // The number may have been used again before it was opened.
     identity
         .is_alive()
-        .then(|| Live::adopted(identity.pid, pidfd))
+        .then(|| ProcessHandle::adopted(identity.pid, pidfd))
 }
 
 /// Waits for its end in a thread of its own, and says it.
 pub(super) fn watch(
     attempt: AttemptKey,
-    started: Option<Start>,
-    (process, identity): (Process, Identity),
-    to: Sender<Happening>,
+    started: Option<AttemptStart>,
+    (process, identity): (RunningProcess, ProcessIdentity),
+    to: Sender<RunnerEvent>,
 ) {
     thread::spawn(move || {
         let status = process.live.pidfd().and_then(|pidfd| wait(pidfd, identity));
         tree::end_adopted(&process.group, &attempt.to_string());
         process.live.reap(|_| ());
         let event = match status {
-            Some(status) => Event::Ended(ended(status, started, &process)),
-            None => Event::Lost { at: clock::now() },
+            Some(status) => AttemptEvent::Ended(ended(status, started, &process)),
+            None => AttemptEvent::Lost { at: clock::now() },
         };
-        let over = Happening::Over {
+        let over = RunnerEvent::Over {
             slot: None,
             attempt,
             event,
@@ -54,7 +54,7 @@ pub(super) fn watch(
 
 /// Waits until the process has ended, and then a moment for its parent to wait for it. One that never
 /// does, as the first process of many containers, leaves the status on the process table.
-fn wait(pidfd: &OwnedFd, identity: Identity) -> Option<Status> {
+fn wait(pidfd: &OwnedFd, identity: ProcessIdentity) -> Option<AttemptStatus> {
     const PATIENCE: Duration = Duration::from_secs(2);
     let mut watched = [PollFd::new(pidfd, PollFlags::IN)];
     while poll(&mut watched, None).is_err() {}
@@ -69,10 +69,14 @@ fn wait(pidfd: &OwnedFd, identity: Identity) -> Option<Status> {
     }
 }
 
-fn ended(status: Status, started: Option<Start>, process: &Process) -> Ended {
+fn ended(
+    status: AttemptStatus,
+    started: Option<AttemptStart>,
+    process: &RunningProcess,
+) -> AttemptOutcome {
     let at = clock::now();
     let group = &process.group;
-    Ended {
+    AttemptOutcome {
         status,
         killed: process
             .meter
@@ -86,14 +90,17 @@ fn ended(status: Status, started: Option<Start>, process: &Process) -> Ended {
 }
 
 /// A process of an earlier runner, as its `started` file tells it.
-pub(super) fn process(live: Live, header: super::slot::Header) -> (Process, Start) {
-    let start = Start {
+pub(super) fn process(
+    live: ProcessHandle,
+    header: super::slot::StartedFileHeader,
+) -> (RunningProcess, AttemptStart) {
+    let start = AttemptStart {
         pid: u32::try_from(live.pid().as_raw_pid()).ok(),
         at: tollgate_model::Instant::from_micros(header.at_micros),
     };
     let age = clock::now().since(start.at).as_micros();
     let age = Duration::from_micros(u64::try_from(age).unwrap_or(0));
-    let process = Process {
+    let process = RunningProcess {
         live: Arc::new(live),
         group: header.group,
         meter: header.meter,

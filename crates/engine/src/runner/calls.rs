@@ -7,77 +7,85 @@ use std::time::Instant;
 
 use rustix::process::Signal;
 
-use super::journal::Entry;
-use super::keeper::Keeper;
-use super::task::{State, Task};
-use super::timers::Due;
-use super::watch::Watcher;
+use super::journal::RunnerJournalEntry;
+use super::keeper::RunnerSupervisor;
+use super::task::{RunnerTask, RunnerTaskState};
+use super::timers::TimerKind;
+use super::watch::LeaseWatcher;
 use super::{clock, fault, nice, slot};
-use crate::capacity::Shares;
-use crate::wire::{Answer, Ask, Call, Word};
-use crate::{AttemptKey, BootTime, Event, KillReason, Launch, Script};
+use crate::capacity::ShareEnforcement;
+use crate::wire::{RunnerMessage, RunnerRequest, RunnerRequestKind, RunnerResponse};
+use crate::{AttemptEvent, AttemptKey, BootTime, KillReason, LaunchScript, LaunchSpec};
 
 /// From this size on the journal is rewritten if that makes it a quarter or less.
 const LARGE_JOURNAL: u64 = 4 << 20;
 
 /// The texts that came with some of these launches, by their hashes: of equal ones the first brings it.
-fn texts(launches: &[Launch]) -> BTreeMap<String, Arc<str>> {
+fn texts(launches: &[LaunchSpec]) -> BTreeMap<String, Arc<str>> {
     let scripts = launches.iter().filter_map(|launch| launch.script.as_ref());
-    let named = |script: &Script| Some((script.sha256().to_owned(), Arc::clone(script.text()?)));
+    let named =
+        |script: &LaunchScript| Some((script.sha256().to_owned(), Arc::clone(script.text()?)));
     scripts.filter_map(named).collect()
 }
 
-impl Keeper {
-    pub(super) fn answer(&mut self, call: Call) {
+impl RunnerSupervisor {
+    pub(super) fn answer(&mut self, call: RunnerRequest) {
         let answer = match call.ask {
-            Ask::Capacity => Answer::Capacity(self.machine.capacity.clone()),
-            Ask::Start(launches) => self.take_on(launches),
-            Ask::SetShares(shares) => {
+            RunnerRequestKind::Capacity => RunnerResponse::Capacity(self.machine.capacity.clone()),
+            RunnerRequestKind::Start(launches) => self.take_on(launches),
+            RunnerRequestKind::SetShares(shares) => {
                 self.set_shares(&shares);
-                Answer::Done
+                RunnerResponse::Done
             }
-            Ask::Kill(attempts, why) => {
+            RunnerRequestKind::Kill(attempts, why) => {
                 for attempt in attempts {
                     self.ask_to_end(attempt, why);
                 }
-                Answer::Done
+                RunnerResponse::Done
             }
-            Ask::Acknowledge(attempts) => {
+            RunnerRequestKind::Acknowledge(attempts) => {
                 self.forget(&attempts);
-                Answer::Done
+                RunnerResponse::Done
             }
-            Ask::RenewLease(micros) => self.renew_lease(BootTime::from_micros(micros)),
-            Ask::Running => {
-                Answer::Running(self.tasks.values().filter_map(Task::running).collect())
+            RunnerRequestKind::RenewLease(micros) => {
+                self.renew_lease(BootTime::from_micros(micros))
             }
+            RunnerRequestKind::Running => RunnerResponse::Running(
+                self.tasks
+                    .values()
+                    .filter_map(RunnerTask::running)
+                    .collect(),
+            ),
         };
-        self.client.say(&Word::Answer {
+        self.client.say(&RunnerMessage::Answer {
             id: call.id,
             answer,
         });
     }
 
-    fn renew_lease(&mut self, until: BootTime) -> Answer {
+    fn renew_lease(&mut self, until: BootTime) -> RunnerResponse {
         let Some(lease) = &self.lease else {
-            return Answer::Done;
+            return RunnerResponse::Done;
         };
         let is_sooner = lease.end().moment().is_some_and(|end| until < end);
         match lease.renew(until) {
             Ok(()) => {
                 let watcher = self.watcher.as_mut().filter(|_| is_sooner);
-                watcher.into_iter().for_each(Watcher::wake);
-                Answer::Done
+                watcher.into_iter().for_each(LeaseWatcher::wake);
+                RunnerResponse::Done
             }
-            Err(error) => Answer::Full(format!("the lease cannot be written down: {error}")),
+            Err(error) => {
+                RunnerResponse::Full(format!("the lease cannot be written down: {error}"))
+            }
         }
     }
 
     /// Takes on attempts that it does not know: on the disk first.
-    fn take_on(&mut self, launches: Vec<Launch>) -> Answer {
+    fn take_on(&mut self, launches: Vec<LaunchSpec>) -> RunnerResponse {
         if self.is_ending {
-            return Answer::Full("the runner was asked to end".to_owned());
+            return RunnerResponse::Full("the runner was asked to end".to_owned());
         }
-        let mut new: BTreeMap<AttemptKey, Launch> = BTreeMap::new();
+        let mut new: BTreeMap<AttemptKey, LaunchSpec> = BTreeMap::new();
         let mut order = Vec::new();
         let texts = texts(&launches);
         for launch in launches {
@@ -91,25 +99,29 @@ impl Keeper {
         // What is revoked below has to be revoked before it can be taken on again.
         self.write_down();
         if !self.unwritten.is_empty() {
-            return Answer::Full("what has ended cannot be recorded".to_owned());
+            return RunnerResponse::Full("what has ended cannot be recorded".to_owned());
         }
         if let Err(error) = self.keep_scripts(&new, &texts) {
-            return Answer::Full(error.to_string());
+            return RunnerResponse::Full(error.to_string());
         }
         fault::point("kept");
-        let entries: Vec<Entry> = new.values().cloned().map(Entry::Taken).collect();
+        let entries: Vec<RunnerJournalEntry> = new
+            .values()
+            .cloned()
+            .map(RunnerJournalEntry::Taken)
+            .collect();
         if let Err(error) = self.record(&entries) {
             new.values().for_each(|launch| self.scripts.release(launch));
             // Some may be in the journal all the same, and are not to be started by the next runner.
             let revoked = order
                 .into_iter()
-                .map(|attempt| (Entry::Acknowledged(attempt), None));
+                .map(|attempt| (RunnerJournalEntry::Acknowledged(attempt), None));
             self.unwritten.extend(revoked);
-            return Answer::Full(error.to_string());
+            return RunnerResponse::Full(error.to_string());
         }
         fault::point("taken");
         for (attempt, launch) in new {
-            self.tasks.insert(attempt, Task::new(launch));
+            self.tasks.insert(attempt, RunnerTask::new(launch));
         }
         let nodes = self.machine.capacity.nodes;
         for attempt in order {
@@ -119,20 +131,20 @@ impl Keeper {
                 // Callers check it too; this one is not believed.
                 Err(error) => {
                     let ended = slot::never_ran("launch", error.to_string(), clock::now());
-                    self.over(attempt, Event::Ended(ended));
+                    self.over(attempt, AttemptEvent::Ended(ended));
                 }
             }
         }
-        Answer::Done
+        RunnerResponse::Done
     }
 
     /// Keeps the scripts of all of these, or of none.
     fn keep_scripts(
         &mut self,
-        launches: &BTreeMap<AttemptKey, Launch>,
+        launches: &BTreeMap<AttemptKey, LaunchSpec>,
         texts: &BTreeMap<String, Arc<str>>,
     ) -> io::Result<()> {
-        let mut kept: Vec<&Launch> = Vec::new();
+        let mut kept: Vec<&LaunchSpec> = Vec::new();
         for launch in launches.values() {
             let script = launch.script.as_ref();
             let text = script.and_then(|script| texts.get(script.sha256()));
@@ -146,7 +158,7 @@ impl Keeper {
         Ok(())
     }
 
-    fn record(&mut self, entries: &[Entry]) -> io::Result<()> {
+    fn record(&mut self, entries: &[RunnerJournalEntry]) -> io::Result<()> {
         if entries.is_empty() {
             return Ok(());
         }
@@ -158,9 +170,10 @@ impl Keeper {
 
     fn forget(&mut self, attempts: &[AttemptKey]) {
         for attempt in attempts {
-            if self.tasks.get(attempt).is_some_and(Task::is_over) {
+            if self.tasks.get(attempt).is_some_and(RunnerTask::is_over) {
                 self.tasks.remove(attempt);
-                self.unwritten.push((Entry::Acknowledged(*attempt), None));
+                self.unwritten
+                    .push((RunnerJournalEntry::Acknowledged(*attempt), None));
             }
         }
         self.write_down();
@@ -178,8 +191,8 @@ impl Keeper {
         if self.journal.bytes() < LARGE_JOURNAL || !self.unwritten.is_empty() {
             return;
         }
-        let mut entries = vec![Entry::Boot(self.machine.boot.clone())];
-        entries.extend(self.tasks.values().flat_map(Task::entries));
+        let mut entries = vec![RunnerJournalEntry::Boot(self.machine.boot.clone())];
+        entries.extend(self.tasks.values().flat_map(RunnerTask::entries));
         let bytes: usize = entries
             .iter()
             .map(|entry| crate::wire::line(entry).len())
@@ -209,7 +222,7 @@ impl Keeper {
 
     /// Where shares are approached by nice levels: sets them all, since each depends on the highest.
     pub(super) fn renice(&self) {
-        if self.machine.capacity.shares != Shares::Nice {
+        if self.machine.capacity.shares != ShareEnforcement::Nice {
             return;
         }
         let most = self.highest_share();
@@ -236,7 +249,7 @@ impl Keeper {
         let Some(task) = self.tasks.get_mut(&attempt) else {
             return;
         };
-        let waits = matches!(task.state, State::Waits);
+        let waits = matches!(task.state, RunnerTaskState::Waits);
         if task.is_over() || task.killed.is_some() {
             return;
         }
@@ -246,7 +259,7 @@ impl Keeper {
             let reason = "it was killed before it started".to_owned();
             self.over(
                 attempt,
-                Event::Ended(slot::never_ran("start", reason, clock::now())),
+                AttemptEvent::Ended(slot::never_ran("start", reason, clock::now())),
             );
         } else {
             self.signal_end(attempt);
@@ -255,14 +268,14 @@ impl Keeper {
 
     /// Asks the processes of an attempt to end. One that is still being started is asked when it is.
     pub(super) fn signal_end(&mut self, attempt: AttemptKey) {
-        let process = self.tasks.get(&attempt).and_then(Task::process);
+        let process = self.tasks.get(&attempt).and_then(RunnerTask::process);
         if let Some(process) = process {
             let until = Instant::now() + self.grace();
             process.live.give_time(until);
             process.live.signal(Signal::TERM);
             // Who is stopped cannot end.
             process.live.signal(Signal::CONT);
-            self.timers.set(until, attempt, Due::Force);
+            self.timers.set(until, attempt, TimerKind::Force);
         }
     }
 }

@@ -9,13 +9,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::claim::{self, Claim};
-use super::group::{Group, WEIGHT_V1, write};
-use super::mounts::{self, Mounts};
+use super::claim::{self, CgroupLock};
+use super::group::{SlotCgroup, WEIGHT_V1, write};
+use super::mounts::{self, MountTable};
 
 /// The folders in which slots get their groups, one a controller.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Parents {
+pub(super) struct CgroupRoots {
     pub(super) unified: Option<PathBuf>,
     pub(super) cpu: Option<PathBuf>,
     pub(super) cpuacct: Option<PathBuf>,
@@ -23,14 +23,14 @@ pub(super) struct Parents {
     pub(super) memory: Option<PathBuf>,
     pub(super) pids: Option<PathBuf>,
     /// They are this runner's own for as long as it lives.
-    claims: Arc<Vec<Claim>>,
+    claims: Arc<Vec<CgroupLock>>,
 }
 
-impl Parents {
+impl CgroupRoots {
     /// Makes the folder `name` in each hierarchy where that is possible, and tries it. What runners
     /// that are gone left there is cleared away.
     pub(super) fn probe(name: &str, nodes: usize) -> Self {
-        let mounts = Mounts::read();
+        let mounts = MountTable::read();
         if let Some(claim) = mounts.unified().and_then(|dirs| probe_unified(&dirs, name)) {
             return Self {
                 unified: Some(claim.dir.clone()),
@@ -43,10 +43,10 @@ impl Parents {
             let above = mounts.v1(controller)?;
             // Several controllers may have one hierarchy, and are claimed together.
             let dir = above.join(name);
-            let known = claims.iter().any(|claim: &Claim| claim.dir == dir);
+            let known = claims.iter().any(|claim: &CgroupLock| claim.dir == dir);
             if !known {
                 claim::sweep(&above);
-                claims.push(Claim::take(dir.clone()).ok()?);
+                claims.push(CgroupLock::take(dir.clone()).ok()?);
             }
             probe_v1(dir, file)
         };
@@ -68,9 +68,9 @@ impl Parents {
     }
 
     /// The groups of the slot called `name`, made if need be.
-    pub(super) fn group(&self, name: &str) -> Group {
+    pub(super) fn group(&self, name: &str) -> SlotCgroup {
         let make = |parent: &Option<PathBuf>| make(parent.as_ref()?, name).ok();
-        Group {
+        SlotCgroup {
             unified: make(&self.unified),
             cpu: make(&self.cpu),
             cpuacct: make(&self.cpuacct),
@@ -138,10 +138,10 @@ fn can_be_joined(dir: &Path) -> bool {
 
 /// Tries one folder after the other; controllers have to be handed down into it from above,
 /// which is possible where no process lives.
-fn probe_unified(dirs: &[PathBuf], name: &str) -> Option<Claim> {
+fn probe_unified(dirs: &[PathBuf], name: &str) -> Option<CgroupLock> {
     dirs.iter().find_map(|dir| {
         claim::sweep(dir);
-        let claim = Claim::take(dir.join(name)).ok()?;
+        let claim = CgroupLock::take(dir.join(name)).ok()?;
         let parent = &claim.dir;
         for above in [dir, parent] {
             for controller in ["+cpu", "+memory", "+cpuset", "+pids"] {
@@ -179,13 +179,13 @@ fn make(parent: &Path, name: &str) -> io::Result<PathBuf> {
 /// Where groups of version 2 may be made.
 #[cfg(test)]
 pub(super) fn unified_places() -> Vec<PathBuf> {
-    Mounts::read().unified().unwrap_or_default()
+    MountTable::read().unified().unwrap_or_default()
 }
 
 /// Where this process stands in the hierarchies; see [`mounts`].
-impl Mounts {
+impl MountTable {
     fn unified(&self) -> Option<Vec<PathBuf>> {
-        let own = self.of(&mounts::Hierarchy::Unified)?;
+        let own = self.of(&mounts::CgroupHierarchy::Unified)?;
         let above = own.dir.parent().map(Path::to_owned);
         let mut dirs = vec![own.dir.clone()];
         dirs.extend(above.filter(|dir| dir.starts_with(&own.mount)));
@@ -195,6 +195,9 @@ impl Mounts {
     }
 
     fn v1(&self, controller: &str) -> Option<PathBuf> {
-        Some(self.of(&mounts::Hierarchy::V1(controller.to_owned()))?.dir)
+        Some(
+            self.of(&mounts::CgroupHierarchy::V1(controller.to_owned()))?
+                .dir,
+        )
     }
 }

@@ -1,7 +1,7 @@
 //! What a child does between its birth and the moment its program replaces it.
 //!
 //! It shares the runner's memory (see [`super::sys`]), so everything here is a system call on what
-//! the [`Plan`] holds: no allocation, no lock, no panic.
+//! the [`SpawnSpec`] holds: no allocation, no lock, no panic.
 
 use std::ffi::CStr;
 use std::os::fd::AsFd;
@@ -11,11 +11,11 @@ use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, Signal};
 
 use super::fault;
-use super::plan::Plan;
+use super::plan::SpawnSpec;
 
 /// What a child was about when it could not go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum SpawnPhase {
     Begin,
     Started,
     Script,
@@ -26,8 +26,8 @@ pub(super) enum Step {
     Program,
 }
 
-impl Step {
-    /// The step as a [`crate::Status::NotStarted`] names it.
+impl SpawnPhase {
+    /// The step as a [`crate::AttemptStatus::NotStarted`] names it.
     pub(super) const fn word(self) -> &'static str {
         match self {
             Self::Begin => "start",
@@ -43,29 +43,29 @@ impl Step {
 }
 
 /// Does everything but the last step. `reached` is told each step before it is taken.
-pub(super) fn prepare(plan: &Plan, reached: impl Fn(Step)) -> Result<(), Errno> {
-    reached(Step::Begin);
+pub(super) fn prepare(plan: &SpawnSpec, reached: impl Fn(SpawnPhase)) -> Result<(), Errno> {
+    reached(SpawnPhase::Begin);
     die_with_the_runner(plan)?;
     rustix::process::setsid()?;
     fault::point_in_child("child-begun");
-    reached(Step::Started);
+    reached(SpawnPhase::Started);
     record_start(plan)?;
     fault::point_in_child("child-recorded");
-    reached(Step::Script);
+    reached(SpawnPhase::Script);
     if let Some(script) = &plan.script {
         script.carry_out()?;
         fault::point_in_child("child-copied");
     }
-    reached(Step::Confine);
+    reached(SpawnPhase::Confine);
     confine(plan)?;
-    reached(Step::User);
+    reached(SpawnPhase::User);
     become_user(plan)?;
     fault::stop_in_child("child-stopped");
-    reached(Step::Dir);
+    reached(SpawnPhase::Dir);
     rustix::process::chdir(plan.dir.as_c_str())?;
-    reached(Step::Output);
+    reached(SpawnPhase::Output);
     open_output(plan)?;
-    reached(Step::Program);
+    reached(SpawnPhase::Program);
     fault::point_in_child("child-ready");
     // From here on the attempt outlives the runner.
     rustix::process::set_parent_process_death_signal(None)
@@ -73,7 +73,7 @@ pub(super) fn prepare(plan: &Plan, reached: impl Fn(Step)) -> Result<(), Errno> 
 
 /// Until its program replaces it, a child ends with the runner: what the next runner finds are
 /// programs that run, and `started` files of children that are gone.
-fn die_with_the_runner(plan: &Plan) -> Result<(), Errno> {
+fn die_with_the_runner(plan: &SpawnSpec) -> Result<(), Errno> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     match rustix::process::getppid() {
         Some(parent) if parent == plan.runner => Ok(()),
@@ -83,7 +83,7 @@ fn die_with_the_runner(plan: &Plan) -> Result<(), Errno> {
 
 /// Whoever creates this file starts the attempt, and nobody else ever does. Its second line,
 /// `/proc/self/stat`, tells the process by number and start.
-fn record_start(plan: &Plan) -> Result<(), Errno> {
+fn record_start(plan: &SpawnSpec) -> Result<(), Errno> {
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
     let mode = Mode::RUSR | Mode::WUSR;
     let file = openat(plan.attempts.as_fd(), plan.started.as_c_str(), flags, mode)?;
@@ -101,7 +101,7 @@ fn record_start(plan: &Plan) -> Result<(), Errno> {
     Ok(())
 }
 
-fn confine(plan: &Plan) -> Result<(), Errno> {
+fn confine(plan: &SpawnSpec) -> Result<(), Errno> {
     for group in &plan.join {
         rustix::io::write(group, b"0")?;
     }
@@ -123,7 +123,7 @@ fn confine(plan: &Plan) -> Result<(), Errno> {
 }
 
 /// Groups first: who is no longer root cannot change them.
-fn become_user(plan: &Plan) -> Result<(), Errno> {
+fn become_user(plan: &SpawnSpec) -> Result<(), Errno> {
     let Some(user) = &plan.user else {
         return Ok(());
     };
@@ -138,7 +138,7 @@ fn become_user(plan: &Plan) -> Result<(), Errno> {
 /// As the user, so that nobody reaches through the runner what is kept from him. A symbolic link
 /// is refused, since in a folder that others may write to it may lead to any file of the user's.
 /// Without waiting for a reader, should it be a named pipe.
-fn open_output(plan: &Plan) -> Result<(), Errno> {
+fn open_output(plan: &SpawnSpec) -> Result<(), Errno> {
     let null = open_file(c"/dev/null", OFlags::RDONLY)?;
     rustix::stdio::dup2_stdin(&null)?;
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::NOCTTY;

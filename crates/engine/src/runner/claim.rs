@@ -20,13 +20,13 @@ const STEP: Duration = Duration::from_millis(2);
 
 /// A folder of control groups that is held.
 #[derive(Debug)]
-pub(super) struct Claim {
+pub(super) struct CgroupLock {
     pub(super) dir: PathBuf,
     /// The lock is let go with the file, also when the process is killed.
     _lock: File,
 }
 
-impl Claim {
+impl CgroupLock {
     /// Makes the folder if need be, and holds it.
     ///
     /// # Errors
@@ -106,8 +106,8 @@ mod tests {
     fn what_nobody_holds_is_swept_and_the_rest_is_left() {
         let above = tempfile::tempdir().unwrap();
         let at = |name: &str| above.path().join(name);
-        let held = Claim::take(at("tollgate-runner-a")).unwrap();
-        let left = Claim::take(at("tollgate-runner-b")).unwrap();
+        let held = CgroupLock::take(at("tollgate-runner-a")).unwrap();
+        let left = CgroupLock::take(at("tollgate-runner-b")).unwrap();
         fs::create_dir(left.dir.join("0")).unwrap();
         fs::create_dir(at("somebody-else")).unwrap();
         drop(left);
@@ -124,9 +124,9 @@ mod tests {
     fn a_folder_is_held_once() {
         let above = tempfile::tempdir().unwrap();
         let dir = above.path().join("tollgate-runner-a");
-        let held = Claim::take(dir.clone()).unwrap();
-        assert!(Claim::take(dir.clone()).is_err());
+        let held = CgroupLock::take(dir.clone()).unwrap();
+        assert!(CgroupLock::take(dir.clone()).is_err());
         drop(held);
-        assert!(Claim::take(dir).is_ok());
+        assert!(CgroupLock::take(dir).is_ok());
     }
 }

@@ -5,9 +5,9 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use crate::Report;
+use crate::AttemptReport;
 use crate::starter::LaunchGuard;
-use crate::wire::{self, Word};
+use crate::wire::{self, RunnerMessage};
 
 /// How long a service may leave what it is told unread; then it is cut off, and is told everything
 /// again when it connects again.
@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// One connection at a time: a new one replaces the one before.
 #[derive(Default)]
-pub(super) struct Client {
+pub(super) struct EngineConnection {
     connection: u64,
     stream: Option<UnixStream>,
     outbox: Vec<u8>,
@@ -23,7 +23,7 @@ pub(super) struct Client {
     pub(super) guard: Option<LaunchGuard>,
 }
 
-impl Client {
+impl EngineConnection {
     /// Talks to a new service from now on; gives the number of the connection.
     pub(super) fn replace(&mut self, stream: UnixStream) -> u64 {
         self.cut_off();
@@ -34,7 +34,7 @@ impl Client {
         }
         self.connection += 1;
         self.stream = Some(stream);
-        self.say(&Word::Hello {
+        self.say(&RunnerMessage::Hello {
             version: wire::VERSION,
             pid: std::process::id(),
             guard: self.guard,
@@ -56,15 +56,15 @@ impl Client {
         self.connection > 0
     }
 
-    /// Tells the service something, if there is one, when [`Client::flush`] is called.
-    pub(super) fn say(&mut self, word: &Word) {
+    /// Tells the service something, if there is one, when [`EngineConnection::flush`] is called.
+    pub(super) fn say(&mut self, word: &RunnerMessage) {
         if self.stream.is_some() {
             self.outbox.extend(wire::line(word));
         }
     }
 
-    pub(super) fn report(&mut self, report: Report) {
-        self.say(&Word::Report(report));
+    pub(super) fn report(&mut self, report: AttemptReport) {
+        self.say(&RunnerMessage::Report(report));
     }
 
     pub(super) fn flush(&mut self) {

@@ -6,10 +6,10 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::mpsc::Sender;
 use std::thread;
 
-use super::happening::Happening;
+use super::happening::RunnerEvent;
 
 /// Accepts connections for as long as the runner lives.
-pub(super) fn accept(listener: UnixListener, to: Sender<Happening>) {
+pub(super) fn accept(listener: UnixListener, to: Sender<RunnerEvent>) {
     let knocking = move || {
         for stream in listener.incoming() {
             let stream = match stream {
@@ -21,7 +21,7 @@ pub(super) fn accept(listener: UnixListener, to: Sender<Happening>) {
                     continue;
                 }
             };
-            if to.send(Happening::Connected(stream)).is_err() {
+            if to.send(RunnerEvent::Connected(stream)).is_err() {
                 return;
             }
         }
@@ -37,7 +37,7 @@ fn is_welcome(stream: &UnixStream) -> bool {
 }
 
 /// Reads what is asked on one connection.
-pub(super) fn read(connection: u64, stream: UnixStream, to: Sender<Happening>) {
+pub(super) fn read(connection: u64, stream: UnixStream, to: Sender<RunnerEvent>) {
     let reading = move || {
         for line in BufReader::new(stream).split(b'\n') {
             let call = line
@@ -46,11 +46,11 @@ pub(super) fn read(connection: u64, stream: UnixStream, to: Sender<Happening>) {
             let Some(call) = call else {
                 break;
             };
-            if to.send(Happening::Called(connection, call)).is_err() {
+            if to.send(RunnerEvent::Called(connection, call)).is_err() {
                 return;
             }
         }
-        let _ = to.send(Happening::Disconnected(connection));
+        let _ = to.send(RunnerEvent::Disconnected(connection));
     };
     thread::spawn(reading);
 }

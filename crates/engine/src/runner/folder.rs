@@ -17,7 +17,7 @@ use crate::{AttemptKey, EngineError};
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The folder, held by this runner.
-pub(super) struct Folder {
+pub(super) struct RunnerStateDir {
     path: PathBuf,
     attempts: Arc<OwnedFd>,
     /// Held for as long as the runner lives, and by each of its children until its program has
@@ -25,7 +25,7 @@ pub(super) struct Folder {
     lock: File,
 }
 
-impl Folder {
+impl RunnerStateDir {
     /// Takes the folder. None if another runner has it.
     pub(super) fn take(path: &Path) -> Result<Option<Self>, EngineError> {
         let failed = |path: PathBuf, step| move |source| EngineError::Setup { path, step, source };

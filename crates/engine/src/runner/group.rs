@@ -12,7 +12,7 @@ use super::process;
 
 /// The groups of one slot. Written to the `started` file, so that the next runner finds them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Group {
+pub(super) struct SlotCgroup {
     pub(super) unified: Option<PathBuf>,
     pub(super) cpu: Option<PathBuf>,
     pub(super) cpuacct: Option<PathBuf>,
@@ -25,7 +25,7 @@ pub(super) struct Group {
 pub(super) const WEIGHT_V1: f64 = 1024.0;
 const WEIGHT_V2: f64 = 100.0;
 
-impl Group {
+impl SlotCgroup {
     /// Moves the calling thread into the groups of version 1.
     pub(super) fn join_thread(&self) -> io::Result<()> {
         let thread = rustix::thread::gettid().as_raw_pid().to_string();
@@ -125,7 +125,7 @@ impl Group {
         counts.sum()
     }
 
-    /// Bytes of memory that are held, and the most that were since [`Group::forget_peak`].
+    /// Bytes of memory that are held, and the most that were since [`SlotCgroup::forget_peak`].
     pub(super) fn memory(&self) -> Option<(u64, u64)> {
         if let Some(dir) = &self.memory {
             let now = number(&dir.join("memory.usage_in_bytes"))?;
@@ -248,7 +248,7 @@ mod tests {
     use super::*;
 
     /// A folder with the control files of version 2, which here are ordinary ones.
-    fn unified(dir: &Path) -> Group {
+    fn unified(dir: &Path) -> SlotCgroup {
         for (file, text) in [
             ("cpu.weight", "100"),
             ("cpu.stat", "usage_usec 1500\nuser_usec 1000\n"),
@@ -263,9 +263,9 @@ mod tests {
         ] {
             fs::write(dir.join(file), text).expect("written");
         }
-        Group {
+        SlotCgroup {
             unified: Some(dir.to_owned()),
-            ..Group::default()
+            ..SlotCgroup::default()
         }
     }
 
@@ -306,9 +306,9 @@ mod tests {
             eprintln!("skipped: no control group of version 2 can be made here");
             return;
         };
-        let group = Group {
+        let group = SlotCgroup {
             unified: Some(dir.clone()),
-            ..Group::default()
+            ..SlotCgroup::default()
         };
         let script = "read line; sleep 600 & setsid sleep 600 & sleep 600";
         let mut shell = std::process::Command::new("sh")
@@ -333,7 +333,7 @@ mod tests {
 
     #[test]
     fn without_groups_nothing_is_claimed() {
-        let group = Group::default();
+        let group = SlotCgroup::default();
         assert!(!group.pin("0").expect("nothing to do"));
         assert!(!group.limit_memory(Some(1)).expect("nothing to do"));
         assert!(!group.limit_processes(Some(1)).expect("nothing to do"));

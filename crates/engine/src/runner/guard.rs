@@ -5,11 +5,11 @@ use std::ffi::CString;
 use nix::unistd::{self, Uid, getgrouplist};
 
 use crate::starter::LaunchGuard;
-use crate::{Launch, User};
+use crate::{LaunchSpec, LaunchUser};
 
 /// Why a launch is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Unguarded {
+pub(super) enum LaunchGuardError {
     #[error("expected a user to run it as")]
     Unnamed,
     #[error("tasks of root are not run here")]
@@ -25,28 +25,28 @@ pub(super) enum Unguarded {
 impl LaunchGuard {
     /// Returns the user that a launch runs as, with the groups that the system knows: those that the launch
     /// names are not believed. May wait for the name service.
-    pub(super) fn user_of(self, launch: &Launch) -> Result<User, Unguarded> {
-        let user = launch.user.as_ref().ok_or(Unguarded::Unnamed)?.uid;
+    pub(super) fn user_of(self, launch: &LaunchSpec) -> Result<LaunchUser, LaunchGuardError> {
+        let user = launch.user.as_ref().ok_or(LaunchGuardError::Unnamed)?.uid;
         if user == 0 && !self.root_jobs {
-            return Err(Unguarded::Root);
+            return Err(LaunchGuardError::Root);
         }
         if user == self.account {
-            return Err(Unguarded::OwnAccount);
+            return Err(LaunchGuardError::OwnAccount);
         }
         look_up(user)
     }
 }
 
-fn look_up(user: u32) -> Result<User, Unguarded> {
-    let failed = |error: nix::Error| Unguarded::System {
+fn look_up(user: u32) -> Result<LaunchUser, LaunchGuardError> {
+    let failed = |error: nix::Error| LaunchGuardError::System {
         user,
         reason: error.desc().to_owned(),
     };
     let found = unistd::User::from_uid(Uid::from_raw(user)).map_err(failed)?;
-    let account = found.ok_or(Unguarded::Unknown(user))?;
-    let name = CString::new(account.name).map_err(|_| Unguarded::Unknown(user))?;
+    let account = found.ok_or(LaunchGuardError::Unknown(user))?;
+    let name = CString::new(account.name).map_err(|_| LaunchGuardError::Unknown(user))?;
     let groups = getgrouplist(&name, account.gid).map_err(failed)?;
-    Ok(User {
+    Ok(LaunchUser {
         uid: user,
         gid: account.gid.as_raw(),
         groups: groups.into_iter().map(unistd::Gid::as_raw).collect(),
@@ -64,14 +64,14 @@ mod tests {
         root_jobs: false,
     };
 
-    fn launch_as(uid: Option<u32>) -> Launch {
+    fn launch_as(uid: Option<u32>) -> LaunchSpec {
         let attempt = AttemptKey {
             job: 1,
             task: 0,
             attempt: 1,
         };
-        let mut launch = Launch::new(attempt, vec![NodeId(0)], ["true"], "/");
-        launch.user = uid.map(|uid| User {
+        let mut launch = LaunchSpec::new(attempt, vec![NodeId(0)], ["true"], "/");
+        launch.user = uid.map(|uid| LaunchUser {
             uid,
             gid: 0,
             groups: vec![0],
@@ -82,11 +82,11 @@ mod tests {
     #[test]
     fn launch_of_nobody_of_root_and_of_the_service_is_refused() {
         let refused = |uid| GUARD.user_of(&launch_as(uid)).unwrap_err();
-        assert_eq!(refused(None), Unguarded::Unnamed);
-        assert_eq!(refused(Some(0)), Unguarded::Root);
-        assert_eq!(refused(Some(77)), Unguarded::OwnAccount);
+        assert_eq!(refused(None), LaunchGuardError::Unnamed);
+        assert_eq!(refused(Some(0)), LaunchGuardError::Root);
+        assert_eq!(refused(Some(77)), LaunchGuardError::OwnAccount);
         let nobody = u32::MAX - 7;
-        assert_eq!(refused(Some(nobody)), Unguarded::Unknown(nobody));
+        assert_eq!(refused(Some(nobody)), LaunchGuardError::Unknown(nobody));
     }
 
     #[test]

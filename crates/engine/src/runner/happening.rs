@@ -3,18 +3,18 @@
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
-use super::group::Group;
-use super::live::Live;
-use super::meter::Meter;
-use crate::wire::Call;
-use crate::{AttemptKey, Event, Start};
+use super::group::SlotCgroup;
+use super::live::ProcessHandle;
+use super::meter::CgroupUsageBaseline;
+use crate::wire::RunnerRequest;
+use crate::{AttemptEvent, AttemptKey, AttemptStart};
 
 /// Something that happened.
-pub(super) enum Happening {
+pub(super) enum RunnerEvent {
     /// A service has connected.
     Connected(UnixStream),
     /// It asks for something. The number tells connections apart.
-    Called(u64, Call),
+    Called(u64, RunnerRequest),
     /// It is gone.
     Disconnected(u64),
     /// The runner was asked to end: by an operator, a batch system, a host that goes down.
@@ -22,10 +22,10 @@ pub(super) enum Happening {
     /// An attempt's program runs.
     Started {
         attempt: AttemptKey,
-        start: Start,
-        live: Arc<Live>,
-        group: Group,
-        meter: Meter,
+        start: AttemptStart,
+        live: Arc<ProcessHandle>,
+        group: SlotCgroup,
+        meter: CgroupUsageBaseline,
     },
     /// The output of an attempt has become longer than it may.
     TooMuchOutput(AttemptKey),
@@ -33,6 +33,6 @@ pub(super) enum Happening {
     Over {
         slot: Option<usize>,
         attempt: AttemptKey,
-        event: Event,
+        event: AttemptEvent,
     },
 }

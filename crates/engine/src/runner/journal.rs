@@ -13,23 +13,23 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FallocateFlags, fallocate};
 use serde::{Deserialize, Serialize};
 
-use crate::{AttemptKey, EngineError, Event, Launch, Start};
+use crate::{AttemptEvent, AttemptKey, AttemptStart, EngineError, LaunchSpec};
 
 /// One line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Entry {
+pub(super) enum RunnerJournalEntry {
     /// The first line: how the others are to be read.
     Version(u32),
     /// A runner began to work during this boot of the machine.
     Boot(String),
     /// An attempt was handed in.
-    Taken(Launch),
+    Taken(LaunchSpec),
     /// It ended or was lost; `started` if it had started before.
     Over {
         attempt: AttemptKey,
-        started: Option<Start>,
-        event: Event,
+        started: Option<AttemptStart>,
+        event: AttemptEvent,
     },
     /// The caller knows that it is over.
     Acknowledged(AttemptKey),
@@ -43,7 +43,7 @@ const RESERVE_BYTES: u64 = 64 << 10;
 const BYTES_AN_END: u64 = 512;
 
 /// The file, open for appending.
-pub(super) struct Journal {
+pub(super) struct RunnerJournal {
     path: PathBuf,
     file: File,
     bytes: u64,
@@ -51,9 +51,9 @@ pub(super) struct Journal {
     torn: bool,
 }
 
-impl Journal {
+impl RunnerJournal {
     /// Reads the journal at `path`, if there is one, and opens it for appending.
-    pub(super) fn open(path: &Path) -> Result<(Self, Vec<Entry>), EngineError> {
+    pub(super) fn open(path: &Path) -> Result<(Self, Vec<RunnerJournalEntry>), EngineError> {
         let failed = |step| {
             move |source| EngineError::Setup {
                 path: path.to_owned(),
@@ -66,8 +66,8 @@ impl Journal {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(failed("reading it")(error)),
         };
-        let entries: Vec<Entry> = entries(&text).collect();
-        if let Some(Entry::Version(theirs)) = entries.first()
+        let entries: Vec<RunnerJournalEntry> = entries(&text).collect();
+        if let Some(RunnerJournalEntry::Version(theirs)) = entries.first()
             && *theirs > VERSION
         {
             return Err(EngineError::Damaged {
@@ -83,7 +83,7 @@ impl Journal {
         };
         if entries.is_empty() {
             journal
-                .append(&[Entry::Version(VERSION)])
+                .append(&[RunnerJournalEntry::Version(VERSION)])
                 .map_err(failed("writing to it"))?;
         }
         Ok((journal, entries))
@@ -91,7 +91,11 @@ impl Journal {
 
     /// Makes sure that `entries` can be appended and then the ends of `attempts` attempts, also if
     /// the disk fills up meanwhile.
-    pub(super) fn reserve(&self, entries: &[Entry], attempts: usize) -> io::Result<()> {
+    pub(super) fn reserve(
+        &self,
+        entries: &[RunnerJournalEntry],
+        attempts: usize,
+    ) -> io::Result<()> {
         let now: usize = entries.iter().map(|entry| written(entry).len()).sum();
         let room = RESERVE_BYTES + now as u64 + BYTES_AN_END * attempts as u64;
         match fallocate(&self.file, FallocateFlags::KEEP_SIZE, self.bytes, room) {
@@ -102,7 +106,7 @@ impl Journal {
     }
 
     /// Appends `entries`; they outlive this process, but not a power cut.
-    pub(super) fn append(&mut self, entries: &[Entry]) -> io::Result<()> {
+    pub(super) fn append(&mut self, entries: &[RunnerJournalEntry]) -> io::Result<()> {
         let lines: Vec<u8> = entries.iter().flat_map(written).collect();
         self.write(&lines)
     }
@@ -118,7 +122,7 @@ impl Journal {
     }
 
     /// Replaces the file by one with `entries`.
-    pub(super) fn rewrite(&mut self, entries: &[Entry]) -> io::Result<()> {
+    pub(super) fn rewrite(&mut self, entries: &[RunnerJournalEntry]) -> io::Result<()> {
         let new = self.path.with_extension("new");
         match std::fs::remove_file(&new) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -130,7 +134,7 @@ impl Journal {
             bytes: 0,
             torn: false,
         };
-        journal.append(&[Entry::Version(VERSION)])?;
+        journal.append(&[RunnerJournalEntry::Version(VERSION)])?;
         journal.append(entries)?;
         journal.file.sync_all()?;
         std::fs::rename(&new, &self.path)?;
@@ -161,10 +165,10 @@ fn open_for_appending(path: &Path) -> io::Result<File> {
 
 /// The entries in the lines of `data`, which is read as it is and as if its checksums were right; each
 /// of them is read again as it is written.
-pub(super) fn check(data: &[u8]) -> Vec<Entry> {
+pub(super) fn check(data: &[u8]) -> Vec<RunnerJournalEntry> {
     let lines = data.split(|byte| *byte == b'\n');
     let summed = lines.filter_map(|line| read(&with_checksum(line)));
-    let entries: Vec<Entry> = entries(data).chain(summed).collect();
+    let entries: Vec<RunnerJournalEntry> = entries(data).chain(summed).collect();
     for entry in &entries {
         let line = written(entry);
         assert_eq!(read(line.trim_ascii_end()).as_ref(), Some(entry));
@@ -172,11 +176,11 @@ pub(super) fn check(data: &[u8]) -> Vec<Entry> {
     entries
 }
 
-fn entries(text: &[u8]) -> impl Iterator<Item = Entry> {
+fn entries(text: &[u8]) -> impl Iterator<Item = RunnerJournalEntry> {
     text.split(|byte| *byte == b'\n').filter_map(read)
 }
 
-fn written(entry: &Entry) -> Vec<u8> {
+fn written(entry: &RunnerJournalEntry) -> Vec<u8> {
     let mut line = with_checksum(crate::wire::line(entry).trim_ascii_end());
     line.push(b'\n');
     line
@@ -189,7 +193,7 @@ fn with_checksum(json: &[u8]) -> Vec<u8> {
     line
 }
 
-fn read(line: &[u8]) -> Option<Entry> {
+fn read(line: &[u8]) -> Option<RunnerJournalEntry> {
     let (sum, json) = line.split_at_checked(9)?;
     let sum = u32::from_str_radix(std::str::from_utf8(sum).ok()?.trim_end(), 16).ok()?;
     (crc32fast::hash(json) == sum).then_some(())?;
@@ -201,16 +205,16 @@ mod tests {
     use super::*;
     use tollgate_model::NodeId;
 
-    fn entries() -> Vec<Entry> {
+    fn entries() -> Vec<RunnerJournalEntry> {
         let attempt = AttemptKey {
             job: 1,
             task: 0,
             attempt: 1,
         };
         vec![
-            Entry::Boot("b".to_owned()),
-            Entry::Taken(Launch::new(attempt, vec![NodeId(0)], ["true"], "/")),
-            Entry::Acknowledged(attempt),
+            RunnerJournalEntry::Boot("b".to_owned()),
+            RunnerJournalEntry::Taken(LaunchSpec::new(attempt, vec![NodeId(0)], ["true"], "/")),
+            RunnerJournalEntry::Acknowledged(attempt),
         ]
     }
 
@@ -218,22 +222,22 @@ mod tests {
     fn every_cut_leaves_whole_entries() {
         let dir = tempfile::tempdir().expect("a folder");
         let path = dir.path().join("journal");
-        let (mut journal, found) = Journal::open(&path).expect("a new one");
+        let (mut journal, found) = RunnerJournal::open(&path).expect("a new one");
         assert_eq!(found, []);
         journal.append(&entries()).expect("appended");
         let whole = std::fs::read(&path).expect("it is there");
         for cut in 0..whole.len() {
             std::fs::write(&path, &whole[..cut]).expect("cut");
-            let (mut journal, found) = Journal::open(&path).expect("it opens");
+            let (mut journal, found) = RunnerJournal::open(&path).expect("it opens");
             journal
-                .append(&[Entry::Boot("c".to_owned())])
+                .append(&[RunnerJournalEntry::Boot("c".to_owned())])
                 .expect("appended");
-            let (_, after) = Journal::open(&path).expect("it opens");
+            let (_, after) = RunnerJournal::open(&path).expect("it opens");
             let kept = found.len().max(1);
             assert_eq!(after[..kept][..found.len()], found, "cut at {cut}");
             assert_eq!(
                 after.last(),
-                Some(&Entry::Boot("c".to_owned())),
+                Some(&RunnerJournalEntry::Boot("c".to_owned())),
                 "cut at {cut}"
             );
         }
@@ -243,13 +247,13 @@ mod tests {
     fn a_damaged_line_is_passed_over() {
         let dir = tempfile::tempdir().expect("a folder");
         let path = dir.path().join("journal");
-        let (mut journal, _) = Journal::open(&path).expect("a new one");
+        let (mut journal, _) = RunnerJournal::open(&path).expect("a new one");
         journal.append(&entries()).expect("appended");
         let mut bytes = std::fs::read(&path).expect("it is there");
         let middle = bytes.len() / 2;
         bytes[middle] ^= 1;
         std::fs::write(&path, &bytes).expect("damaged");
-        let (_, found) = Journal::open(&path).expect("it opens");
+        let (_, found) = RunnerJournal::open(&path).expect("it opens");
         assert_eq!(found.len(), 3, "one of four is gone: {found:?}");
     }
 
@@ -257,9 +261,9 @@ mod tests {
     fn a_newer_journal_is_refused() {
         let dir = tempfile::tempdir().expect("a folder");
         let path = dir.path().join("journal");
-        std::fs::write(&path, written(&Entry::Version(2))).expect("written");
+        std::fs::write(&path, written(&RunnerJournalEntry::Version(2))).expect("written");
         assert!(matches!(
-            Journal::open(&path),
+            RunnerJournal::open(&path),
             Err(EngineError::Damaged { .. })
         ));
     }
@@ -268,11 +272,11 @@ mod tests {
     fn rewriting_keeps_what_it_is_given() {
         let dir = tempfile::tempdir().expect("a folder");
         let path = dir.path().join("journal");
-        let (mut journal, _) = Journal::open(&path).expect("a new one");
+        let (mut journal, _) = RunnerJournal::open(&path).expect("a new one");
         journal.append(&entries()).expect("appended");
         journal.rewrite(&entries()[..1]).expect("rewritten");
         journal.append(&entries()[2..]).expect("appended");
-        let (_, found) = Journal::open(&path).expect("it opens");
+        let (_, found) = RunnerJournal::open(&path).expect("it opens");
         assert_eq!(found[1..], [entries()[0].clone(), entries()[2].clone()]);
     }
 }

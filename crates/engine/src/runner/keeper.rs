@@ -6,22 +6,24 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use super::client::Client;
-use super::folder::Folder;
-use super::happening::Happening;
-use super::journal::{Entry, Journal};
-use super::lease::{Lease, LeaseEnd};
-use super::machine::Machine;
-use super::scripts::ScriptKeeper;
-use super::settings::Settings;
-use super::slot::Order;
-use super::slots::Slots;
-use super::task::{self, Process, State, Task};
-use super::timers::{Due, Timers};
-use super::watch::Watcher;
+use super::client::EngineConnection;
+use super::folder::RunnerStateDir;
+use super::happening::RunnerEvent;
+use super::journal::{RunnerJournal, RunnerJournalEntry};
+use super::lease::{LeaseEnd, RunnerLease};
+use super::machine::RunnerHost;
+use super::scripts::ScriptCache;
+use super::settings::RunnerConfig;
+use super::slot::SlotJob;
+use super::slots::SlotPool;
+use super::task::{self, RunnerTask, RunnerTaskState, RunningProcess};
+use super::timers::{AttemptTimers, TimerKind};
+use super::watch::LeaseWatcher;
 use super::{door, fault, nice, tree};
-use crate::capacity::Shares;
-use crate::{AttemptKey, BootTime, Event, KillReason, Report, Start, Status};
+use crate::capacity::ShareEnforcement;
+use crate::{
+    AttemptEvent, AttemptKey, AttemptReport, AttemptStart, AttemptStatus, BootTime, KillReason,
+};
 
 /// How often the runner looks after what nobody tells it: orphans, children that are held up.
 const TICK: Duration = Duration::from_secs(1);
@@ -33,34 +35,34 @@ const FIRST_CLIENT: Duration = Duration::from_secs(10);
 const BATCH: usize = 256;
 
 /// The state of the runner.
-pub(super) struct Keeper {
-    pub(super) folder: Folder,
-    pub(super) settings: Settings,
-    pub(super) machine: Machine,
-    pub(super) journal: Journal,
-    pub(super) tasks: BTreeMap<AttemptKey, Task>,
-    pub(super) scripts: ScriptKeeper,
+pub(super) struct RunnerSupervisor {
+    pub(super) folder: RunnerStateDir,
+    pub(super) settings: RunnerConfig,
+    pub(super) machine: RunnerHost,
+    pub(super) journal: RunnerJournal,
+    pub(super) tasks: BTreeMap<AttemptKey, RunnerTask>,
+    pub(super) scripts: ScriptCache,
     /// Attempts for which no slot is free, in the order in which they were handed in.
     pub(super) waiting: VecDeque<AttemptKey>,
     /// Attempts in slots. Whoever neither waits nor is here is over.
     pub(super) placed: BTreeSet<AttemptKey>,
-    pub(super) slots: Slots,
-    pub(super) timers: Timers,
-    pub(super) client: Client,
+    pub(super) slots: SlotPool,
+    pub(super) timers: AttemptTimers,
+    pub(super) client: EngineConnection,
     /// None where what runs may go on however long no caller is there.
-    pub(super) lease: Option<Lease>,
+    pub(super) lease: Option<RunnerLease>,
     /// What ends what runs if this runner does not; there is one where there is a lease.
-    pub(super) watcher: Option<Watcher>,
+    pub(super) watcher: Option<LeaseWatcher>,
     /// Whether the runner was asked to end, with all that runs.
     pub(super) is_ending: bool,
-    pub(super) to: Sender<Happening>,
+    pub(super) to: Sender<RunnerEvent>,
     /// Entries that are to be written before their reports are sent.
-    pub(super) unwritten: Vec<(Entry, Option<Report>)>,
+    pub(super) unwritten: Vec<(RunnerJournalEntry, Option<AttemptReport>)>,
 }
 
-impl Keeper {
+impl RunnerSupervisor {
     /// Works until nobody is connected and nothing runs.
-    pub(super) fn work(mut self, happenings: &Receiver<Happening>) {
+    pub(super) fn work(mut self, happenings: &Receiver<RunnerEvent>) {
         let mut idle_since = Instant::now();
         let mut last_look = Instant::now();
         loop {
@@ -125,7 +127,7 @@ impl Keeper {
     }
 
     /// Waits for happenings and deals with them; false if there were none.
-    fn take(&mut self, happenings: &Receiver<Happening>, patience: Duration) -> bool {
+    fn take(&mut self, happenings: &Receiver<RunnerEvent>, patience: Duration) -> bool {
         match happenings.recv_timeout(patience) {
             Ok(happening) => self.handle(happening),
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return false,
@@ -136,21 +138,21 @@ impl Keeper {
         true
     }
 
-    fn handle(&mut self, happening: Happening) {
+    fn handle(&mut self, happening: RunnerEvent) {
         match happening {
-            Happening::Connected(stream) => self.welcome(stream),
-            Happening::Called(connection, call) if self.client.is_current(connection) => {
+            RunnerEvent::Connected(stream) => self.welcome(stream),
+            RunnerEvent::Called(connection, call) if self.client.is_current(connection) => {
                 self.answer(call);
             }
-            Happening::Disconnected(connection) if self.client.is_current(connection) => {
+            RunnerEvent::Disconnected(connection) if self.client.is_current(connection) => {
                 self.client.cut_off();
             }
-            Happening::Called(..) | Happening::Disconnected(_) => {}
-            Happening::Asked => {
+            RunnerEvent::Called(..) | RunnerEvent::Disconnected(_) => {}
+            RunnerEvent::Asked => {
                 tracing::info!("asked to end: so are all tasks");
                 self.is_ending = true;
             }
-            Happening::Started {
+            RunnerEvent::Started {
                 attempt,
                 start,
                 live,
@@ -158,7 +160,7 @@ impl Keeper {
                 meter,
             } => {
                 let began = Instant::now();
-                let process = Process {
+                let process = RunningProcess {
                     live,
                     group,
                     meter,
@@ -166,8 +168,10 @@ impl Keeper {
                 };
                 self.started(attempt, start, process);
             }
-            Happening::TooMuchOutput(attempt) => self.ask_to_end(attempt, KillReason::OutputLimit),
-            Happening::Over {
+            RunnerEvent::TooMuchOutput(attempt) => {
+                self.ask_to_end(attempt, KillReason::OutputLimit)
+            }
+            RunnerEvent::Over {
                 slot,
                 attempt,
                 event,
@@ -195,7 +199,7 @@ impl Keeper {
         tracing::info!("a service has connected");
         let connection = self.client.replace(ours);
         door::read(connection, stream, self.to.clone());
-        for report in self.tasks.values().flat_map(Task::reports) {
+        for report in self.tasks.values().flat_map(RunnerTask::reports) {
             self.client.report(report);
         }
     }
@@ -212,23 +216,28 @@ impl Keeper {
             let Some(launch) = self.tasks.get(&attempt).map(|task| task.launch.clone()) else {
                 continue;
             };
-            let nice = match self.machine.capacity.shares == Shares::Nice {
+            let nice = match self.machine.capacity.shares == ShareEnforcement::Nice {
                 true => nice::level(launch.share, self.highest_share()),
                 false => 0,
             };
-            if let Err(error) = self.slots.give(&self.machine, Order { launch, nice }) {
+            if let Err(error) = self.slots.give(&self.machine, SlotJob { launch, nice }) {
                 tracing::error!(%error, "no thread can be started for another task");
                 self.waiting.push_front(attempt);
                 return;
             }
             self.placed.insert(attempt);
             if let Some(task) = self.tasks.get_mut(&attempt) {
-                task.state = State::Starts;
+                task.state = RunnerTaskState::Starts;
             }
         }
     }
 
-    pub(super) fn started(&mut self, attempt: AttemptKey, start: Start, process: Process) {
+    pub(super) fn started(
+        &mut self,
+        attempt: AttemptKey,
+        start: AttemptStart,
+        process: RunningProcess,
+    ) {
         fault::point("started");
         let Some(task) = self.tasks.get_mut(&attempt) else {
             return;
@@ -238,46 +247,46 @@ impl Keeper {
         if let Some(limit) = wall.and_then(|micros| u64::try_from(micros).ok()) {
             let at = process.began.checked_add(Duration::from_micros(limit));
             at.into_iter()
-                .for_each(|at| self.timers.set(at, attempt, Due::Limit));
+                .for_each(|at| self.timers.set(at, attempt, TimerKind::Limit));
         }
         // Its share may have been set while it was started.
         let share = (task.launch.share, task.launch.nodes.len());
         let _ = process.group.set_share(share.0, share.1);
-        task.state = State::Runs(process);
+        task.state = RunnerTaskState::Runs(process);
         self.placed.insert(attempt);
         let killed = task.killed;
-        self.client.report(Report {
+        self.client.report(AttemptReport {
             attempt,
-            event: Event::Started(start),
+            event: AttemptEvent::Started(start),
         });
         if killed.is_some() {
             self.signal_end(attempt);
         }
     }
 
-    pub(super) fn over(&mut self, attempt: AttemptKey, event: Event) {
+    pub(super) fn over(&mut self, attempt: AttemptKey, event: AttemptEvent) {
         fault::point("over");
         let lease_ended = self.lease_end().has_come();
         let Some(task) = self.tasks.get_mut(&attempt).filter(|task| !task.is_over()) else {
             return;
         };
         let event = match event {
-            Event::Ended(mut ended) => {
+            AttemptEvent::Ended(mut ended) => {
                 // While this runner was stopped its watcher ended what ran.
-                let late = lease_ended && matches!(ended.status, Status::Signalled(_));
+                let late = lease_ended && matches!(ended.status, AttemptStatus::Signalled(_));
                 let late = late.then_some(KillReason::Evicted);
                 ended.killed = task.killed.or(ended.killed).or(late);
-                Event::Ended(ended)
+                AttemptEvent::Ended(ended)
             }
-            Event::Started(_) | Event::Lost { .. } => event,
+            AttemptEvent::Started(_) | AttemptEvent::Lost { .. } => event,
         };
-        task.state = State::Over(event.clone());
+        task.state = RunnerTaskState::Over(event.clone());
         self.scripts.release(&task.launch);
         self.placed.remove(&attempt);
         self.timers.forget(attempt);
         let entry = task::over(attempt, task.started, &event);
         self.unwritten
-            .push((entry, Some(Report { attempt, event })));
+            .push((entry, Some(AttemptReport { attempt, event })));
     }
 
     /// Puts on record what is not yet, and then reports it.
@@ -285,7 +294,7 @@ impl Keeper {
         if self.unwritten.is_empty() {
             return;
         }
-        let (entries, reports): (Vec<Entry>, Vec<Option<Report>>) =
+        let (entries, reports): (Vec<RunnerJournalEntry>, Vec<Option<AttemptReport>>) =
             std::mem::take(&mut self.unwritten).into_iter().unzip();
         if let Err(error) = self.journal.append(&entries) {
             tracing::error!(%error, "ends of attempts cannot be recorded, trying again");
@@ -301,7 +310,7 @@ impl Keeper {
     /// When what runs may go on no longer.
     fn lease_end(&self) -> LeaseEnd {
         let lease = self.lease.as_ref();
-        lease.map_or_else(LeaseEnd::never, Lease::end)
+        lease.map_or_else(LeaseEnd::never, RunnerLease::end)
     }
 
     /// Whether nothing may run: no caller can ever find a runner without its folder, the service takes what
@@ -341,7 +350,7 @@ impl Keeper {
         if watcher.is_there() {
             return;
         }
-        match Watcher::start() {
+        match LeaseWatcher::start() {
             Ok(another) => *watcher = another,
             Err(error) => {
                 tracing::error!(%error, "the watcher is gone, and no other can be started")
@@ -352,9 +361,9 @@ impl Keeper {
     fn end_what_is_due(&mut self) {
         for (attempt, due) in self.timers.due(Instant::now()) {
             match due {
-                Due::Limit => self.ask_to_end(attempt, KillReason::TimeLimit),
-                Due::Force => {
-                    let process = self.tasks.get(&attempt).and_then(Task::process);
+                TimerKind::Limit => self.ask_to_end(attempt, KillReason::TimeLimit),
+                TimerKind::Force => {
+                    let process = self.tasks.get(&attempt).and_then(RunnerTask::process);
                     process
                         .into_iter()
                         .for_each(|process| process.live.signal(Signal::KILL));

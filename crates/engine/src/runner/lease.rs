@@ -40,13 +40,13 @@ impl LeaseEnd {
 }
 
 /// The lease, open for renewal.
-pub(super) struct Lease {
+pub(super) struct RunnerLease {
     file: File,
     boot: String,
     end: LeaseEnd,
 }
 
-impl Lease {
+impl RunnerLease {
     /// Opens the lease at `path`, which goes on as an earlier runner has left it; the first one since the
     /// boot called `boot` ends after `first`.
     pub(super) fn open(path: &Path, boot: &str, first: Duration) -> io::Result<Self> {
@@ -127,11 +127,11 @@ mod tests {
     fn lease_of_the_same_boot_goes_on_in_the_next_runner() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lease");
-        let first = Lease::open(&path, "a", HOUR).unwrap();
+        let first = RunnerLease::open(&path, "a", HOUR).unwrap();
         assert!(!first.end().has_come());
         let until = BootTime::after_boot(Duration::from_secs(1));
         first.renew(until).unwrap();
-        let next = Lease::open(&path, "a", HOUR).unwrap();
+        let next = RunnerLease::open(&path, "a", HOUR).unwrap();
         assert_eq!(next.end().moment(), Some(until));
         assert_eq!(read(&next.file, "a"), Some(until));
     }
@@ -140,9 +140,9 @@ mod tests {
     fn lease_of_another_boot_begins_anew() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lease");
-        let before = Lease::open(&path, "a", HOUR).unwrap();
+        let before = RunnerLease::open(&path, "a", HOUR).unwrap();
         before.renew(BootTime::default()).unwrap();
-        let lease = Lease::open(&path, "b", HOUR).unwrap();
+        let lease = RunnerLease::open(&path, "b", HOUR).unwrap();
         assert!(!lease.end().has_come());
     }
 
@@ -151,7 +151,12 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lease");
         std::fs::write(&path, "0001 0002 a\n").unwrap();
-        assert!(Lease::open(&path, "a", HOUR).unwrap().end().has_come());
+        assert!(
+            RunnerLease::open(&path, "a", HOUR)
+                .unwrap()
+                .end()
+                .has_come()
+        );
     }
 
     #[test]

@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process_group, pidfd_send_signal};
 
 /// The first process of an attempt, which leads a process group of its own.
 #[derive(Debug)]
-pub(super) struct Live {
+pub(super) struct ProcessHandle {
     pid: Pid,
     /// For one that this runner did not start: it cannot know when the number is free again.
     adopted: Option<OwnedFd>,
@@ -18,7 +18,7 @@ pub(super) struct Live {
     until: Mutex<Option<Instant>>,
 }
 
-impl Live {
+impl ProcessHandle {
     pub(super) const fn child(pid: Pid) -> Self {
         Self {
             pid,

@@ -5,26 +5,28 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::cgroup::Parents;
+use super::cgroup::CgroupRoots;
 use super::claim;
-use super::group::Group;
+use super::group::SlotCgroup;
 use super::process;
-use super::settings::Settings;
-use crate::Capacity;
-use crate::capacity::{MemoryLimit, Pinning, ProcessLimit, Shares, Tree};
+use super::settings::RunnerConfig;
+use crate::EngineCapacity;
+use crate::capacity::{
+    CpuPinning, MemoryEnforcement, ProcessEnforcement, ShareEnforcement, TreeTracking,
+};
 
 /// The machine, looked at once.
-pub(super) struct Machine {
+pub(super) struct RunnerHost {
     pub(super) boot: String,
     /// The processor of each node.
     pub(super) cpus: Arc<Vec<usize>>,
-    pub(super) parents: Parents,
-    pub(super) capacity: Capacity,
+    pub(super) parents: CgroupRoots,
+    pub(super) capacity: EngineCapacity,
 }
 
-impl Machine {
+impl RunnerHost {
     /// Looks at the machine for the runner in `folder`, whose control groups are named after it.
-    pub(super) fn look(folder: &Path, settings: &Settings) -> io::Result<Self> {
+    pub(super) fn look(folder: &Path, settings: &RunnerConfig) -> io::Result<Self> {
         let mut cpus = processors()?;
         cpus.truncate(
             settings
@@ -38,12 +40,12 @@ impl Machine {
             crc32fast::hash(folder.as_os_str().as_encoded_bytes())
         );
         let parents = match settings.control_groups {
-            true => Parents::probe(&name, cpus.len()),
-            false => Parents::default(),
+            true => CgroupRoots::probe(&name, cpus.len()),
+            false => CgroupRoots::default(),
         };
         let root = rustix::process::geteuid().is_root();
         let nodes = u32::try_from(cpus.len()).unwrap_or(u32::MAX);
-        let capacity = Capacity {
+        let capacity = EngineCapacity {
             nodes,
             memory_per_node: memory()? / u64::from(nodes),
             other_users: root && settings.other_users,
@@ -75,34 +77,34 @@ fn memory() -> io::Result<u64> {
 }
 
 /// What a slot's control groups enforce, by trying each on one of them.
-fn enforced(group: &Group, parents: &Parents) -> Capacity {
+fn enforced(group: &SlotCgroup, parents: &CgroupRoots) -> EngineCapacity {
     let unified = parents.unified.is_some();
     let has_shares = unified || parents.cpu.is_some();
     let shares = match (group.set_share(1.0, 1), unified) {
-        (Ok(()), true) => Shares::CgroupV2,
-        (Ok(()), false) if has_shares => Shares::CgroupV1,
-        (Ok(()) | Err(_), _) => Shares::Nice,
+        (Ok(()), true) => ShareEnforcement::CgroupV2,
+        (Ok(()), false) if has_shares => ShareEnforcement::CgroupV1,
+        (Ok(()) | Err(_), _) => ShareEnforcement::Nice,
     };
-    Capacity {
+    EngineCapacity {
         nodes: 0,
         memory_per_node: 0,
         shares,
         pinning: match group.can_pin() {
-            true => Pinning::Cpuset,
-            false => Pinning::Affinity,
+            true => CpuPinning::Cpuset,
+            false => CpuPinning::Affinity,
         },
         memory: match group.limit_memory(None) {
-            Ok(true) => MemoryLimit::Cgroup,
-            Ok(false) | Err(_) => MemoryLimit::AddressSpace,
+            Ok(true) => MemoryEnforcement::Cgroup,
+            Ok(false) | Err(_) => MemoryEnforcement::AddressSpace,
         },
         processes: match group.limit_processes(None) {
-            Ok(true) => ProcessLimit::Cgroup,
-            Ok(false) | Err(_) => ProcessLimit::Unenforced,
+            Ok(true) => ProcessEnforcement::Cgroup,
+            Ok(false) | Err(_) => ProcessEnforcement::Unenforced,
         },
         tree: match (unified, group.holds_trees()) {
-            (true, _) => Tree::CgroupKill,
-            (false, true) => Tree::Pids,
-            (false, false) => Tree::Subreaper,
+            (true, _) => TreeTracking::CgroupKill,
+            (false, true) => TreeTracking::Pids,
+            (false, false) => TreeTracking::Subreaper,
         },
         other_users: false,
     }

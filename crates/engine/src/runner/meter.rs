@@ -3,19 +3,19 @@
 use serde::{Deserialize, Serialize};
 use tollgate_model::Span;
 
-use super::group::Group;
+use super::group::SlotCgroup;
 
 /// What a slot's control groups said before an attempt began: they have served others before.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Meter {
+pub(super) struct CgroupUsageBaseline {
     cpu_micros: i64,
     memory: u64,
     kills: u64,
 }
 
-impl Meter {
+impl CgroupUsageBaseline {
     /// Reads the groups before an attempt begins in them.
-    pub(super) fn read(group: &Group) -> Self {
+    pub(super) fn read(group: &SlotCgroup) -> Self {
         group.forget_peak();
         Self {
             cpu_micros: group.cpu().unwrap_or(Span::ZERO).as_micros(),
@@ -25,19 +25,19 @@ impl Meter {
     }
 
     /// Processor time since then; none if no group can tell.
-    pub(super) fn cpu(self, group: &Group) -> Option<Span> {
+    pub(super) fn cpu(self, group: &SlotCgroup) -> Option<Span> {
         Some(group.cpu()? - Span::from_micros(self.cpu_micros))
     }
 
     /// The most memory since then. What files of earlier attempts have left in the cache is not
     /// held by this one.
-    pub(super) fn peak_memory(self, group: &Group) -> Option<u64> {
+    pub(super) fn peak_memory(self, group: &SlotCgroup) -> Option<u64> {
         let (_, peak) = group.memory()?;
         Some(peak.saturating_sub(self.memory))
     }
 
     /// Whether the kernel has killed somebody since then for want of memory.
-    pub(super) fn ran_out_of_memory(self, group: &Group) -> bool {
+    pub(super) fn ran_out_of_memory(self, group: &SlotCgroup) -> bool {
         group.out_of_memory_kills() > self.kills
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 /// One tree of control groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Hierarchy {
+pub(super) enum CgroupHierarchy {
     /// The one tree of version 2.
     Unified,
     /// The tree of version 1 with this controller.
@@ -13,21 +13,21 @@ pub(super) enum Hierarchy {
 }
 
 /// `/proc/self/mountinfo` and `/proc/self/cgroup`.
-pub(super) struct Mounts {
+pub(super) struct MountTable {
     mountinfo: String,
     cgroup: String,
 }
 
 /// A place in a tree.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct CgroupMount {
     /// Where the tree is mounted.
     pub(super) mount: PathBuf,
     /// The folder of this process's own group.
     pub(super) dir: PathBuf,
 }
 
-impl Mounts {
+impl MountTable {
     pub(super) fn read() -> Self {
         let read = |path| fs::read_to_string(path).unwrap_or_default();
         Self {
@@ -37,7 +37,7 @@ impl Mounts {
     }
 
     /// Where this process stands in a tree; none if that is not mounted, or not from there on.
-    pub(super) fn of(&self, hierarchy: &Hierarchy) -> Option<Place> {
+    pub(super) fn of(&self, hierarchy: &CgroupHierarchy) -> Option<CgroupMount> {
         let own = self.own_path(hierarchy)?;
         let (root, mount) = self
             .mountinfo
@@ -45,20 +45,22 @@ impl Mounts {
             .find_map(|line| mounted(line, hierarchy))?;
         let below = own.strip_prefix(root.trim_end_matches('/'))?;
         let mount = PathBuf::from(mount);
-        Some(Place {
+        Some(CgroupMount {
             dir: mount.join(below.trim_start_matches('/')),
             mount,
         })
     }
 
     /// `4:memory:/a/b`, or `0::/a/b` in version 2.
-    fn own_path(&self, hierarchy: &Hierarchy) -> Option<&str> {
+    fn own_path(&self, hierarchy: &CgroupHierarchy) -> Option<&str> {
         self.cgroup.lines().find_map(|line| {
             let (_, rest) = line.split_once(':')?;
             let (controllers, path) = rest.split_once(':')?;
             let is_it = match hierarchy {
-                Hierarchy::Unified => controllers.is_empty(),
-                Hierarchy::V1(controller) => controllers.split(',').any(|own| own == controller),
+                CgroupHierarchy::Unified => controllers.is_empty(),
+                CgroupHierarchy::V1(controller) => {
+                    controllers.split(',').any(|own| own == controller)
+                }
             };
             is_it.then_some(path)
         })
@@ -67,15 +69,15 @@ impl Mounts {
 
 /// The root and the mount point of a line about this hierarchy:
 /// `36 31 0:33 /root /mount/point options .. - cgroup source rw,memory`.
-fn mounted<'a>(line: &'a str, hierarchy: &Hierarchy) -> Option<(&'a str, &'a str)> {
+fn mounted<'a>(line: &'a str, hierarchy: &CgroupHierarchy) -> Option<(&'a str, &'a str)> {
     let (front, back) = line.split_once(" - ")?;
     let mut front = front.split(' ').skip(3);
     let (root, mount) = (front.next()?, front.next()?);
     let mut back = back.split(' ');
     let (kind, options) = (back.next()?, back.nth(1)?);
     let is_it = match hierarchy {
-        Hierarchy::Unified => kind == "cgroup2",
-        Hierarchy::V1(controller) => {
+        CgroupHierarchy::Unified => kind == "cgroup2",
+        CgroupHierarchy::V1(controller) => {
             kind == "cgroup" && options.split(',').any(|option| option == controller)
         }
     };
@@ -86,8 +88,8 @@ fn mounted<'a>(line: &'a str, hierarchy: &Hierarchy) -> Option<(&'a str, &'a str
 mod tests {
     use super::*;
 
-    fn mounts() -> Mounts {
-        Mounts {
+    fn mounts() -> MountTable {
+        MountTable {
             mountinfo: "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n\
                 32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw,nosuid - cgroup cgroup rw,cpu,cpuacct\n\
                 35 31 0:32 /box /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n\
@@ -97,7 +99,7 @@ mod tests {
         }
     }
 
-    fn dir(hierarchy: &Hierarchy) -> Option<String> {
+    fn dir(hierarchy: &CgroupHierarchy) -> Option<String> {
         mounts()
             .of(hierarchy)
             .map(|place| place.dir.display().to_string())
@@ -105,7 +107,7 @@ mod tests {
 
     #[test]
     fn own_groups_are_found_below_their_mounts() {
-        let v1 = |controller: &str| dir(&Hierarchy::V1(controller.to_owned()));
+        let v1 = |controller: &str| dir(&CgroupHierarchy::V1(controller.to_owned()));
         assert_eq!(
             v1("cpuacct").as_deref(),
             Some("/sys/fs/cgroup/cpu,cpuacct/")
@@ -113,7 +115,7 @@ mod tests {
         assert_eq!(v1("memory").as_deref(), Some("/sys/fs/cgroup/memory/a"));
         assert_eq!(v1("pids"), None, "it is not mounted");
         assert_eq!(v1("blkio"), None);
-        let unified = dir(&Hierarchy::Unified);
+        let unified = dir(&CgroupHierarchy::Unified);
         assert_eq!(
             unified.as_deref(),
             Some("/sys/fs/cgroup/unified/user.slice/b")

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, StatxFlags, fstat, open, statx};
 use rustix::io::Errno;
 
-use super::happening::Happening;
-use super::live::Live;
+use super::happening::RunnerEvent;
+use super::live::ProcessHandle;
 use crate::AttemptKey;
 
 /// How often outputs are looked at.
@@ -26,13 +26,13 @@ const BLOCK_BYTES: u64 = 512;
 
 /// The way to the thread that looks at outputs.
 #[derive(Clone)]
-pub(super) struct OutputWatch(Sender<Output>);
+pub(super) struct OutputMonitor(Sender<MonitoredOutput>);
 
 /// The output of an attempt that runs.
-struct Output {
+struct MonitoredOutput {
     attempt: AttemptKey,
     /// Gone once the attempt is over.
-    live: Weak<Live>,
+    live: Weak<ProcessHandle>,
     /// A handle by which nothing can be read.
     file: OwnedFd,
     most: u64,
@@ -60,9 +60,9 @@ impl FileId {
     }
 }
 
-impl OutputWatch {
+impl OutputMonitor {
     /// Starts the thread, which says by `to` whose output is too long, and ends with the last way to it.
-    pub(super) fn start(to: Sender<Happening>) -> Self {
+    pub(super) fn start(to: Sender<RunnerEvent>) -> Self {
         let (way, outputs) = mpsc::channel();
         let thread = thread::Builder::new().name("outputs".to_owned());
         if let Err(error) = thread.spawn(move || look_after(&outputs, &to)) {
@@ -73,7 +73,13 @@ impl OutputWatch {
 
     /// Looks after the output of an attempt that has just begun: the file that the child has opened,
     /// if the program still writes to it and it is an ordinary one.
-    pub(super) fn watch(&self, attempt: AttemptKey, live: &Arc<Live>, output: &FileId, most: u64) {
+    pub(super) fn watch(
+        &self,
+        attempt: AttemptKey,
+        live: &Arc<ProcessHandle>,
+        output: &FileId,
+        most: u64,
+    ) {
         let path = format!("/proc/{}/fd/1", live.pid().as_raw_pid());
         let Ok(file) = open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) else {
             return;
@@ -83,7 +89,7 @@ impl OutputWatch {
         });
         if is_output {
             // Without the thread there is no limit, and that was said.
-            let _ = self.0.send(Output {
+            let _ = self.0.send(MonitoredOutput {
                 attempt,
                 live: Arc::downgrade(live),
                 file,
@@ -93,8 +99,8 @@ impl OutputWatch {
     }
 }
 
-fn look_after(new: &Receiver<Output>, to: &Sender<Happening>) {
-    let mut outputs: Vec<Output> = Vec::new();
+fn look_after(new: &Receiver<MonitoredOutput>, to: &Sender<RunnerEvent>) {
+    let mut outputs: Vec<MonitoredOutput> = Vec::new();
     let mut next = Instant::now();
     loop {
         let wait = match outputs.is_empty() {
@@ -118,7 +124,7 @@ fn look_after(new: &Receiver<Output>, to: &Sender<Happening>) {
             let is_long = goes_on && length(&output.file).is_ok_and(|bytes| bytes > output.most);
             if is_long {
                 // Without anybody to tell, the runner is on its way out.
-                let _ = to.send(Happening::TooMuchOutput(output.attempt));
+                let _ = to.send(RunnerEvent::TooMuchOutput(output.attempt));
             }
             goes_on && !is_long
         });

@@ -11,11 +11,11 @@ use rustix::process::Pid;
 use rustix::thread::{CpuSet, Gid, Uid};
 
 use super::output::FileId;
-use super::scripts::ScriptPlan;
-use crate::Launch;
+use super::scripts::ScriptCopySpec;
+use crate::LaunchSpec;
 
 /// What a child does, in the order in which it does it.
-pub(super) struct Plan {
+pub(super) struct SpawnSpec {
     /// The runner; a child that finds itself with another parent ends.
     pub(super) runner: Pid,
     /// The folder of `started` files, the file's name there, and its first line.
@@ -23,7 +23,7 @@ pub(super) struct Plan {
     pub(super) started: CString,
     pub(super) header: Vec<u8>,
     /// The script to be copied, if the launch comes with one.
-    pub(super) script: Option<ScriptPlan>,
+    pub(super) script: Option<ScriptCopySpec>,
     /// Control groups to join, as their open `cgroup.procs`.
     pub(super) join: Vec<OwnedFd>,
     /// Processors to start on, unless a cpuset says it.
@@ -32,7 +32,7 @@ pub(super) struct Plan {
     pub(super) address_space: Option<u64>,
     pub(super) nice: i32,
     pub(super) umask: u32,
-    pub(super) user: Option<Identity>,
+    pub(super) user: Option<ProcessCredentials>,
     pub(super) dir: CString,
     pub(super) output: CString,
     /// The file that the child has opened for its output.
@@ -46,17 +46,17 @@ pub(super) struct Plan {
 }
 
 /// Whom a child becomes.
-pub(super) struct Identity {
+pub(super) struct ProcessCredentials {
     pub(super) uid: Uid,
     pub(super) gid: Gid,
     pub(super) groups: Vec<Gid>,
 }
 
-impl Plan {
+impl SpawnSpec {
     /// The part of the plan that the launch says; `script` is the copy that it runs, if it comes with a
     /// script.
     pub(super) fn new(
-        launch: &Launch,
+        launch: &LaunchSpec,
         runner: Pid,
         attempts: Arc<OwnedFd>,
         script: Option<PathBuf>,
@@ -76,7 +76,7 @@ impl Plan {
             address_space: None,
             nice: 0,
             umask: launch.umask,
-            user: launch.user.as_ref().map(|user| Identity {
+            user: launch.user.as_ref().map(|user| ProcessCredentials {
                 uid: Uid::from_raw(user.uid),
                 gid: Gid::from_raw(user.gid),
                 groups: user
@@ -108,7 +108,7 @@ impl Plan {
 }
 
 /// The variables that every attempt finds in its environment, beside those of its launch.
-pub(super) fn marks(launch: &Launch) -> [(&'static str, String); 6] {
+pub(super) fn marks(launch: &LaunchSpec) -> [(&'static str, String); 6] {
     let nodes: Vec<String> = launch.nodes.iter().map(|node| node.0.to_string()).collect();
     [
         ("TOLLGATE_ATTEMPT", launch.attempt.to_string()),
@@ -120,7 +120,7 @@ pub(super) fn marks(launch: &Launch) -> [(&'static str, String); 6] {
     ]
 }
 
-fn environment(launch: &Launch) -> Vec<CString> {
+fn environment(launch: &LaunchSpec) -> Vec<CString> {
     let marks = marks(launch).map(|(name, value)| (OsString::from(name), OsString::from(value)));
     let theirs = launch
         .env
@@ -138,7 +138,7 @@ fn environment(launch: &Launch) -> Vec<CString> {
 
 /// Where the first word may be found: itself if it has a slash, otherwise below each folder of
 /// the launch's own `PATH`.
-fn programs(launch: &Launch) -> Vec<CString> {
+fn programs(launch: &LaunchSpec) -> Vec<CString> {
     let word = launch.argv.first().map_or(&b""[..], |word| word.as_bytes());
     if word.contains(&b'/') {
         return vec![c_string(word.to_owned())];

@@ -9,12 +9,12 @@ use tollgate_model::Span;
 
 /// A process by more than its number, which is used again: its start, in clock ticks since boot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Identity {
+pub(super) struct ProcessIdentity {
     pub(super) pid: Pid,
     pub(super) start_ticks: u64,
 }
 
-impl Identity {
+impl ProcessIdentity {
     /// Reads a line of `/proc/<pid>/stat`. The name of the program stands in parentheses and
     /// may hold anything, so fields are counted from the last of these.
     pub(super) fn parse(stat: &str) -> Option<Self> {
@@ -140,19 +140,19 @@ mod tests {
         fields.extend(["0"; 17]);
         fields.extend(["4711", "0"]);
         let stat = format!("42 (a) S 1 (b) {}\n", fields.join(" "));
-        let identity = Identity::parse(&stat).expect("a process");
+        let identity = ProcessIdentity::parse(&stat).expect("a process");
         assert_eq!(identity.pid.as_raw_pid(), 42);
         assert_eq!(identity.start_ticks, 4711);
-        assert_eq!(Identity::parse("42 (a) S"), None);
-        assert_eq!(Identity::parse(""), None);
+        assert_eq!(ProcessIdentity::parse("42 (a) S"), None);
+        assert_eq!(ProcessIdentity::parse(""), None);
     }
 
     #[test]
     fn we_are_alive() {
         let stat = fs::read_to_string("/proc/self/stat").expect("there is /proc");
-        let us = Identity::parse(&stat).expect("a process");
+        let us = ProcessIdentity::parse(&stat).expect("a process");
         assert!(us.is_alive());
-        let forged = Identity {
+        let forged = ProcessIdentity {
             start_ticks: us.start_ticks + 1,
             ..us
         };

@@ -3,33 +3,33 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use super::folder::Folder;
-use super::journal::Entry;
-use super::process::Identity;
-use super::slot::Header;
-use super::task::{State, Task};
+use super::folder::RunnerStateDir;
+use super::journal::RunnerJournalEntry;
+use super::process::ProcessIdentity;
+use super::slot::StartedFileHeader;
+use super::task::{RunnerTask, RunnerTaskState};
 use crate::AttemptKey;
 
 /// Attempts by what their entries say.
-pub(super) fn tasks(entries: &[Entry]) -> BTreeMap<AttemptKey, Task> {
-    let mut tasks: BTreeMap<AttemptKey, Task> = BTreeMap::new();
+pub(super) fn tasks(entries: &[RunnerJournalEntry]) -> BTreeMap<AttemptKey, RunnerTask> {
+    let mut tasks: BTreeMap<AttemptKey, RunnerTask> = BTreeMap::new();
     for entry in entries {
         match entry {
-            Entry::Version(_) | Entry::Boot(_) => {}
-            Entry::Taken(launch) => {
-                tasks.insert(launch.attempt, Task::new(launch.clone()));
+            RunnerJournalEntry::Version(_) | RunnerJournalEntry::Boot(_) => {}
+            RunnerJournalEntry::Taken(launch) => {
+                tasks.insert(launch.attempt, RunnerTask::new(launch.clone()));
             }
-            Entry::Over {
+            RunnerJournalEntry::Over {
                 attempt,
                 started,
                 event,
             } => {
                 if let Some(task) = tasks.get_mut(attempt) {
                     task.started = *started;
-                    task.state = State::Over(event.clone());
+                    task.state = RunnerTaskState::Over(event.clone());
                 }
             }
-            Entry::Acknowledged(attempt) => {
+            RunnerJournalEntry::Acknowledged(attempt) => {
                 tasks.remove(attempt);
             }
         }
@@ -38,51 +38,57 @@ pub(super) fn tasks(entries: &[Entry]) -> BTreeMap<AttemptKey, Task> {
 }
 
 /// Whether any of this was written since the machine was switched on.
-pub(super) fn is_of_boot(entries: &[Entry], boot: &str) -> bool {
+pub(super) fn is_of_boot(entries: &[RunnerJournalEntry], boot: &str) -> bool {
     let last = entries.iter().rev().find_map(|entry| match entry {
-        Entry::Boot(id) => Some(id),
-        Entry::Version(_) | Entry::Taken(_) | Entry::Over { .. } | Entry::Acknowledged(_) => None,
+        RunnerJournalEntry::Boot(id) => Some(id),
+        RunnerJournalEntry::Version(_)
+        | RunnerJournalEntry::Taken(_)
+        | RunnerJournalEntry::Over { .. }
+        | RunnerJournalEntry::Acknowledged(_) => None,
     });
     last.is_some_and(|id| id == boot)
 }
 
 /// What a `started` file says of its attempt.
-pub(super) enum Trace {
+pub(super) enum RecoveredState {
     /// There is none: no program of it ever ran.
     None,
     /// Its program runs.
-    Alive(Box<Header>, Identity),
+    Alive(Box<StartedFileHeader>, ProcessIdentity),
     /// It was started, or its child died before that was certain; whichever it was, it is gone.
     Gone,
 }
 
 /// Looks for an attempt of an earlier runner. None of its children is on its way into being any
 /// more, since this one holds the lock.
-pub(super) fn trace(folder: &Folder, attempt: AttemptKey, boot: &str) -> Trace {
+pub(super) fn trace(folder: &RunnerStateDir, attempt: AttemptKey, boot: &str) -> RecoveredState {
     let Ok(text) = fs::read_to_string(folder.started(attempt)) else {
         return match folder.started(attempt).exists() {
-            true => Trace::Gone,
-            false => Trace::None,
+            true => RecoveredState::Gone,
+            false => RecoveredState::None,
         };
     };
     match parse(&text) {
         Some((header, identity)) if header.boot == boot && identity.is_alive() => {
-            Trace::Alive(Box::new(header), identity)
+            RecoveredState::Alive(Box::new(header), identity)
         }
-        Some(_) | None => Trace::Gone,
+        Some(_) | None => RecoveredState::Gone,
     }
 }
 
 /// A header, and the line of the process; a file that was cut off has no end of line.
-pub(super) fn parse(text: &str) -> Option<(Header, Identity)> {
+pub(super) fn parse(text: &str) -> Option<(StartedFileHeader, ProcessIdentity)> {
     let (header, stat) = text.strip_suffix('\n')?.split_once('\n')?;
-    Some((serde_json::from_str(header).ok()?, Identity::parse(stat)?))
+    Some((
+        serde_json::from_str(header).ok()?,
+        ProcessIdentity::parse(stat)?,
+    ))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Event, Launch};
+    use crate::{AttemptEvent, LaunchSpec};
     use tollgate_model::{Instant, NodeId};
 
     fn key(job: u64) -> AttemptKey {
@@ -95,21 +101,23 @@ mod tests {
 
     #[test]
     fn entries_are_put_together() {
-        let taken = |job| Entry::Taken(Launch::new(key(job), vec![NodeId(0)], ["true"], "/"));
-        let over = |job| Entry::Over {
+        let taken = |job| {
+            RunnerJournalEntry::Taken(LaunchSpec::new(key(job), vec![NodeId(0)], ["true"], "/"))
+        };
+        let over = |job| RunnerJournalEntry::Over {
             attempt: key(job),
             started: None,
-            event: Event::Lost { at: Instant::ZERO },
+            event: AttemptEvent::Lost { at: Instant::ZERO },
         };
         let entries = [
-            Entry::Boot("a".to_owned()),
+            RunnerJournalEntry::Boot("a".to_owned()),
             taken(1),
             taken(2),
             taken(3),
             over(2),
             over(3),
-            Entry::Acknowledged(key(3)),
-            Entry::Acknowledged(key(9)),
+            RunnerJournalEntry::Acknowledged(key(3)),
+            RunnerJournalEntry::Acknowledged(key(9)),
         ];
         let tasks = tasks(&entries);
         let over: Vec<_> = tasks
@@ -124,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_file_that_was_cut_off_tells_nothing() {
-        let header = crate::wire::line(&Header {
+        let header = crate::wire::line(&StartedFileHeader {
             boot: "a".to_owned(),
             slot: 3,
             group: Default::default(),

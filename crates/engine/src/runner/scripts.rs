@@ -23,7 +23,7 @@ use rustix::fs::{AtFlags, Mode, OFlags, XattrFlags, fchmod, openat, renameat, se
 use rustix::io::Errno;
 
 use super::folder::make_private;
-use crate::{EngineError, Launch, User};
+use crate::{EngineError, LaunchSpec, LaunchUser};
 
 /// The folder of the texts in the runner's own.
 const TEXTS: &str = "scripts";
@@ -35,36 +35,36 @@ const HALF: &str = "half-";
 const CHUNK_BYTES: usize = 1 << 20;
 
 /// The open folders.
-pub(super) struct ScriptFolders {
+pub(super) struct ScriptDirs {
     texts: OwnedFd,
     copies: OwnedFd,
     path: PathBuf,
 }
 
 /// The folders, and how many tasks need each script.
-pub(super) struct ScriptKeeper {
-    folders: Arc<ScriptFolders>,
+pub(super) struct ScriptCache {
+    folders: Arc<ScriptDirs>,
     needed: BTreeMap<String, usize>,
 }
 
 /// What a child needs to make the copy that it runs. Prepared beforehand, as the rest of its plan.
-pub(super) struct ScriptPlan {
-    folders: Arc<ScriptFolders>,
+pub(super) struct ScriptCopySpec {
+    folders: Arc<ScriptDirs>,
     text: OwnedFd,
     name: CString,
     half: CString,
     /// None if the task runs as the runner's own user.
-    reader: Option<ScriptReader>,
+    reader: Option<ScriptReadGrant>,
 }
 
 /// The user who may read a copy that is not theirs.
-struct ScriptReader {
+struct ScriptReadGrant {
     user: rustix::process::Uid,
     /// An access control list that says so, as the system stores it.
     list: Vec<u8>,
 }
 
-impl ScriptKeeper {
+impl ScriptCache {
     /// Opens the folders of the runner in `runner`; others may pass through that of the copies if
     /// tasks of `other_users` run.
     pub(super) fn open(runner: &Path, other_users: bool) -> Result<Self, EngineError> {
@@ -77,7 +77,7 @@ impl ScriptKeeper {
         let texts = File::open(&texts).map_err(failed(&texts, "opening it"))?;
         let path = copies_of(runner).map_err(failed(runner, "looking at it"))?;
         let copies = open_copies(&path, other_users).map_err(failed(&path, "making it"))?;
-        let folders = ScriptFolders {
+        let folders = ScriptDirs {
             texts: texts.into(),
             copies,
             path,
@@ -88,13 +88,13 @@ impl ScriptKeeper {
         })
     }
 
-    pub(super) fn folders(&self) -> Arc<ScriptFolders> {
+    pub(super) fn folders(&self) -> Arc<ScriptDirs> {
         Arc::clone(&self.folders)
     }
 
     /// Counts a task that is not over. The first one to need a script brings its text, unless that was
     /// written by an earlier runner.
-    pub(super) fn hold(&mut self, launch: &Launch, text: Option<&str>) -> io::Result<()> {
+    pub(super) fn hold(&mut self, launch: &LaunchSpec, text: Option<&str>) -> io::Result<()> {
         let Some(name) = name(launch) else {
             return Ok(());
         };
@@ -110,7 +110,7 @@ impl ScriptKeeper {
     }
 
     /// Forgets a task that is over, and removes what no other one needs.
-    pub(super) fn release(&mut self, launch: &Launch) {
+    pub(super) fn release(&mut self, launch: &LaunchSpec) {
         let Some(name) = name(launch) else {
             return;
         };
@@ -155,16 +155,16 @@ impl ScriptKeeper {
     }
 }
 
-impl ScriptFolders {
+impl ScriptDirs {
     /// The path of the copy that a launch runs. None if it comes without a script.
-    pub(super) fn path_of(&self, launch: &Launch) -> Option<PathBuf> {
+    pub(super) fn path_of(&self, launch: &LaunchSpec) -> Option<PathBuf> {
         Some(self.path.join(name(launch)?))
     }
 }
 
-impl ScriptPlan {
+impl ScriptCopySpec {
     /// Prepares the copy that a launch runs. None if it comes without a script.
-    pub(super) fn new(folders: &Arc<ScriptFolders>, launch: &Launch) -> io::Result<Option<Self>> {
+    pub(super) fn new(folders: &Arc<ScriptDirs>, launch: &LaunchSpec) -> io::Result<Option<Self>> {
         let Some(name) = name(launch) else {
             return Ok(None);
         };
@@ -176,7 +176,7 @@ impl ScriptPlan {
             text: openat(&folders.texts, name.as_str(), flags, Mode::empty())?,
             name: CString::new(name)?,
             half: CString::new(half(launch))?,
-            reader: user.map(ScriptReader::new),
+            reader: user.map(ScriptReadGrant::new),
         }))
     }
 
@@ -201,8 +201,8 @@ impl ScriptPlan {
     }
 }
 
-impl ScriptReader {
-    fn new(user: &User) -> Self {
+impl ScriptReadGrant {
+    fn new(user: &LaunchUser) -> Self {
         Self {
             user: rustix::process::Uid::from_raw(user.uid),
             list: list_for(user.uid),
@@ -251,14 +251,14 @@ fn create(folder: &OwnedFd, name: &std::ffi::CStr) -> Result<OwnedFd, Errno> {
 
 /// What the text and the copy of a launch's script are called: equal ones of a user are one. None if it
 /// comes without a script.
-fn name(launch: &Launch) -> Option<String> {
+fn name(launch: &LaunchSpec) -> Option<String> {
     let script = launch.script.as_ref()?;
     let own = || rustix::process::geteuid().as_raw();
     let user = launch.user.as_ref().map_or_else(own, |user| user.uid);
     Some(format!("{user}-{}", script.sha256()))
 }
 
-fn half(launch: &Launch) -> String {
+fn half(launch: &LaunchSpec) -> String {
     format!("{HALF}{}", launch.attempt)
 }
 

@@ -15,7 +15,7 @@ use crate::starter::LaunchGuard;
 
 /// The settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Settings {
+pub(crate) struct RunnerConfig {
     /// Nodes to offer: so many of the cores there are, all of them without a number.
     pub(crate) nodes: Option<u32>,
     /// Attempts that run at once, on each node; others wait.
@@ -44,7 +44,7 @@ pub(crate) struct Settings {
 
 const FILE: &str = "runner.json";
 
-impl Settings {
+impl RunnerConfig {
     /// Leaves the settings for the next runner that begins in `folder`.
     pub(crate) fn write(&self, folder: &Path) -> Result<(), EngineError> {
         let path = folder.join(FILE);

@@ -13,76 +13,78 @@ use rustix::thread::CpuSet;
 use serde::{Deserialize, Serialize};
 use tollgate_model::{Instant, Span};
 
-use super::child::Step;
+use super::child::SpawnPhase;
 use super::clock;
 use super::fault;
-use super::group::{self, Group};
-use super::guard::Unguarded;
-use super::happening::Happening;
+use super::group::{self, SlotCgroup};
+use super::guard::LaunchGuardError;
+use super::happening::RunnerEvent;
 use super::lease::LeaseEnd;
-use super::live::Live;
-use super::meter::Meter;
-use super::output::OutputWatch;
-use super::plan::Plan;
-use super::scripts::{ScriptFolders, ScriptPlan};
-use super::sys::{self, Birth, Stack};
+use super::live::ProcessHandle;
+use super::meter::CgroupUsageBaseline;
+use super::output::OutputMonitor;
+use super::plan::SpawnSpec;
+use super::scripts::{ScriptCopySpec, ScriptDirs};
+use super::sys::{self, ChildStack, SpawnResult};
 use super::tree;
 use crate::starter::LaunchGuard;
-use crate::{AttemptKey, Ended, Event, KillReason, Launch, Start, Status};
+use crate::{
+    AttemptEvent, AttemptKey, AttemptOutcome, AttemptStart, AttemptStatus, KillReason, LaunchSpec,
+};
 
 /// What a slot's thread works with.
-pub(super) struct Slot {
+pub(super) struct SlotWorker {
     pub(super) number: usize,
-    pub(super) group: Group,
+    pub(super) group: SlotCgroup,
     pub(super) boot: String,
     pub(super) attempts: Arc<OwnedFd>,
-    pub(super) scripts: Arc<ScriptFolders>,
+    pub(super) scripts: Arc<ScriptDirs>,
     pub(super) guard: Option<LaunchGuard>,
     /// The processor of each node.
     pub(super) cpus: Arc<Vec<usize>>,
     /// The child that is being set up, or 0.
     pub(super) setting_up: Arc<AtomicI32>,
-    pub(super) to: Sender<Happening>,
+    pub(super) to: Sender<RunnerEvent>,
     /// When nothing may be started any more.
     pub(super) lease: LeaseEnd,
     pub(super) pinned_to: Option<String>,
     pub(super) memory_limit: Option<u64>,
     /// Bytes of memory that come with a node, where a control group can limit them.
     pub(super) memory_share: Option<u64>,
-    pub(super) outputs: OutputWatch,
+    pub(super) outputs: OutputMonitor,
 }
 
 /// An attempt for a slot to run.
-pub(super) struct Order {
-    pub(super) launch: Launch,
+pub(super) struct SlotJob {
+    pub(super) launch: LaunchSpec,
     pub(super) nice: i32,
 }
 
 /// The first line of a `started` file.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Header {
+pub(super) struct StartedFileHeader {
     pub(super) boot: String,
     pub(super) slot: usize,
-    pub(super) group: Group,
-    pub(super) meter: Meter,
+    pub(super) group: SlotCgroup,
+    pub(super) meter: CgroupUsageBaseline,
     pub(super) at_micros: i64,
 }
 
 /// Runs what is ordered until nobody can order any more.
-pub(super) fn serve(mut slot: Slot, orders: &Receiver<Order>) {
+pub(super) fn serve(mut slot: SlotWorker, orders: &Receiver<SlotJob>) {
     let joined = slot.group.join_thread();
-    let mut stack = Stack::new();
+    let mut stack = ChildStack::new();
     for order in orders {
         let attempt = order.launch.attempt;
         let event = match &joined {
             Ok(()) => match slot.admit(order) {
                 Ok(order) => slot.run(&order, &mut stack),
-                Err(refused) => not_started(Step::User, refused.to_string()),
+                Err(refused) => not_started(SpawnPhase::User, refused.to_string()),
             },
-            Err(error) => not_started(Step::Confine, error.to_string()),
+            Err(error) => not_started(SpawnPhase::Confine, error.to_string()),
         };
         let number = slot.number;
-        let over = Happening::Over {
+        let over = RunnerEvent::Over {
             slot: Some(number),
             attempt,
             event,
@@ -93,34 +95,34 @@ pub(super) fn serve(mut slot: Slot, orders: &Receiver<Order>) {
     }
 }
 
-impl Slot {
+impl SlotWorker {
     /// The order as it is carried out: as the user that the guard finds, if there is one.
-    fn admit(&self, order: Order) -> Result<Order, Unguarded> {
+    fn admit(&self, order: SlotJob) -> Result<SlotJob, LaunchGuardError> {
         let Some(guard) = self.guard else {
             return Ok(order);
         };
         let user = Some(guard.user_of(&order.launch)?);
-        let launch = Launch {
+        let launch = LaunchSpec {
             user,
             ..order.launch
         };
-        Ok(Order { launch, ..order })
+        Ok(SlotJob { launch, ..order })
     }
 
-    fn run(&mut self, order: &Order, stack: &mut Stack) -> Event {
-        let meter = Meter::read(&self.group);
+    fn run(&mut self, order: &SlotJob, stack: &mut ChildStack) -> AttemptEvent {
+        let meter = CgroupUsageBaseline::read(&self.group);
         let plan = match self.plan(order, meter) {
             Ok(plan) => plan,
-            Err(error) => return not_started(Step::Confine, error.to_string()),
+            Err(error) => return not_started(SpawnPhase::Confine, error.to_string()),
         };
         let birth = match sys::spawn(&plan, &self.lease, stack, &self.setting_up) {
             Ok(birth) => birth,
-            Err(error) => return not_started(Step::Begin, error.to_string()),
+            Err(error) => return not_started(SpawnPhase::Begin, error.to_string()),
         };
         let began = time::Instant::now();
         fault::point("spawned");
-        let live = Arc::new(Live::child(birth.pid));
-        if birth.failed.is_none() && birth.reached == Step::Program {
+        let live = Arc::new(ProcessHandle::child(birth.pid));
+        if birth.failed.is_none() && birth.reached == SpawnPhase::Program {
             if let Some(most) = order.launch.limits.output {
                 let attempt = order.launch.attempt;
                 self.outputs.watch(attempt, &live, &plan.output_id, most);
@@ -132,7 +134,7 @@ impl Slot {
         fault::point("ended");
         tree::end(&self.group, &live, &order.launch.attempt.to_string());
         match live.reap(sys::reap) {
-            Ok((status, usage)) => end_of(&birth, || Ended {
+            Ok((status, usage)) => end_of(&birth, || AttemptOutcome {
                 status,
                 killed: meter
                     .ran_out_of_memory(&self.group)
@@ -144,14 +146,19 @@ impl Slot {
                     .map_or(usage.cpu, |cpu| cpu.max(usage.cpu)),
                 peak_memory: meter.peak_memory(&self.group).max(Some(usage.peak_memory)),
             }),
-            Err(_) => Event::Lost { at: clock::now() },
+            Err(_) => AttemptEvent::Lost { at: clock::now() },
         }
     }
 
-    fn say_started(&self, attempt: AttemptKey, live: &Arc<Live>, meter: Meter) {
-        let started = Happening::Started {
+    fn say_started(
+        &self,
+        attempt: AttemptKey,
+        live: &Arc<ProcessHandle>,
+        meter: CgroupUsageBaseline,
+    ) {
+        let started = RunnerEvent::Started {
             attempt,
-            start: Start {
+            start: AttemptStart {
                 pid: u32::try_from(live.pid().as_raw_pid()).ok(),
                 at: clock::now(),
             },
@@ -164,15 +171,15 @@ impl Slot {
     }
 
     /// Prepares the slot and the child for an attempt.
-    fn plan(&mut self, order: &Order, meter: Meter) -> io::Result<Plan> {
+    fn plan(&mut self, order: &SlotJob, meter: CgroupUsageBaseline) -> io::Result<SpawnSpec> {
         let launch = &order.launch;
-        let mut plan = Plan::new(
+        let mut plan = SpawnSpec::new(
             launch,
             rustix::process::getpid(),
             Arc::clone(&self.attempts),
             self.scripts.path_of(launch),
         );
-        plan.script = ScriptPlan::new(&self.scripts, launch)?;
+        plan.script = ScriptCopySpec::new(&self.scripts, launch)?;
         self.group.set_share(launch.share, launch.nodes.len())?;
         plan.affinity = self.pin(launch)?;
         plan.address_space = self.limit_memory(self.memory(launch))?;
@@ -180,7 +187,7 @@ impl Slot {
         self.group.limit_processes(launch.limits.processes)?;
         plan.nice = order.nice;
         plan.join = self.group.to_join()?;
-        plan.header = crate::wire::line(&Header {
+        plan.header = crate::wire::line(&StartedFileHeader {
             boot: self.boot.clone(),
             slot: self.number,
             group: self.group.clone(),
@@ -191,7 +198,7 @@ impl Slot {
     }
 
     /// Keeps the slot on the launch's nodes; if no cpuset can, says where to start.
-    fn pin(&mut self, launch: &Launch) -> io::Result<Option<CpuSet>> {
+    fn pin(&mut self, launch: &LaunchSpec) -> io::Result<Option<CpuSet>> {
         let cpu = |node: &tollgate_model::NodeId| self.cpus.get(node.index()).copied();
         let cpus: Vec<usize> = launch.nodes.iter().filter_map(cpu).collect();
         let list = group::list(&cpus);
@@ -210,7 +217,7 @@ impl Slot {
     }
 
     /// The memory that a launch may have: what it says, else its nodes' share if it wants that.
-    fn memory(&self, launch: &Launch) -> Option<u64> {
+    fn memory(&self, launch: &LaunchSpec) -> Option<u64> {
         let share = self.memory_share.filter(|_| launch.limits.share_of_memory);
         let share = share.map(|bytes| bytes.saturating_mul(launch.nodes.len() as u64));
         launch.limits.memory.or(share)
@@ -236,25 +243,27 @@ fn wait_without_reaping(pid: Pid) {
 }
 
 /// The end of a child that may never have become its program.
-fn end_of(birth: &Birth, ended: impl FnOnce() -> Ended) -> Event {
+fn end_of(birth: &SpawnResult, ended: impl FnOnce() -> AttemptOutcome) -> AttemptEvent {
     match birth.failed {
         // Somebody started it before: the runner that this one has replaced.
-        Some(Errno::EXIST) if birth.reached == Step::Started => Event::Lost { at: clock::now() },
-        Some(sys::LEASE_ENDED) if birth.reached == Step::Program => {
-            not_started(Step::Begin, "the lease has ended".to_owned())
+        Some(Errno::EXIST) if birth.reached == SpawnPhase::Started => {
+            AttemptEvent::Lost { at: clock::now() }
+        }
+        Some(sys::LEASE_ENDED) if birth.reached == SpawnPhase::Program => {
+            not_started(SpawnPhase::Begin, "the lease has ended".to_owned())
         }
         Some(errno) => not_started(birth.reached, in_words(birth.reached, errno)),
-        None if birth.reached != Step::Program => not_started(
+        None if birth.reached != SpawnPhase::Program => not_started(
             birth.reached,
             "it was killed while it was set up".to_owned(),
         ),
-        None => Event::Ended(ended()),
+        None => AttemptEvent::Ended(ended()),
     }
 }
 
 /// What the operating system calls it, without the number that Rust adds.
-fn in_words(step: Step, errno: Errno) -> String {
-    if step == Step::Output && errno == Errno::LOOP {
+fn in_words(step: SpawnPhase, errno: Errno) -> String {
+    if step == SpawnPhase::Output && errno == Errno::LOOP {
         return "it is a symbolic link".to_owned();
     }
     let words = io::Error::from(errno).to_string();
@@ -266,14 +275,14 @@ fn in_words(step: Step, errno: Errno) -> String {
 }
 
 /// The end of an attempt whose program never ran.
-pub(super) fn not_started(step: Step, reason: String) -> Event {
-    Event::Ended(never_ran(step.word(), reason, clock::now()))
+pub(super) fn not_started(step: SpawnPhase, reason: String) -> AttemptEvent {
+    AttemptEvent::Ended(never_ran(step.word(), reason, clock::now()))
 }
 
 /// The same with any step.
-pub(super) fn never_ran(step: &str, reason: String, at: Instant) -> Ended {
-    Ended {
-        status: Status::NotStarted {
+pub(super) fn never_ran(step: &str, reason: String, at: Instant) -> AttemptOutcome {
+    AttemptOutcome {
+        status: AttemptStatus::NotStarted {
             step: step.to_owned(),
             reason,
         },

@@ -11,49 +11,49 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::happening::Happening;
+use super::happening::RunnerEvent;
 use super::lease::LeaseEnd;
-use super::machine::Machine;
-use super::output::OutputWatch;
-use super::scripts::ScriptFolders;
-use super::slot::{self, Order, Slot};
-use crate::capacity::MemoryLimit;
+use super::machine::RunnerHost;
+use super::output::OutputMonitor;
+use super::scripts::ScriptDirs;
+use super::slot::{self, SlotJob, SlotWorker};
+use crate::capacity::MemoryEnforcement;
 use crate::starter::LaunchGuard;
 
 /// A slot's thread keeps little on its stack.
 const STACK_BYTES: usize = 256 << 10;
 
 /// The slots of a runner, made as they are needed.
-pub(super) struct Slots {
+pub(super) struct SlotPool {
     most: usize,
-    made: BTreeMap<usize, Handle>,
+    made: BTreeMap<usize, SlotThread>,
     free: Vec<usize>,
     /// Numbers whose control groups hold tasks of an earlier runner.
     reserved: BTreeSet<usize>,
     attempts: Arc<OwnedFd>,
-    scripts: Arc<ScriptFolders>,
+    scripts: Arc<ScriptDirs>,
     /// What launches are held to, if callers are not believed.
     pub(super) guard: Option<LaunchGuard>,
-    to: Sender<Happening>,
+    to: Sender<RunnerEvent>,
     lease: LeaseEnd,
-    outputs: OutputWatch,
+    outputs: OutputMonitor,
 }
 
-struct Handle {
-    orders: Sender<Order>,
+struct SlotThread {
+    orders: Sender<SlotJob>,
     setting_up: Arc<AtomicI32>,
     thread: JoinHandle<()>,
     /// The child that was being set up when that was last looked at, and since when.
     seen: Option<(i32, Instant)>,
 }
 
-impl Slots {
+impl SlotPool {
     pub(super) fn new(
         most: usize,
         attempts: Arc<OwnedFd>,
-        scripts: Arc<ScriptFolders>,
+        scripts: Arc<ScriptDirs>,
         lease: LeaseEnd,
-        to: Sender<Happening>,
+        to: Sender<RunnerEvent>,
     ) -> Self {
         Self {
             most,
@@ -62,7 +62,7 @@ impl Slots {
             reserved: BTreeSet::new(),
             attempts,
             scripts,
-            outputs: OutputWatch::start(to.clone()),
+            outputs: OutputMonitor::start(to.clone()),
             guard: None,
             to,
             lease,
@@ -85,7 +85,7 @@ impl Slots {
     }
 
     /// Gives an order to a free slot.
-    pub(super) fn give(&mut self, machine: &Machine, order: Order) -> io::Result<()> {
+    pub(super) fn give(&mut self, machine: &RunnerHost, order: SlotJob) -> io::Result<()> {
         let number = match self.free.pop() {
             Some(number) => number,
             None => self.make(machine)?,
@@ -111,13 +111,13 @@ impl Slots {
         }
     }
 
-    fn make(&mut self, machine: &Machine) -> io::Result<usize> {
+    fn make(&mut self, machine: &RunnerHost) -> io::Result<usize> {
         let mut numbers = 0..;
         let is_new =
             |number: &usize| !self.made.contains_key(number) && !self.reserved.contains(number);
         let number = numbers.find(is_new).unwrap_or_default();
         let setting_up = Arc::new(AtomicI32::new(0));
-        let slot = Slot {
+        let slot = SlotWorker {
             number,
             group: machine.parents.group(&number.to_string()),
             boot: machine.boot.clone(),
@@ -132,14 +132,14 @@ impl Slots {
             outputs: self.outputs.clone(),
             memory_limit: None,
             memory_share: match machine.capacity.memory {
-                MemoryLimit::Cgroup => machine.capacity.node_memory(),
-                MemoryLimit::AddressSpace | MemoryLimit::Unenforced => None,
+                MemoryEnforcement::Cgroup => machine.capacity.node_memory(),
+                MemoryEnforcement::AddressSpace | MemoryEnforcement::Unenforced => None,
             },
         };
         let (orders, taken) = mpsc::channel();
         let thread = thread::Builder::new().stack_size(STACK_BYTES);
         let thread = thread.spawn(move || slot::serve(slot, &taken))?;
-        let handle = Handle {
+        let handle = SlotThread {
             orders,
             setting_up,
             thread,

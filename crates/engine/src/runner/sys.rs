@@ -16,10 +16,10 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal};
 use tollgate_model::Span;
 
-use super::child::{self, Step};
+use super::child::{self, SpawnPhase};
 use super::lease::LeaseEnd;
-use super::plan::Plan;
-use crate::Status;
+use super::plan::SpawnSpec;
+use crate::AttemptStatus;
 
 /// Stack for a child before its program replaces it. What it does there takes 4 KiB optimised,
 /// several times that unoptimised.
@@ -29,47 +29,47 @@ const STACK_BYTES: usize = 128 << 10;
 pub(super) const LEASE_ENDED: Errno = Errno::KEYEXPIRED;
 
 /// A stack for children, one after the other.
-pub(super) struct Stack(Vec<u128>);
+pub(super) struct ChildStack(Vec<u128>);
 
-impl Stack {
+impl ChildStack {
     pub(super) fn new() -> Self {
         Self(vec![0; STACK_BYTES / size_of::<u128>()])
     }
 }
 
 /// How far a child came.
-pub(super) struct Birth {
+pub(super) struct SpawnResult {
     /// The child; it has to be waited for also if it never became its program.
     pub(super) pid: Pid,
     /// The last step that it took.
-    pub(super) reached: Step,
+    pub(super) reached: SpawnPhase,
     /// Why it could not take that step. None if its program runs, or if it was killed before.
     pub(super) failed: Option<Errno>,
 }
 
-struct Shared<'a> {
-    plan: &'a Plan,
+struct SpawnMemory<'a> {
+    plan: &'a SpawnSpec,
     lease: &'a LeaseEnd,
     argv: Vec<*const c_char>,
     env: Vec<*const c_char>,
-    reached: Cell<Step>,
+    reached: Cell<SpawnPhase>,
     failed: Cell<Option<Errno>>,
 }
 
 /// Starts a child that follows `plan`, and waits until its program has replaced it or it gave up: also
 /// if the lease has ended by then. While it waits, `setting_up` holds the child's number, so that one who takes too long can be ended.
 pub(super) fn spawn(
-    plan: &Plan,
+    plan: &SpawnSpec,
     lease: &LeaseEnd,
-    stack: &mut Stack,
+    stack: &mut ChildStack,
     setting_up: &AtomicI32,
-) -> io::Result<Birth> {
-    let shared = Shared {
+) -> io::Result<SpawnResult> {
+    let shared = SpawnMemory {
         plan,
         lease,
         argv: pointers(&plan.argv),
         env: pointers(&plan.env),
-        reached: Cell::new(Step::Begin),
+        reached: Cell::new(SpawnPhase::Begin),
         failed: Cell::new(None),
     };
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_PARENT_SETTID | libc::SIGCHLD;
@@ -89,7 +89,7 @@ pub(super) fn spawn(
     let error = io::Error::last_os_error();
     setting_up.store(0, Ordering::Release);
     let pid = Pid::from_raw(number).filter(|_| number > 0).ok_or(error)?;
-    Ok(Birth {
+    Ok(SpawnResult {
         pid,
         reached: shared.reached.get(),
         failed: shared.failed.get(),
@@ -104,8 +104,8 @@ fn pointers(words: &[CString]) -> Vec<*const c_char> {
 
 /// The child's first function; what it returns is its exit code.
 extern "C" fn enter(shared: *mut c_void) -> c_int {
-    // SAFETY: `spawn` passes a `Shared` that it keeps until the child has left its memory.
-    let shared = unsafe { &*shared.cast::<Shared<'_>>() };
+    // SAFETY: `spawn` passes a `SpawnMemory` that it keeps until the child has left its memory.
+    let shared = unsafe { &*shared.cast::<SpawnMemory<'_>>() };
     let failed = match child::prepare(shared.plan, |step| shared.reached.set(step)) {
         // A child may have been held up for longer than anything may run.
         Ok(()) if shared.lease.has_come() => LEASE_ENDED,
@@ -118,7 +118,7 @@ extern "C" fn enter(shared: *mut c_void) -> c_int {
 
 /// Becomes the program, or says why that is impossible. As the shells do it, a file on the search
 /// path that may not be executed is passed over, and named as the reason if there is no other.
-fn execute(shared: &Shared<'_>) -> Errno {
+fn execute(shared: &SpawnMemory<'_>) -> Errno {
     inherit_nothing();
     let mut failed = Errno::NOENT;
     for program in &shared.plan.programs {
@@ -174,9 +174,9 @@ fn inherit_nothing() {
 
 /// Signals that this process takes one by one, and that interrupt nothing. A handler would not do: until
 /// its program replaces it a child shares the runner's memory, and its user could have it run there.
-pub(super) struct Signals(libc::sigset_t);
+pub(super) struct BlockedSignals(libc::sigset_t);
 
-impl Signals {
+impl BlockedSignals {
     /// Holds these signals back from the calling thread and from those that it starts.
     pub(super) fn hold_back(signals: &[Signal]) -> io::Result<Self> {
         // SAFETY: an all-zero set is a valid value, and is made the empty set before it is used.
@@ -206,14 +206,14 @@ impl Signals {
 }
 
 /// What a child that has ended used.
-pub(super) struct Usage {
+pub(super) struct ResourceUsage {
     pub(super) cpu: Span,
     pub(super) peak_memory: u64,
 }
 
 /// Takes a child that has ended off the process table: how it ended, and what it and those
 /// of its own children that it waited for used.
-pub(super) fn reap(pid: Pid) -> io::Result<(Status, Usage)> {
+pub(super) fn reap(pid: Pid) -> io::Result<(AttemptStatus, ResourceUsage)> {
     let mut status = 0;
     // SAFETY: an all-zero `rusage` is a valid one.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
@@ -224,7 +224,7 @@ pub(super) fn reap(pid: Pid) -> io::Result<(Status, Usage)> {
     }
     let micros =
         |time: libc::timeval| Span::from_secs(time.tv_sec) + Span::from_micros(time.tv_usec);
-    let usage = Usage {
+    let usage = ResourceUsage {
         cpu: micros(usage.ru_utime) + micros(usage.ru_stime),
         peak_memory: u64::try_from(usage.ru_maxrss).unwrap_or(0) << 10,
     };
@@ -232,12 +232,12 @@ pub(super) fn reap(pid: Pid) -> io::Result<(Status, Usage)> {
 }
 
 /// A status as the operating system packs it.
-pub(super) fn status_of(packed: c_int) -> Status {
+pub(super) fn status_of(packed: c_int) -> AttemptStatus {
     let byte = |number: c_int| u8::try_from(number & 0xff).unwrap_or(u8::MAX);
     if libc::WIFSIGNALED(packed) {
-        Status::Signalled(byte(libc::WTERMSIG(packed)))
+        AttemptStatus::Signalled(byte(libc::WTERMSIG(packed)))
     } else {
-        Status::Exited(byte(libc::WEXITSTATUS(packed)))
+        AttemptStatus::Exited(byte(libc::WEXITSTATUS(packed)))
     }
 }
 
@@ -254,7 +254,7 @@ struct PidfdInfo {
 /// How the process ended that `pidfd` was opened on, though it was somebody else's child: newer
 /// kernels keep that for those who hold such a descriptor. None if this one does not, or if
 /// nobody has waited for the process yet.
-pub(super) fn exit_of(pidfd: BorrowedFd<'_>) -> Option<Status> {
+pub(super) fn exit_of(pidfd: BorrowedFd<'_>) -> Option<AttemptStatus> {
     const GET_INFO: libc::Ioctl = 0xC040_FF0B; // _IOWR(0xFF, 11, struct pidfd_info)
     const EXIT: u64 = 1 << 3;
     let mut info = PidfdInfo {
@@ -273,9 +273,9 @@ mod tests {
 
     #[test]
     fn statuses_are_unpacked() {
-        assert_eq!(status_of(137 << 8), Status::Exited(137));
-        assert_eq!(status_of(9), Status::Signalled(9));
-        assert_eq!(status_of(0x80 | 6), Status::Signalled(6));
+        assert_eq!(status_of(137 << 8), AttemptStatus::Exited(137));
+        assert_eq!(status_of(9), AttemptStatus::Signalled(9));
+        assert_eq!(status_of(0x80 | 6), AttemptStatus::Signalled(6));
         assert_eq!(size_of::<PidfdInfo>(), 64);
     }
 }

@@ -2,22 +2,22 @@
 
 use std::collections::BTreeSet;
 
-use super::group::Group;
-use super::journal::Entry;
-use super::keeper::Keeper;
-use super::process::Identity;
-use super::recall::{self, Trace};
-use super::task::Process;
+use super::group::SlotCgroup;
+use super::journal::RunnerJournalEntry;
+use super::keeper::RunnerSupervisor;
+use super::process::ProcessIdentity;
+use super::recall::{self, RecoveredState};
+use super::task::RunningProcess;
 use super::{adopt, clock, tree};
-use crate::{AttemptKey, Event, Start};
+use crate::{AttemptEvent, AttemptKey, AttemptStart};
 
-impl Keeper {
+impl RunnerSupervisor {
     /// Finds the attempts that are not over: watches those that run, starts those that never did,
     /// and reports the others as lost. After the machine was switched off nobody knows any more
     /// which of them ran, since `started` files need not have reached the disk: all are lost.
     pub(super) fn take_over(&mut self, same_boot: bool) {
         self.unwritten
-            .push((Entry::Boot(self.machine.boot.clone()), None));
+            .push((RunnerJournalEntry::Boot(self.machine.boot.clone()), None));
         let open = self.tasks.iter().filter(|(_, task)| !task.is_over());
         let open: Vec<AttemptKey> = open.map(|(attempt, _)| *attempt).collect();
         let mut in_use = BTreeSet::new();
@@ -25,12 +25,12 @@ impl Keeper {
         for attempt in open {
             let trace = match same_boot {
                 true => recall::trace(&self.folder, attempt, &self.machine.boot),
-                false => Trace::Gone,
+                false => RecoveredState::Gone,
             };
             match trace {
-                Trace::None => self.waiting.push_back(attempt),
-                Trace::Gone => lost.push(attempt),
-                Trace::Alive(header, identity) => match adopt::hold(identity) {
+                RecoveredState::None => self.waiting.push_back(attempt),
+                RecoveredState::Gone => lost.push(attempt),
+                RecoveredState::Alive(header, identity) => match adopt::hold(identity) {
                     None => lost.push(attempt),
                     Some(live) => {
                         in_use.insert(header.slot.to_string());
@@ -48,7 +48,12 @@ impl Keeper {
         self.forget_strangers();
     }
 
-    fn adopt(&mut self, attempt: AttemptKey, identity: Identity, found: (Process, Start)) {
+    fn adopt(
+        &mut self,
+        attempt: AttemptKey,
+        identity: ProcessIdentity,
+        found: (RunningProcess, AttemptStart),
+    ) {
         let (process, start) = found;
         let watched = process.clone();
         self.started(attempt, start, process);
@@ -56,7 +61,7 @@ impl Keeper {
     }
 
     fn lose(&mut self, attempt: AttemptKey) {
-        let event = Event::Lost { at: clock::now() };
+        let event = AttemptEvent::Lost { at: clock::now() };
         self.over(attempt, event);
     }
 
@@ -67,7 +72,7 @@ impl Keeper {
             tree::end_adopted(&self.machine.parents.group(name), "");
         }
         for attempt in lost {
-            tree::end_adopted(&Group::default(), &attempt.to_string());
+            tree::end_adopted(&SlotCgroup::default(), &attempt.to_string());
         }
     }
 

@@ -7,7 +7,7 @@ use crate::AttemptKey;
 
 /// What is due for an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Due {
+pub(super) enum TimerKind {
     /// Its time limit is reached.
     Limit,
     /// It was asked to end, and had time to.
@@ -16,13 +16,13 @@ pub(super) enum Due {
 
 /// Pending ones, soonest first.
 #[derive(Default)]
-pub(super) struct Timers {
-    pending: BTreeSet<(Instant, AttemptKey, Due)>,
-    of_attempts: BTreeMap<AttemptKey, Vec<(Instant, Due)>>,
+pub(super) struct AttemptTimers {
+    pending: BTreeSet<(Instant, AttemptKey, TimerKind)>,
+    of_attempts: BTreeMap<AttemptKey, Vec<(Instant, TimerKind)>>,
 }
 
-impl Timers {
-    pub(super) fn set(&mut self, at: Instant, attempt: AttemptKey, due: Due) {
+impl AttemptTimers {
+    pub(super) fn set(&mut self, at: Instant, attempt: AttemptKey, due: TimerKind) {
         self.pending.insert((at, attempt, due));
         self.of_attempts.entry(attempt).or_default().push((at, due));
     }
@@ -39,7 +39,7 @@ impl Timers {
     }
 
     /// Takes what is due by `now`.
-    pub(super) fn due(&mut self, now: Instant) -> Vec<(AttemptKey, Due)> {
+    pub(super) fn due(&mut self, now: Instant) -> Vec<(AttemptKey, TimerKind)> {
         let mut due = Vec::new();
         while let Some((_, attempt, what)) = self.pending.first().filter(|(at, ..)| *at <= now) {
             due.push((*attempt, *what));
@@ -63,15 +63,15 @@ mod tests {
         };
         let start = Instant::now();
         let after = |secs| start + Duration::from_secs(secs);
-        let mut timers = Timers::default();
-        timers.set(after(2), key(1), Due::Limit);
-        timers.set(after(1), key(2), Due::Limit);
-        timers.set(after(3), key(2), Due::Force);
-        timers.set(after(9), key(3), Due::Limit);
+        let mut timers = AttemptTimers::default();
+        timers.set(after(2), key(1), TimerKind::Limit);
+        timers.set(after(1), key(2), TimerKind::Limit);
+        timers.set(after(3), key(2), TimerKind::Force);
+        timers.set(after(9), key(3), TimerKind::Limit);
         assert_eq!(timers.next(), Some(after(1)));
-        assert_eq!(timers.due(after(1)), [(key(2), Due::Limit)]);
+        assert_eq!(timers.due(after(1)), [(key(2), TimerKind::Limit)]);
         timers.forget(key(2));
-        assert_eq!(timers.due(after(5)), [(key(1), Due::Limit)]);
+        assert_eq!(timers.due(after(5)), [(key(1), TimerKind::Limit)]);
         assert_eq!(timers.next(), Some(after(9)));
     }
 }

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-use super::group::Group;
-use super::live::Live;
+use super::group::SlotCgroup;
+use super::live::ProcessHandle;
 use super::process;
 
 /// How long processes that were killed are waited for. Who is still there then sits in a system call
@@ -17,7 +17,7 @@ const STEP: Duration = Duration::from_millis(1);
 /// Ends what the task with this `mark` in `group` has left behind, if it was asked to end when its
 /// time is up. Called when its first process has ended but has not been reaped, so that the
 /// number is still its own and that of its process group.
-pub(super) fn end(group: &Group, leader: &Live, mark: &str) {
+pub(super) fn end(group: &SlotCgroup, leader: &ProcessHandle, mark: &str) {
     if group.holds_trees() {
         let left = || group.members().is_some_and(|members| !members.is_empty());
         wait_while(left, leader.time_given());
@@ -40,7 +40,7 @@ fn wait_while(left: impl Fn() -> bool, until: Option<Instant>) {
 }
 
 /// The same for a task of an earlier runner, whose processes are nobody's children here.
-pub(super) fn end_adopted(group: &Group, mark: &str) {
+pub(super) fn end_adopted(group: &SlotCgroup, mark: &str) {
     if group.holds_trees() {
         return end_members(group);
     }
@@ -48,7 +48,7 @@ pub(super) fn end_adopted(group: &Group, mark: &str) {
 }
 
 /// Ends the processes of a task whose runner cannot: `runner` is stopped or gone, and is spared.
-pub(super) fn end_for(runner: Pid, group: &Group, mark: &str) {
+pub(super) fn end_for(runner: Pid, group: &SlotCgroup, mark: &str) {
     if group.holds_trees() {
         return end_all_but(Some(runner), group);
     }
@@ -56,7 +56,7 @@ pub(super) fn end_for(runner: Pid, group: &Group, mark: &str) {
 }
 
 /// Asks the processes of a task to end whose runner cannot.
-pub(super) fn ask_for(runner: Pid, group: &Group, mark: &str) {
+pub(super) fn ask_for(runner: Pid, group: &SlotCgroup, mark: &str) {
     for pid in left_of(runner, group, mark) {
         let _ = kill_process(pid, Signal::TERM);
         let _ = kill_process(pid, Signal::CONT);
@@ -64,7 +64,7 @@ pub(super) fn ask_for(runner: Pid, group: &Group, mark: &str) {
 }
 
 /// Every process of a task that goes on, but `runner`, whose threads wait in the control groups.
-pub(super) fn left_of(runner: Pid, group: &Group, mark: &str) -> Vec<Pid> {
+pub(super) fn left_of(runner: Pid, group: &SlotCgroup, mark: &str) -> Vec<Pid> {
     let mut left = match group.members() {
         Some(members) => members,
         None => marked(mark, process::all),
@@ -74,11 +74,11 @@ pub(super) fn left_of(runner: Pid, group: &Group, mark: &str) -> Vec<Pid> {
 }
 
 /// Kills the processes in the group until there are none; none of them can start others meanwhile.
-fn end_members(group: &Group) {
+fn end_members(group: &SlotCgroup) {
     end_all_but(None, group);
 }
 
-fn end_all_but(spared: Option<Pid>, group: &Group) {
+fn end_all_but(spared: Option<Pid>, group: &SlotCgroup) {
     let members = || {
         let mut members = group.members()?;
         members.retain(|pid| Some(*pid) != spared);

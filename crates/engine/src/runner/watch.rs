@@ -22,12 +22,12 @@ use rustix::time::{
 };
 
 use super::folder;
-use super::group::Group;
+use super::group::SlotCgroup;
 use super::lease;
 use super::process;
 use super::recall;
-use super::settings::Settings;
-use super::sys::Signals;
+use super::settings::RunnerConfig;
+use super::sys::BlockedSignals;
 use super::tree;
 use crate::BootTime;
 
@@ -39,13 +39,13 @@ pub(super) const WORD: &str = "--watch";
 const LOOK: Duration = Duration::from_secs(1);
 
 /// The runner's end of its watcher.
-pub(super) struct Watcher {
+pub(super) struct LeaseWatcher {
     process: Child,
     /// Closed when the runner ends, however it does.
     pipe: ChildStdin,
 }
 
-impl Watcher {
+impl LeaseWatcher {
     /// Starts a watcher, and returns when it watches.
     ///
     /// # Errors
@@ -84,9 +84,9 @@ impl Watcher {
 pub(super) fn run(folder: &Path) -> io::Result<()> {
     // It has to outlive what ends its runner: a terminal, a process group, a batch system's signals.
     let _ = rustix::process::setsid();
-    let _held_back = Signals::hold_back(&[Signal::TERM, Signal::INT, Signal::HUP])?;
-    let settings = Settings::read(folder).map_err(io::Error::other)?;
-    let watch = Watch {
+    let _held_back = BlockedSignals::hold_back(&[Signal::TERM, Signal::INT, Signal::HUP])?;
+    let settings = RunnerConfig::read(folder).map_err(io::Error::other)?;
+    let watch = WatcherLoop {
         folder: folder.to_owned(),
         lease: File::open(folder::lease(folder))?,
         boot: process::boot_id()?,
@@ -99,7 +99,7 @@ pub(super) fn run(folder: &Path) -> io::Result<()> {
     watch.work()
 }
 
-struct Watch {
+struct WatcherLoop {
     folder: PathBuf,
     lease: File,
     boot: String,
@@ -108,12 +108,12 @@ struct Watch {
 }
 
 /// An attempt of which something may be left.
-struct Trace {
-    group: Group,
+struct LeftoverAttempt {
+    group: SlotCgroup,
     mark: String,
 }
 
-impl Watch {
+impl WatcherLoop {
     fn work(&self) -> io::Result<()> {
         let timer = timerfd_create(TimerfdClockId::Boottime, TimerfdFlags::CLOEXEC)?;
         let stdin = io::stdin();
@@ -166,20 +166,20 @@ impl Watch {
     }
 
     /// What was started here since the host was, and has not been forgotten.
-    fn traces(&self) -> Vec<Trace> {
+    fn traces(&self) -> Vec<LeftoverAttempt> {
         let files = folder::all_started(&self.folder);
         let traces = files.into_iter().filter_map(|file| {
             let text = std::fs::read_to_string(&file).ok()?;
             let (header, _) = recall::parse(&text)?;
             let mark = file.file_name().and_then(OsStr::to_str)?.to_owned();
             let group = header.group;
-            (header.boot == self.boot).then_some(Trace { group, mark })
+            (header.boot == self.boot).then_some(LeftoverAttempt { group, mark })
         });
         traces.collect()
     }
 
     /// The attempts of which something goes on.
-    fn left(&self) -> Vec<Trace> {
+    fn left(&self) -> Vec<LeftoverAttempt> {
         let mut traces = self.traces();
         traces.retain(|trace| !tree::left_of(self.runner, &trace.group, &trace.mark).is_empty());
         traces

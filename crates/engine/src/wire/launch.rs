@@ -6,34 +6,34 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use serde::{Deserialize, Serialize};
 use tollgate_model::NodeId;
 
-use crate::{AttemptKey, Launch, Limits, Script, User};
+use crate::{AttemptKey, LaunchLimits, LaunchScript, LaunchSpec, LaunchUser};
 
-/// What a [`Launch`] is made of.
+/// What a [`LaunchSpec`] is made of.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct LaunchOnWire {
     attempt: AttemptKey,
     nodes: Vec<u32>,
-    argv: Vec<Word>,
+    argv: Vec<WireString>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    script: Option<Script>,
-    env: Vec<(Word, Word)>,
-    dir: Word,
-    output: Option<Word>,
-    user: Option<User>,
+    script: Option<LaunchScript>,
+    env: Vec<(WireString, WireString)>,
+    dir: WireString,
+    output: Option<WireString>,
+    user: Option<LaunchUser>,
     umask: u32,
-    limits: Limits,
+    limits: LaunchLimits,
     share: f64,
 }
 
 /// Text where it is text, otherwise its bytes.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-enum Word {
+enum WireString {
     Text(String),
     Bytes(Vec<u8>),
 }
 
-impl From<&OsStr> for Word {
+impl From<&OsStr> for WireString {
     fn from(word: &OsStr) -> Self {
         match word.to_str() {
             Some(text) => Self::Text(text.to_owned()),
@@ -42,17 +42,17 @@ impl From<&OsStr> for Word {
     }
 }
 
-impl From<Word> for OsString {
-    fn from(word: Word) -> Self {
+impl From<WireString> for OsString {
+    fn from(word: WireString) -> Self {
         match word {
-            Word::Text(text) => text.into(),
-            Word::Bytes(bytes) => Self::from_vec(bytes),
+            WireString::Text(text) => text.into(),
+            WireString::Bytes(bytes) => Self::from_vec(bytes),
         }
     }
 }
 
-impl From<Launch> for LaunchOnWire {
-    fn from(launch: Launch) -> Self {
+impl From<LaunchSpec> for LaunchOnWire {
+    fn from(launch: LaunchSpec) -> Self {
         let pair = |(name, value): &(OsString, OsString)| {
             (name.as_os_str().into(), value.as_os_str().into())
         };
@@ -76,7 +76,7 @@ impl From<Launch> for LaunchOnWire {
     }
 }
 
-impl From<LaunchOnWire> for Launch {
+impl From<LaunchOnWire> for LaunchSpec {
     fn from(wire: LaunchOnWire) -> Self {
         Self {
             attempt: wire.attempt,
@@ -110,10 +110,10 @@ mod tests {
             attempt: 3,
         };
         let odd = OsString::from_vec(vec![b'a', 0xff, b'"']);
-        let mut launch = Launch::new(attempt, vec![NodeId(0)], [odd.clone()], "/ö");
+        let mut launch = LaunchSpec::new(attempt, vec![NodeId(0)], [odd.clone()], "/ö");
         launch.env = vec![("A".into(), odd.clone())];
         launch.output = Some(odd.into());
         let line = crate::wire::line(&launch);
-        assert_eq!(serde_json::from_slice::<Launch>(&line).unwrap(), launch);
+        assert_eq!(serde_json::from_slice::<LaunchSpec>(&line).unwrap(), launch);
     }
 }

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use tollgate_engine::{
-    AttemptKey, Ended, Engine, Event, Launch, LocalEngine, LocalSettings, Report,
+    AttemptEvent, AttemptKey, AttemptOutcome, AttemptReport, Engine, LaunchSpec, LocalEngine,
+    LocalEngineConfig,
 };
 use tollgate_model::NodeId;
 
@@ -17,16 +18,16 @@ use tollgate_model::NodeId;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A folder that a runner lives in. The runner ends soon after the test.
-pub(crate) struct Home {
+pub(crate) struct EngineTestDir {
     pub(crate) dir: TempDir,
-    pub(crate) settings: LocalSettings,
+    pub(crate) settings: LocalEngineConfig,
 }
 
-impl Home {
+impl EngineTestDir {
     pub(crate) fn new() -> Self {
         let dir = tempfile::tempdir().expect("a folder");
         let runner = env!("CARGO_BIN_EXE_tollgate-runner");
-        let mut settings = LocalSettings::new(dir.path().join("runner"), [runner]);
+        let mut settings = LocalEngineConfig::new(dir.path().join("runner"), [runner]);
         settings.grace = Duration::from_millis(300);
         settings.idle = Duration::from_millis(200);
         // A test that is killed removes no folder; then this ends what it left running.
@@ -63,17 +64,17 @@ impl Home {
 }
 
 /// A launch of `sh -c script` on node 0.
-pub(crate) fn script(job: u64, script: &str) -> Launch {
+pub(crate) fn script(job: u64, script: &str) -> LaunchSpec {
     command(job, &["sh", "-c", script])
 }
 
-pub(crate) fn command(job: u64, argv: &[&str]) -> Launch {
+pub(crate) fn command(job: u64, argv: &[&str]) -> LaunchSpec {
     let attempt = AttemptKey {
         job,
         task: 0,
         attempt: 1,
     };
-    let mut launch = Launch::new(attempt, vec![NodeId(0)], argv.iter().copied(), "/");
+    let mut launch = LaunchSpec::new(attempt, vec![NodeId(0)], argv.iter().copied(), "/");
     launch.env = vec![("PATH".into(), "/usr/bin:/bin".into())];
     launch
 }
@@ -81,8 +82,8 @@ pub(crate) fn command(job: u64, argv: &[&str]) -> Launch {
 /// Polls until `enough` says so of all reports so far.
 pub(crate) fn poll_until(
     engine: &mut dyn Engine,
-    enough: impl Fn(&[Report]) -> bool,
-) -> Vec<Report> {
+    enough: impl Fn(&[AttemptReport]) -> bool,
+) -> Vec<AttemptReport> {
     let began = Instant::now();
     let mut reports = Vec::new();
     while !enough(&reports) {
@@ -94,14 +95,14 @@ pub(crate) fn poll_until(
 }
 
 /// The end or the loss of each of `attempts`.
-pub(crate) fn fates(engine: &mut dyn Engine, attempts: &[AttemptKey]) -> Vec<Event> {
+pub(crate) fn fates(engine: &mut dyn Engine, attempts: &[AttemptKey]) -> Vec<AttemptEvent> {
     let began = Instant::now();
     let mut fates = BTreeMap::new();
     while attempts.iter().any(|attempt| !fates.contains_key(attempt)) {
         assert!(began.elapsed() < PATIENCE, "only {fates:?}");
         // A runner that is killed on purpose is replaced by the next call.
         for report in engine.poll(Duration::from_millis(100)).unwrap_or_default() {
-            if !matches!(report.event, Event::Started(_)) {
+            if !matches!(report.event, AttemptEvent::Started(_)) {
                 fates.insert(report.attempt, report.event);
             }
         }
@@ -111,24 +112,25 @@ pub(crate) fn fates(engine: &mut dyn Engine, attempts: &[AttemptKey]) -> Vec<Eve
 }
 
 /// Runs one launch to its end.
-pub(crate) fn run(engine: &mut dyn Engine, launch: &Launch) -> Ended {
+pub(crate) fn run(engine: &mut dyn Engine, launch: &LaunchSpec) -> AttemptOutcome {
     engine
         .start(std::slice::from_ref(launch))
         .expect("it is taken on");
     match fates(engine, &[launch.attempt]).remove(0) {
-        Event::Ended(ended) => ended,
-        other @ (Event::Started(_) | Event::Lost { .. }) => panic!("{other:?}"),
+        AttemptEvent::Ended(ended) => ended,
+        other @ (AttemptEvent::Started(_) | AttemptEvent::Lost { .. }) => panic!("{other:?}"),
     }
 }
 
 pub(crate) fn wait_for_start(engine: &mut dyn Engine, attempt: AttemptKey) -> u32 {
-    let is_start =
-        |report: &&Report| report.attempt == attempt && matches!(report.event, Event::Started(_));
+    let is_start = |report: &&AttemptReport| {
+        report.attempt == attempt && matches!(report.event, AttemptEvent::Started(_))
+    };
     let reports = poll_until(engine, |reports| {
         reports.iter().any(|report| is_start(&report))
     });
     let start = reports.iter().find(is_start).map(|report| &report.event);
-    let Some(Event::Started(start)) = start else {
+    let Some(AttemptEvent::Started(start)) = start else {
         panic!("{start:?}");
     };
     start.pid.expect("a process")

@@ -3,32 +3,32 @@
 use tollgate_model::Instant;
 
 use super::outbox::Outbox;
-use super::round::{Outcome, Round};
-use super::state::Durable;
-use super::untimed::Times;
-use crate::message::{Effect, Event, Message, Record, Refusal, Report};
-use crate::site::{Ballot, SiteId, Worth};
-use crate::timing::Timing;
+use super::round::{ProposalRound, RoundOutcome};
+use super::state::DurableState;
+use super::untimed::SiteTimersMut;
+use crate::message::{ReportRefusal, SiteEffect, SiteEvent, SiteMessage, SiteRecord, SiteReport};
+use crate::site::{Ballot, SiteId, SiteValue};
+use crate::timing::SessionTiming;
 
 /// A site in the durable form.
 ///
-/// A driver makes it with [`Site::new`], or with [`Site::restored`] from what was on disk when it
-/// crashed; hands in what happens with [`Site::handle`], [`Event::Due`] at the latest when
-/// [`Site::next_wake`] has come; and carries out the effects in order. Time never goes back.
+/// A driver makes it with [`DurableSite::new`], or with [`DurableSite::restored`] from what was on disk when it
+/// crashed; hands in what happens with [`DurableSite::handle`], [`SiteEvent::Due`] at the latest when
+/// [`DurableSite::next_wake`] has come; and carries out the effects in order. Time never goes back.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Site {
+pub struct DurableSite {
     id: SiteId,
     sites: u32,
-    timing: Timing,
-    durable: Durable,
+    timing: SessionTiming,
+    durable: DurableState,
     outbox: Outbox,
     /// What it is worth now, and in this period: the value of a round never changes.
-    measured: Worth,
-    frozen: Option<Worth>,
+    measured: SiteValue,
+    frozen: Option<SiteValue>,
     running: u32,
-    doing: Doing,
+    doing: SiteActivity,
     /// What it said in the round that it promised last.
-    answered: Option<(Ballot, Report)>,
+    answered: Option<(Ballot, SiteReport)>,
     /// The highest ballot that it heard of without promising it.
     heard: Ballot,
     /// Until when it begins no round because it promised one.
@@ -41,11 +41,11 @@ pub struct Site {
 
 /// What a site is about.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Doing {
+pub enum SiteActivity {
     /// It waits for its time, or for others.
     Nothing,
     /// It collects answers.
-    Proposing(Round),
+    Proposing(ProposalRound),
     /// It was worth most and asked for a proxy.
     Requesting {
         /// The round.
@@ -57,13 +57,13 @@ pub enum Doing {
     },
 }
 
-impl Site {
+impl DurableSite {
     /// A site of `sites` that begins with so many `proxies`, all pending. Its first period begins at
     /// `first_period`.
     pub fn new(
         id: SiteId,
         sites: u32,
-        timing: Timing,
+        timing: SessionTiming,
         proxies: u32,
         first_period: Instant,
     ) -> Self {
@@ -71,12 +71,12 @@ impl Site {
             id,
             sites,
             timing,
-            durable: Durable::new(proxies),
+            durable: DurableState::new(proxies),
             outbox: Outbox::default(),
-            measured: Worth(0.0),
+            measured: SiteValue(0.0),
             frozen: None,
             running: 0,
-            doing: Doing::Nothing,
+            doing: SiteActivity::Nothing,
             answered: None,
             heard: Ballot::NONE,
             quiet_until: Instant::ZERO,
@@ -90,8 +90,8 @@ impl Site {
     pub fn restored(
         id: SiteId,
         sites: u32,
-        timing: Timing,
-        durable: Durable,
+        timing: SessionTiming,
+        durable: DurableState,
         running: u32,
         now: Instant,
     ) -> Self {
@@ -112,12 +112,12 @@ impl Site {
     }
 
     /// What it has on disk once all its records are written.
-    pub const fn durable(&self) -> &Durable {
+    pub const fn durable(&self) -> &DurableState {
         &self.durable
     }
 
     /// What it is about.
-    pub const fn doing(&self) -> &Doing {
+    pub const fn doing(&self) -> &SiteActivity {
         &self.doing
     }
 
@@ -131,12 +131,12 @@ impl Site {
         self.durable.proxies.saturating_sub(self.running)
     }
 
-    /// When it next wants to hear [`Event::Due`].
+    /// When it next wants to hear [`SiteEvent::Due`].
     pub fn next_wake(&self) -> Instant {
         let deadline = match &self.doing {
-            Doing::Nothing => None,
-            Doing::Proposing(round) => Some(round.deadline),
-            Doing::Requesting { deadline, .. } => Some(*deadline),
+            SiteActivity::Nothing => None,
+            SiteActivity::Proposing(round) => Some(round.deadline),
+            SiteActivity::Requesting { deadline, .. } => Some(*deadline),
         };
         let waits = [deadline, self.repeat_at];
         waits
@@ -146,15 +146,15 @@ impl Site {
     }
 
     /// Something happens to the site.
-    pub fn handle(&mut self, now: Instant, event: Event, effects: &mut Vec<Effect>) {
+    pub fn handle(&mut self, now: Instant, event: SiteEvent, effects: &mut Vec<SiteEffect>) {
         match event {
-            Event::Measured(worth) => self.measured = worth,
-            Event::Running(running) => self.running = running,
-            Event::Written(number) => self.outbox.written(number, effects),
-            Event::Due => self.due(now, effects),
+            SiteEvent::Measured(worth) => self.measured = worth,
+            SiteEvent::Running(running) => self.running = running,
+            SiteEvent::Written(number) => self.outbox.written(number, effects),
+            SiteEvent::Due => self.due(now, effects),
             // A message from nobody, or from itself, is none.
-            Event::Received { from, .. } if from.0 >= self.sites || from == self.id => {}
-            Event::Received { from, message } => self.received(now, from, message, effects),
+            SiteEvent::Received { from, .. } if from.0 >= self.sites || from == self.id => {}
+            SiteEvent::Received { from, message } => self.received(now, from, message, effects),
         }
     }
 
@@ -162,29 +162,33 @@ impl Site {
         &mut self,
         now: Instant,
         from: SiteId,
-        message: Message,
-        effects: &mut Vec<Effect>,
+        message: SiteMessage,
+        effects: &mut Vec<SiteEffect>,
     ) {
         match message {
-            Message::Propose { ballot, worth: _ } => self.proposed(now, from, ballot, effects),
-            Message::Answer { ballot, report } => {
+            SiteMessage::Propose { ballot, worth: _ } => self.proposed(now, from, ballot, effects),
+            SiteMessage::Answer { ballot, report } => {
                 self.answered(now, from, ballot, report, effects);
             }
-            Message::Handover { ballot, donor } => {
+            SiteMessage::Handover { ballot, donor } => {
                 self.handed_over(now, from, ballot, donor, effects);
             }
-            Message::Request { ballot } => self.requested(now, from, ballot, effects),
-            Message::Given { ballot } => self.given(now, from, ballot, effects),
-            Message::Denied { ballot } => self.denied(from, ballot),
-            Message::Confirm { ballot } => self.confirmed(from, ballot, effects),
+            SiteMessage::Request { ballot } => self.requested(now, from, ballot, effects),
+            SiteMessage::Given { ballot } => self.given(now, from, ballot, effects),
+            SiteMessage::Denied { ballot } => self.denied(from, ballot),
+            SiteMessage::Confirm { ballot } => self.confirmed(from, ballot, effects),
         }
     }
 
-    fn due(&mut self, now: Instant, effects: &mut Vec<Effect>) {
+    fn due(&mut self, now: Instant, effects: &mut Vec<SiteEffect>) {
         match &self.doing {
-            Doing::Proposing(round) if round.deadline <= now => self.decide(now, effects),
-            Doing::Requesting { deadline, .. } if *deadline <= now => self.doing = Doing::Nothing,
-            Doing::Nothing | Doing::Proposing(_) | Doing::Requesting { .. } => {}
+            SiteActivity::Proposing(round) if round.deadline <= now => self.decide(now, effects),
+            SiteActivity::Requesting { deadline, .. } if *deadline <= now => {
+                self.doing = SiteActivity::Nothing
+            }
+            SiteActivity::Nothing
+            | SiteActivity::Proposing(_)
+            | SiteActivity::Requesting { .. } => {}
         }
         if self.repeat_at.is_some_and(|at| at <= now) {
             self.repeat(now, effects);
@@ -195,31 +199,31 @@ impl Site {
     }
 
     /// A donor repeats itself until the receiver confirms.
-    fn repeat(&mut self, now: Instant, effects: &mut Vec<Effect>) {
+    fn repeat(&mut self, now: Instant, effects: &mut Vec<SiteEffect>) {
         let open: Vec<(Ballot, SiteId)> = self.durable.unconfirmed().collect();
         self.repeat_at = (!open.is_empty()).then(|| now + self.timing.time_out());
         for (ballot, to) in open {
-            self.send(to, Message::Given { ballot }, effects);
+            self.send(to, SiteMessage::Given { ballot }, effects);
         }
     }
 
-    fn begin_period(&mut self, now: Instant, effects: &mut Vec<Effect>) {
+    fn begin_period(&mut self, now: Instant, effects: &mut Vec<SiteEffect>) {
         self.frozen = None;
         self.next_period += self.timing.period;
         if self.next_period <= now {
             self.next_period = now + self.timing.period;
         }
-        let free = self.doing == Doing::Nothing && !self.is_cooling(now);
+        let free = self.doing == SiteActivity::Nothing && !self.is_cooling(now);
         if free && self.quiet_until <= now && self.sites > 1 {
             self.propose(now, effects);
         }
     }
 
-    fn propose(&mut self, now: Instant, effects: &mut Vec<Effect>) {
+    fn propose(&mut self, now: Instant, effects: &mut Vec<SiteEffect>) {
         let ballot = self.durable.promised.max(self.heard).next(self.id);
         let own = self.report();
-        self.write(Record::Promised(ballot), effects);
-        self.doing = Doing::Proposing(Round {
+        self.write(SiteRecord::Promised(ballot), effects);
+        self.doing = SiteActivity::Proposing(ProposalRound {
             ballot,
             own,
             answers: Default::default(),
@@ -228,13 +232,19 @@ impl Site {
         let worth = own.worth;
         let id = self.id;
         for to in (0..self.sites).map(SiteId).filter(|&to| to != id) {
-            self.send(to, Message::Propose { ballot, worth }, effects);
+            self.send(to, SiteMessage::Propose { ballot, worth }, effects);
         }
     }
 
     /// Promises a round, unless it is too old or the site is busy. Its own round ends by that: the
     /// later one decides.
-    fn proposed(&mut self, now: Instant, from: SiteId, ballot: Ballot, effects: &mut Vec<Effect>) {
+    fn proposed(
+        &mut self,
+        now: Instant,
+        from: SiteId,
+        ballot: Ballot,
+        effects: &mut Vec<SiteEffect>,
+    ) {
         if ballot.site != from {
             return;
         }
@@ -243,20 +253,25 @@ impl Site {
         let report = match self.answered {
             Some((round, report)) if round == ballot => Ok(report),
             Some(_) | None if ballot <= self.durable.promised => {
-                Err(Refusal::Promised(self.durable.promised))
+                Err(ReportRefusal::Promised(self.durable.promised))
             }
-            Some(_) | None if self.is_busy(now) => Err(Refusal::Busy),
+            Some(_) | None if self.is_busy(now) => Err(ReportRefusal::Busy),
             Some(_) | None => Ok(self.promise(now, ballot, effects)),
         };
-        self.send(from, Message::Answer { ballot, report }, effects);
+        self.send(from, SiteMessage::Answer { ballot, report }, effects);
     }
 
-    fn promise(&mut self, now: Instant, ballot: Ballot, effects: &mut Vec<Effect>) -> Report {
-        self.doing = Doing::Nothing;
+    fn promise(
+        &mut self,
+        now: Instant,
+        ballot: Ballot,
+        effects: &mut Vec<SiteEffect>,
+    ) -> SiteReport {
+        self.doing = SiteActivity::Nothing;
         self.quiet_until = now + self.timing.cool_down();
         let report = self.report();
         self.answered = Some((ballot, report));
-        self.write(Record::Promised(ballot), effects);
+        self.write(SiteRecord::Promised(ballot), effects);
         report
     }
 
@@ -265,13 +280,13 @@ impl Site {
         now: Instant,
         from: SiteId,
         ballot: Ballot,
-        report: Result<Report, Refusal>,
-        effects: &mut Vec<Effect>,
+        report: Result<SiteReport, ReportRefusal>,
+        effects: &mut Vec<SiteEffect>,
     ) {
-        if let Err(Refusal::Promised(later)) = report {
+        if let Err(ReportRefusal::Promised(later)) = report {
             self.heard = self.heard.max(later);
         }
-        let Doing::Proposing(round) = &mut self.doing else {
+        let SiteActivity::Proposing(round) = &mut self.doing else {
             return;
         };
         if round.ballot != ballot {
@@ -283,22 +298,22 @@ impl Site {
         }
     }
 
-    fn decide(&mut self, now: Instant, effects: &mut Vec<Effect>) {
-        let Doing::Proposing(round) = &self.doing else {
+    fn decide(&mut self, now: Instant, effects: &mut Vec<SiteEffect>) {
+        let SiteActivity::Proposing(round) = &self.doing else {
             return;
         };
         let ballot = round.ballot;
         let outcome = round.outcome(self.id, self.sites);
-        self.doing = Doing::Nothing;
+        self.doing = SiteActivity::Nothing;
         self.quiet_until = now + self.timing.cool_down();
         match outcome {
-            Outcome::NoMajority | Outcome::NoDonor => {}
-            Outcome::Decided { highest, donor } if highest == self.id => {
+            RoundOutcome::NoMajority | RoundOutcome::NoDonor => {}
+            RoundOutcome::Decided { highest, donor } if highest == self.id => {
                 self.request(now, ballot, donor, effects);
             }
-            Outcome::Decided { highest, donor } => {
-                self.write(Record::Relinquished(ballot), effects);
-                self.send(highest, Message::Handover { ballot, donor }, effects);
+            RoundOutcome::Decided { highest, donor } => {
+                self.write(SiteRecord::Relinquished(ballot), effects);
+                self.send(highest, SiteMessage::Handover { ballot, donor }, effects);
             }
         }
     }
@@ -309,7 +324,7 @@ impl Site {
         from: SiteId,
         ballot: Ballot,
         donor: SiteId,
-        effects: &mut Vec<Effect>,
+        effects: &mut Vec<SiteEffect>,
     ) {
         let mine = ballot.site == from && ballot == self.durable.promised;
         let sound = donor.0 < self.sites && donor != self.id;
@@ -319,25 +334,37 @@ impl Site {
         }
     }
 
-    fn request(&mut self, now: Instant, ballot: Ballot, donor: SiteId, effects: &mut Vec<Effect>) {
-        self.doing = Doing::Requesting {
+    fn request(
+        &mut self,
+        now: Instant,
+        ballot: Ballot,
+        donor: SiteId,
+        effects: &mut Vec<SiteEffect>,
+    ) {
+        self.doing = SiteActivity::Requesting {
             ballot,
             donor,
             deadline: now + self.timing.time_out(),
         };
-        self.send(donor, Message::Request { ballot }, effects);
+        self.send(donor, SiteMessage::Request { ballot }, effects);
     }
 
     /// Gives a proxy, once a round, if it may and can.
-    fn requested(&mut self, now: Instant, from: SiteId, ballot: Ballot, effects: &mut Vec<Effect>) {
+    fn requested(
+        &mut self,
+        now: Instant,
+        from: SiteId,
+        ballot: Ballot,
+        effects: &mut Vec<SiteEffect>,
+    ) {
         let answer = match self.durable.given.get(&ballot) {
-            Some(transfer) if transfer.to == from => Message::Given { ballot },
-            Some(_) => Message::Denied { ballot },
+            Some(transfer) if transfer.to == from => SiteMessage::Given { ballot },
+            Some(_) => SiteMessage::Denied { ballot },
             None if self.may_give(now, ballot) => {
                 self.give(now, from, ballot, effects);
-                Message::Given { ballot }
+                SiteMessage::Given { ballot }
             }
-            None => Message::Denied { ballot },
+            None => SiteMessage::Denied { ballot },
         };
         self.send(from, answer, effects);
     }
@@ -346,58 +373,58 @@ impl Site {
         ballot >= self.durable.promised && !self.is_busy(now) && self.pending() >= 2
     }
 
-    fn give(&mut self, now: Instant, to: SiteId, ballot: Ballot, effects: &mut Vec<Effect>) {
+    fn give(&mut self, now: Instant, to: SiteId, ballot: Ballot, effects: &mut Vec<SiteEffect>) {
         // Its own round, if it has one, is an earlier one than this.
-        self.doing = Doing::Nothing;
+        self.doing = SiteActivity::Nothing;
         let cool_until = now + self.timing.cool_down();
-        let record = Record::Given {
+        let record = SiteRecord::Given {
             ballot,
             to,
             cool_until,
         };
         self.write(record, effects);
-        self.outbox.put(Effect::Delete, effects);
+        self.outbox.put(SiteEffect::Delete, effects);
         let repeat = now + self.timing.time_out();
         self.repeat_at = Some(self.repeat_at.map_or(repeat, |at| at.min(repeat)));
     }
 
     /// What was given is received, whatever this site is about: the donor has it no more.
-    fn given(&mut self, now: Instant, from: SiteId, ballot: Ballot, effects: &mut Vec<Effect>) {
+    fn given(&mut self, now: Instant, from: SiteId, ballot: Ballot, effects: &mut Vec<SiteEffect>) {
         if !self.durable.added.contains_key(&ballot) {
             let cool_until = now + self.timing.cool_down();
-            let record = Record::Added {
+            let record = SiteRecord::Added {
                 ballot,
                 from,
                 cool_until,
             };
             self.write(record, effects);
-            self.outbox.put(Effect::Add, effects);
+            self.outbox.put(SiteEffect::Add, effects);
         }
         self.denied(from, ballot);
-        self.send(from, Message::Confirm { ballot }, effects);
+        self.send(from, SiteMessage::Confirm { ballot }, effects);
     }
 
     /// The request is over.
     fn denied(&mut self, from: SiteId, ballot: Ballot) {
         let over = matches!(
             self.doing,
-            Doing::Requesting { ballot: asked, donor, .. } if asked == ballot && donor == from
+            SiteActivity::Requesting { ballot: asked, donor, .. } if asked == ballot && donor == from
         );
         if over {
-            self.doing = Doing::Nothing;
+            self.doing = SiteActivity::Nothing;
         }
     }
 
-    fn confirmed(&mut self, from: SiteId, ballot: Ballot, effects: &mut Vec<Effect>) {
+    fn confirmed(&mut self, from: SiteId, ballot: Ballot, effects: &mut Vec<SiteEffect>) {
         let transfer = self.durable.given.get(&ballot);
         if transfer.is_some_and(|transfer| transfer.to == from && !transfer.confirmed) {
-            self.write(Record::Confirmed(ballot), effects);
+            self.write(SiteRecord::Confirmed(ballot), effects);
         }
     }
 
     /// What it says of itself; its worth stays for the rest of the period.
-    fn report(&mut self) -> Report {
-        Report {
+    fn report(&mut self) -> SiteReport {
+        SiteReport {
             worth: *self.frozen.get_or_insert(self.measured),
             pending: self.pending(),
         }
@@ -405,23 +432,23 @@ impl Site {
 
     /// Whether it takes part in a move, or did a moment ago.
     fn is_busy(&self, now: Instant) -> bool {
-        matches!(self.doing, Doing::Requesting { .. }) || self.is_cooling(now)
+        matches!(self.doing, SiteActivity::Requesting { .. }) || self.is_cooling(now)
     }
 
     fn is_cooling(&self, now: Instant) -> bool {
         now < self.durable.cool_until
     }
 
-    fn write(&mut self, record: Record, effects: &mut Vec<Effect>) {
+    fn write(&mut self, record: SiteRecord, effects: &mut Vec<SiteEffect>) {
         self.durable.apply(record);
         self.outbox.write(record, effects);
     }
 
-    fn send(&mut self, to: SiteId, message: Message, effects: &mut Vec<Effect>) {
-        self.outbox.put(Effect::Send { to, message }, effects);
+    fn send(&mut self, to: SiteId, message: SiteMessage, effects: &mut Vec<SiteEffect>) {
+        self.outbox.put(SiteEffect::Send { to, message }, effects);
     }
 
-    pub(super) const fn timing(&self) -> Timing {
+    pub(super) const fn timing(&self) -> SessionTiming {
         self.timing
     }
 
@@ -434,13 +461,13 @@ impl Site {
         }
     }
 
-    pub(super) fn times(&mut self) -> Times<'_> {
-        Times {
+    pub(super) fn times(&mut self) -> SiteTimersMut<'_> {
+        SiteTimersMut {
             next_period: &mut self.next_period,
             deadline: match &mut self.doing {
-                Doing::Nothing => None,
-                Doing::Proposing(round) => Some(&mut round.deadline),
-                Doing::Requesting { deadline, .. } => Some(deadline),
+                SiteActivity::Nothing => None,
+                SiteActivity::Proposing(round) => Some(&mut round.deadline),
+                SiteActivity::Requesting { deadline, .. } => Some(deadline),
             },
             repeat_at: self.repeat_at.as_mut(),
             cool_until: &mut self.durable.cool_until,

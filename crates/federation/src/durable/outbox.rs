@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::message::{Effect, Record};
+use crate::message::{SiteEffect, SiteRecord};
 
 /// Numbers records, and holds back whatever was said after a record until that is on disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -12,18 +12,18 @@ pub(super) struct Outbox {
     /// Up to which number records are on disk.
     written: u64,
     /// Effects with the number of the record that they wait for.
-    held: VecDeque<(u64, Effect)>,
+    held: VecDeque<(u64, SiteEffect)>,
 }
 
 impl Outbox {
-    pub(super) fn write(&mut self, record: Record, effects: &mut Vec<Effect>) {
+    pub(super) fn write(&mut self, record: SiteRecord, effects: &mut Vec<SiteEffect>) {
         self.last += 1;
         let number = self.last;
-        effects.push(Effect::Write { number, record });
+        effects.push(SiteEffect::Write { number, record });
     }
 
     /// Gives an effect out, or keeps it until the last record is on disk.
-    pub(super) fn put(&mut self, effect: Effect, effects: &mut Vec<Effect>) {
+    pub(super) fn put(&mut self, effect: SiteEffect, effects: &mut Vec<SiteEffect>) {
         if self.written == self.last {
             effects.push(effect);
         } else {
@@ -32,7 +32,7 @@ impl Outbox {
     }
 
     /// Records up to `number` are on disk. One that was never made changes nothing.
-    pub(super) fn written(&mut self, number: u64, effects: &mut Vec<Effect>) {
+    pub(super) fn written(&mut self, number: u64, effects: &mut Vec<SiteEffect>) {
         self.written = self.written.max(number.min(self.last));
         while let Some(&(waits_for, effect)) = self.held.front()
             && waits_for <= self.written
@@ -58,19 +58,19 @@ mod tests {
 
     #[test]
     fn what_was_said_after_a_record_waits_for_it() {
-        let record = Record::Promised(Ballot::NONE);
+        let record = SiteRecord::Promised(Ballot::NONE);
         let (mut outbox, mut effects) = (Outbox::default(), Vec::new());
-        outbox.put(Effect::Delete, &mut effects);
+        outbox.put(SiteEffect::Delete, &mut effects);
         outbox.write(record, &mut effects);
-        outbox.put(Effect::Add, &mut effects);
+        outbox.put(SiteEffect::Add, &mut effects);
         outbox.write(record, &mut effects);
-        outbox.put(Effect::Delete, &mut effects);
-        let write = |number| Effect::Write { number, record };
-        assert_eq!(effects, [Effect::Delete, write(1), write(2)]);
+        outbox.put(SiteEffect::Delete, &mut effects);
+        let write = |number| SiteEffect::Write { number, record };
+        assert_eq!(effects, [SiteEffect::Delete, write(1), write(2)]);
         effects.clear();
         outbox.written(1, &mut effects);
-        assert_eq!(effects, [Effect::Add]);
+        assert_eq!(effects, [SiteEffect::Add]);
         outbox.written(9, &mut effects);
-        assert_eq!(effects, [Effect::Add, Effect::Delete]);
+        assert_eq!(effects, [SiteEffect::Add, SiteEffect::Delete]);
     }
 }

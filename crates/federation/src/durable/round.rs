@@ -4,25 +4,25 @@ use std::collections::BTreeMap;
 
 use tollgate_model::Instant;
 
-use crate::message::{Refusal, Report};
-use crate::site::{Ballot, SiteId, Worth};
+use crate::message::{ReportRefusal, SiteReport};
+use crate::site::{Ballot, SiteId, SiteValue};
 
 /// A round that was proposed and not yet decided.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Round {
+pub struct ProposalRound {
     /// Its name.
     pub ballot: Ballot,
     /// What the proposer says of itself.
-    pub own: Report,
+    pub own: SiteReport,
     /// The answers, the first of each site.
-    pub answers: BTreeMap<SiteId, Result<Report, Refusal>>,
+    pub answers: BTreeMap<SiteId, Result<SiteReport, ReportRefusal>>,
     /// When it goes on with those that are there.
     pub deadline: Instant,
 }
 
 /// What becomes of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum RoundOutcome {
     /// Too few answered.
     NoMajority,
     /// No site below the highest reported two proxies that wait.
@@ -31,30 +31,29 @@ pub(super) enum Outcome {
     Decided { highest: SiteId, donor: SiteId },
 }
 
-impl Round {
+impl ProposalRound {
     /// Whether all of `sites` sites have answered, the proposer counted.
     pub(super) fn is_complete(&self, sites: u32) -> bool {
         self.answers.len() as u32 + 1 >= sites
     }
 
     /// What follows from the answers. Sites are ordered by worth, then by their number.
-    pub(super) fn outcome(&self, proposer: SiteId, sites: u32) -> Outcome {
+    pub(super) fn outcome(&self, proposer: SiteId, sites: u32) -> RoundOutcome {
         let answers = self.answers.iter();
-        let mut reports: Vec<(Worth, SiteId, u32)> = answers
+        let mut reports: Vec<(SiteValue, SiteId, u32)> = answers
             .filter_map(|(&site, answer)| answer.ok().map(|r| (r.worth, site, r.pending)))
             .collect();
         reports.push((self.own.worth, proposer, self.own.pending));
         if (reports.len() as u32) < sites / 2 + 1 {
-            return Outcome::NoMajority;
+            return RoundOutcome::NoMajority;
         }
         reports.sort();
         let Some((&(_, highest, _), others)) = reports.split_last() else {
-            return Outcome::NoMajority;
+            return RoundOutcome::NoMajority;
         };
         let donor = others.iter().find(|(_, _, pending)| *pending >= 2);
-        donor.map_or(Outcome::NoDonor, |&(_, donor, _)| Outcome::Decided {
-            highest,
-            donor,
+        donor.map_or(RoundOutcome::NoDonor, |&(_, donor, _)| {
+            RoundOutcome::Decided { highest, donor }
         })
     }
 }
@@ -64,15 +63,15 @@ mod tests {
     use super::*;
 
     /// A site, and its worth and pending proxies or why it says nothing.
-    type Answer = (u32, Result<(f64, u32), Refusal>);
+    type SiteAnswer = (u32, Result<(f64, u32), ReportRefusal>);
 
-    fn round(own: (f64, u32), answers: &[Answer]) -> Round {
-        let report = |(worth, pending)| Report {
-            worth: Worth(worth),
+    fn round(own: (f64, u32), answers: &[SiteAnswer]) -> ProposalRound {
+        let report = |(worth, pending)| SiteReport {
+            worth: SiteValue(worth),
             pending,
         };
         let answers = answers.iter();
-        Round {
+        ProposalRound {
             ballot: Ballot::NONE,
             own: report(own),
             answers: answers
@@ -82,8 +81,8 @@ mod tests {
         }
     }
 
-    fn decided(highest: u32, donor: u32) -> Outcome {
-        Outcome::Decided {
+    fn decided(highest: u32, donor: u32) -> RoundOutcome {
+        RoundOutcome::Decided {
             highest: SiteId(highest),
             donor: SiteId(donor),
         }
@@ -105,10 +104,10 @@ mod tests {
 
     #[test]
     fn a_refusal_is_no_promise() {
-        let busy = |site| (site, Err(Refusal::Busy));
+        let busy = |site| (site, Err(ReportRefusal::Busy));
         let two = round((5.0, 2), &[(1, Ok((1.0, 2))), busy(2), busy(3)]);
-        assert_eq!(two.outcome(SiteId(0), 4), Outcome::NoMajority);
+        assert_eq!(two.outcome(SiteId(0), 4), RoundOutcome::NoMajority);
         let three = round((5.0, 2), &[(1, Ok((1.0, 1))), (2, Ok((1.0, 1))), busy(3)]);
-        assert_eq!(three.outcome(SiteId(0), 4), Outcome::NoDonor);
+        assert_eq!(three.outcome(SiteId(0), 4), RoundOutcome::NoDonor);
     }
 }

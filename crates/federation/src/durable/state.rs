@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use tollgate_model::Instant;
 
-use crate::message::Record;
+use crate::message::SiteRecord;
 use crate::site::{Ballot, SiteId};
 
 /// What a site has on disk: the sum of its records.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Durable {
+pub struct DurableState {
     /// The highest ballot that it promised.
     pub promised: Ballot,
     /// The last round that it handed to another site.
@@ -20,21 +20,21 @@ pub struct Durable {
     /// Until when it takes part in no move.
     pub cool_until: Instant,
     /// Every proxy that it gave, by round: a round is served once, whoever asks.
-    pub given: BTreeMap<Ballot, Transfer>,
+    pub given: BTreeMap<Ballot, ProxyTransfer>,
     /// From whom it received a proxy, by round.
     pub added: BTreeMap<Ballot, SiteId>,
 }
 
 /// A proxy on its way, or arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Transfer {
+pub struct ProxyTransfer {
     /// To whom.
     pub to: SiteId,
     /// Whether the receiver said that it has it.
     pub confirmed: bool,
 }
 
-impl Durable {
+impl DurableState {
     /// A site that begins with so many proxies.
     pub const fn new(proxies: u32) -> Self {
         Self {
@@ -48,11 +48,11 @@ impl Durable {
     }
 
     /// Adds a record, as it is written or as it is read back. The same one twice counts once.
-    pub fn apply(&mut self, record: Record) {
+    pub fn apply(&mut self, record: SiteRecord) {
         match record {
-            Record::Promised(ballot) => self.promised = self.promised.max(ballot),
-            Record::Relinquished(ballot) => self.relinquished = self.relinquished.max(ballot),
-            Record::Given {
+            SiteRecord::Promised(ballot) => self.promised = self.promised.max(ballot),
+            SiteRecord::Relinquished(ballot) => self.relinquished = self.relinquished.max(ballot),
+            SiteRecord::Given {
                 ballot,
                 to,
                 cool_until,
@@ -62,15 +62,15 @@ impl Durable {
                 let confirmed = false;
                 self.given.entry(ballot).or_insert_with(|| {
                     self.proxies = self.proxies.saturating_sub(1);
-                    Transfer { to, confirmed }
+                    ProxyTransfer { to, confirmed }
                 });
             }
-            Record::Confirmed(ballot) => {
+            SiteRecord::Confirmed(ballot) => {
                 if let Some(transfer) = self.given.get_mut(&ballot) {
                     transfer.confirmed = true;
                 }
             }
-            Record::Added {
+            SiteRecord::Added {
                 ballot,
                 from,
                 cool_until,
@@ -102,18 +102,18 @@ mod tests {
     fn a_record_counts_once() {
         let ballot = Ballot::NONE.next(SiteId(1));
         let cool_until = Instant::from_micros(5);
-        let given = Record::Given {
+        let given = SiteRecord::Given {
             ballot,
             to: SiteId(1),
             cool_until,
         };
-        let added = Record::Added {
+        let added = SiteRecord::Added {
             ballot,
             from: SiteId(0),
             cool_until,
         };
         for (record, proxies) in [(given, 2), (added, 4)] {
-            let mut durable = Durable::new(3);
+            let mut durable = DurableState::new(3);
             durable.apply(record);
             let once = durable.clone();
             durable.apply(record);

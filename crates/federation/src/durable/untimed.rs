@@ -1,16 +1,16 @@
 //! The same site with a clock that runs as it likes, for explorers.
 //!
 //! Safety must not rest on how fast anybody's clock runs. An explorer lets any timer that is set
-//! run out at any moment ([`Site::expired`]) and takes sites that differ only in how long their
-//! timers still have for the same ([`Site::untimed`]).
+//! run out at any moment ([`DurableSite::expired`]) and takes sites that differ only in how long their
+//! timers still have for the same ([`DurableSite::untimed`]).
 
 use tollgate_model::Instant;
 
-use super::machine::Site;
+use super::machine::DurableSite;
 
 /// What a site waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Timer {
+pub enum SiteTimer {
     /// Its next period.
     Period,
     /// The answers to its proposal, or to its request.
@@ -21,19 +21,19 @@ pub enum Timer {
     CoolDown,
 }
 
-impl Timer {
+impl SiteTimer {
     /// Every timer.
     pub const ALL: [Self; 4] = [Self::Period, Self::Deadline, Self::Repeat, Self::CoolDown];
 }
 
-impl Site {
+impl DurableSite {
     /// The site with a timer that runs out now, at [`Instant::ZERO`]; none if it is not set. The
-    /// driver says [`crate::Event::Due`] next.
+    /// driver says [`crate::SiteEvent::Due`] next.
     #[must_use]
-    pub fn expired(&self, timer: Timer) -> Option<Self> {
+    pub fn expired(&self, timer: SiteTimer) -> Option<Self> {
         let mut site = self.clone();
         let at = site.timer(timer)?;
-        let is_set = *at > Instant::ZERO || timer == Timer::Period;
+        let is_set = *at > Instant::ZERO || timer == SiteTimer::Period;
         *at = Instant::ZERO;
         is_set.then_some(site)
     }
@@ -46,11 +46,11 @@ impl Site {
     pub fn untimed(&self) -> Self {
         let mut site = self.clone();
         let timing = site.timing();
-        for timer in Timer::ALL {
+        for timer in SiteTimer::ALL {
             let full = match timer {
-                Timer::Period => timing.period,
-                Timer::Deadline | Timer::Repeat => timing.time_out(),
-                Timer::CoolDown => timing.cool_down(),
+                SiteTimer::Period => timing.period,
+                SiteTimer::Deadline | SiteTimer::Repeat => timing.time_out(),
+                SiteTimer::CoolDown => timing.cool_down(),
             };
             if let Some(at) = site.timer(timer)
                 && *at > Instant::ZERO
@@ -63,19 +63,19 @@ impl Site {
         site
     }
 
-    fn timer(&mut self, timer: Timer) -> Option<&mut Instant> {
+    fn timer(&mut self, timer: SiteTimer) -> Option<&mut Instant> {
         let times = self.times();
         match timer {
-            Timer::Period => Some(times.next_period),
-            Timer::Deadline => times.deadline,
-            Timer::Repeat => times.repeat_at,
-            Timer::CoolDown => Some(times.cool_until),
+            SiteTimer::Period => Some(times.next_period),
+            SiteTimer::Deadline => times.deadline,
+            SiteTimer::Repeat => times.repeat_at,
+            SiteTimer::CoolDown => Some(times.cool_until),
         }
     }
 }
 
 /// Every instant that a site keeps.
-pub(super) struct Times<'a> {
+pub(super) struct SiteTimersMut<'a> {
     pub(super) next_period: &'a mut Instant,
     pub(super) deadline: Option<&'a mut Instant>,
     pub(super) repeat_at: Option<&'a mut Instant>,

@@ -3,15 +3,15 @@
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use tollgate_federation::Effect;
+use tollgate_federation::SiteEffect;
 
 use crate::invariants;
 use crate::recovery;
-use crate::world::World;
+use crate::world::ExploredWorld;
 
 /// What an exploration saw.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct ExploreStats {
     /// Worlds, told apart by 64 bits of a hash.
     pub(crate) states: usize,
     pub(crate) steps: usize,
@@ -27,8 +27,8 @@ pub(crate) struct Seen {
 const RECOVERY_EVERY: usize = 101;
 
 /// Explores all that can come of `world`, at most `most` states.
-pub(crate) fn explore(world: World, most: usize) -> Seen {
-    let mut seen = Seen::default();
+pub(crate) fn explore(world: ExploredWorld, most: usize) -> ExploreStats {
+    let mut seen = ExploreStats::default();
     let mut known = HashSet::from([hash(&world)]);
     let mut open = vec![world];
     while let Some(world) = open.pop() {
@@ -48,7 +48,7 @@ pub(crate) fn explore(world: World, most: usize) -> Seen {
             seen.steps += 1;
             if let Some(step) = step {
                 invariants::check_step(&world, &next, &step);
-                seen.transfers += usize::from(step.effects.contains(&Effect::Delete));
+                seen.transfers += usize::from(step.effects.contains(&SiteEffect::Delete));
             }
             if known.insert(hash(&next)) {
                 open.push(next);
@@ -59,7 +59,7 @@ pub(crate) fn explore(world: World, most: usize) -> Seen {
     seen
 }
 
-fn hash(world: &World) -> u64 {
+fn hash(world: &ExploredWorld) -> u64 {
     let mut hasher = DefaultHasher::new();
     world.hash(&mut hasher);
     hasher.finish()

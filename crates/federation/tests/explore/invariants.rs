@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_federation::durable::Doing;
-use tollgate_federation::{Ballot, Effect, Event, Message, Report, SiteId, Worth};
+use tollgate_federation::durable::SiteActivity;
+use tollgate_federation::{
+    Ballot, SiteEffect, SiteEvent, SiteId, SiteMessage, SiteReport, SiteValue,
+};
 
 use tollgate_model::Instant;
 
-use crate::world::{Step, World};
+use crate::world::{ExploredWorld, SiteStep};
 
 /// Conservation, transfers and rounds as the journals and the messages have them.
-pub(crate) fn check_state(world: &World) {
+pub(crate) fn check_state(world: &ExploredWorld) {
     conservation(world);
     transfers(world);
     ballots(world);
@@ -18,7 +20,7 @@ pub(crate) fn check_state(world: &World) {
 }
 
 /// 1. Pending, running and in flight are as many as there were at first.
-fn conservation(world: &World) {
+fn conservation(world: &ExploredWorld) {
     let held: u32 = world.sites.iter().map(|site| site.durable().proxies).sum();
     let given = world.sites.iter().flat_map(|site| &site.durable().given);
     let in_flight = given.filter(|(ballot, transfer)| {
@@ -34,7 +36,7 @@ fn conservation(world: &World) {
 
 /// 2 and 3. A round deletes at one site at most and adds at one at most, and adds only what the
 /// donor has a record of having deleted for that very site.
-fn transfers(world: &World) {
+fn transfers(world: &ExploredWorld) {
     let (mut given, mut added) = (BTreeMap::new(), BTreeMap::new());
     for site in &world.sites {
         for (ballot, transfer) in &site.durable().given {
@@ -60,43 +62,43 @@ fn transfers(world: &World) {
 }
 
 /// 6. A ballot has one proposer, one worth and one report of each site, and at most one decision.
-fn ballots(world: &World) {
-    let mut proposed: BTreeMap<Ballot, (SiteId, Worth)> = BTreeMap::new();
-    let mut reported: BTreeMap<(Ballot, SiteId), Report> = BTreeMap::new();
+fn ballots(world: &ExploredWorld) {
+    let mut proposed: BTreeMap<Ballot, (SiteId, SiteValue)> = BTreeMap::new();
+    let mut reported: BTreeMap<(Ballot, SiteId), SiteReport> = BTreeMap::new();
     let mut decided: BTreeMap<Ballot, (SiteId, SiteId)> = BTreeMap::new();
     for &(from, to, message) in &world.network {
         match message {
-            Message::Propose { ballot, worth } => {
+            SiteMessage::Propose { ballot, worth } => {
                 let first = *proposed.entry(ballot).or_insert((from, worth));
                 assert_eq!(first, (from, worth), "one proposal a ballot");
                 assert_eq!(ballot.site, from);
             }
-            Message::Answer {
+            SiteMessage::Answer {
                 ballot,
                 report: Ok(report),
             } => {
                 let first = *reported.entry((ballot, from)).or_insert(report);
                 assert_eq!(first, report, "values are frozen a ballot");
             }
-            Message::Request { ballot } => {
+            SiteMessage::Request { ballot } => {
                 let first = *decided.entry(ballot).or_insert((from, to));
                 assert_eq!(first, (from, to), "one decision a ballot");
             }
-            Message::Answer { report: Err(_), .. }
-            | Message::Handover { .. }
-            | Message::Given { .. }
-            | Message::Denied { .. }
-            | Message::Confirm { .. } => {}
+            SiteMessage::Answer { report: Err(_), .. }
+            | SiteMessage::Handover { .. }
+            | SiteMessage::Given { .. }
+            | SiteMessage::Denied { .. }
+            | SiteMessage::Confirm { .. } => {}
         }
     }
 }
 
 /// 5: no two sites refuse each other for value. Worths do not change here, so whoever is refused by
 /// a higher site never refuses that one.
-fn refusals(world: &World) {
+fn refusals(world: &ExploredWorld) {
     let mut refused: Vec<(SiteId, SiteId)> = Vec::new();
     for &(from, to, message) in &world.network {
-        let Message::Answer {
+        let SiteMessage::Answer {
             ballot,
             report: Ok(report),
         } = message
@@ -107,14 +109,14 @@ fn refusals(world: &World) {
             .network
             .iter()
             .filter_map(|&(_, _, message)| match message {
-                Message::Propose { ballot: b, worth } if b == ballot => Some(worth),
-                Message::Propose { .. }
-                | Message::Answer { .. }
-                | Message::Handover { .. }
-                | Message::Request { .. }
-                | Message::Given { .. }
-                | Message::Denied { .. }
-                | Message::Confirm { .. } => None,
+                SiteMessage::Propose { ballot: b, worth } if b == ballot => Some(worth),
+                SiteMessage::Propose { .. }
+                | SiteMessage::Answer { .. }
+                | SiteMessage::Handover { .. }
+                | SiteMessage::Request { .. }
+                | SiteMessage::Given { .. }
+                | SiteMessage::Denied { .. }
+                | SiteMessage::Confirm { .. } => None,
             });
         let above = |worth| (report.worth, from) > (worth, to);
         if proposals.into_iter().any(above) {
@@ -125,23 +127,23 @@ fn refusals(world: &World) {
 }
 
 /// What must hold of what a site just did.
-pub(crate) fn check_step(before: &World, after: &World, step: &Step) {
+pub(crate) fn check_step(before: &ExploredWorld, after: &ExploredWorld, step: &SiteStep) {
     let (old, new) = (step.before.durable(), after.sites[step.site].durable());
-    let count = |wanted: Effect| step.effects.iter().filter(|&&e| e == wanted).count();
+    let count = |wanted: SiteEffect| step.effects.iter().filter(|&&e| e == wanted).count();
     // 2. Every delete and add has its record, and none has two.
-    assert_eq!(count(Effect::Delete), new.given.len() - old.given.len());
-    assert_eq!(count(Effect::Add), new.added.len() - old.added.len());
+    assert_eq!(count(SiteEffect::Delete), new.given.len() - old.given.len());
+    assert_eq!(count(SiteEffect::Add), new.added.len() - old.added.len());
     assert!(new.promised >= old.promised);
-    if count(Effect::Delete) > 0 {
+    if count(SiteEffect::Delete) > 0 {
         gave(after, step);
     }
     leadership(before, step);
 }
 
-fn gave(after: &World, step: &Step) {
+fn gave(after: &ExploredWorld, step: &SiteStep) {
     let old = step.before.durable();
-    let Event::Received {
-        message: Message::Request { ballot },
+    let SiteEvent::Received {
+        message: SiteMessage::Request { ballot },
         ..
     } = step.event
     else {
@@ -157,17 +159,17 @@ fn gave(after: &World, step: &Step) {
 }
 
 /// 9. Whoever decides hands the round to the highest of all that it heard of, or is that itself.
-fn leadership(before: &World, step: &Step) {
-    let Doing::Proposing(round) = step.before.doing() else {
+fn leadership(before: &ExploredWorld, step: &SiteStep) {
+    let SiteActivity::Proposing(round) = step.before.doing() else {
         return;
     };
     let own = (round.own.worth, SiteId(step.site as u32));
-    let mut known: Vec<(Worth, SiteId)> = vec![own];
+    let mut known: Vec<(SiteValue, SiteId)> = vec![own];
     let answers = round.answers.iter();
     known.extend(answers.filter_map(|(&site, report)| Some((report.ok()?.worth, site))));
-    if let Event::Received {
+    if let SiteEvent::Received {
         from,
-        message: Message::Answer {
+        message: SiteMessage::Answer {
             ballot,
             report: Ok(report),
         },
@@ -179,17 +181,17 @@ fn leadership(before: &World, step: &Step) {
     }
     let highest = known.into_iter().max().map(|(_, site)| site);
     for effect in &step.effects {
-        let Effect::Send { to, message } = effect else {
+        let SiteEffect::Send { to, message } = effect else {
             continue;
         };
         match message {
-            Message::Handover { .. } => assert_eq!(Some(*to), highest),
-            Message::Request { .. } => assert_eq!(Some(before.sites[step.site].id()), highest),
-            Message::Propose { .. }
-            | Message::Answer { .. }
-            | Message::Given { .. }
-            | Message::Denied { .. }
-            | Message::Confirm { .. } => {}
+            SiteMessage::Handover { .. } => assert_eq!(Some(*to), highest),
+            SiteMessage::Request { .. } => assert_eq!(Some(before.sites[step.site].id()), highest),
+            SiteMessage::Propose { .. }
+            | SiteMessage::Answer { .. }
+            | SiteMessage::Given { .. }
+            | SiteMessage::Denied { .. }
+            | SiteMessage::Confirm { .. } => {}
         }
     }
 }

@@ -16,24 +16,24 @@ mod invariants;
 mod recovery;
 mod world;
 
-use explorer::{Seen, explore};
-use world::{Bounds, World};
+use explorer::{ExploreStats, explore};
+use world::{ExploreBounds, ExploredWorld};
 
 /// Worths, from the first site on.
 const RISING: &[f64] = &[1.0, 2.0, 3.0, 4.0];
 const FALLING: &[f64] = &[4.0, 3.0, 2.0, 1.0];
 const EQUAL: &[f64] = &[1.0, 1.0, 1.0, 1.0];
 
-const fn bounds(rounds: u32, restarts: u32, dispatches: u32) -> Bounds {
-    Bounds {
+const fn bounds(rounds: u32, restarts: u32, dispatches: u32) -> ExploreBounds {
+    ExploreBounds {
         rounds,
         restarts,
         dispatches,
     }
 }
 
-fn explored(worths: &[f64], bounds: Bounds, most: usize) -> Seen {
-    let seen = explore(World::new(worths, 2, bounds), most);
+fn explored(worths: &[f64], bounds: ExploreBounds, most: usize) -> ExploreStats {
+    let seen = explore(ExploredWorld::new(worths, 2, bounds), most);
     println!("{} sites {worths:?}, {bounds:?}: {seen:?}", worths.len());
     // An exploration in which nothing ever moves shows nothing.
     assert!(seen.transfers > 0 && seen.recovered > 0);
@@ -41,7 +41,7 @@ fn explored(worths: &[f64], bounds: Bounds, most: usize) -> Seen {
 }
 
 /// All that there is to see within the bounds.
-fn all(worths: &[f64], bounds: Bounds) {
+fn all(worths: &[f64], bounds: ExploreBounds) {
     assert!(explored(worths, bounds, usize::MAX).complete);
 }
 

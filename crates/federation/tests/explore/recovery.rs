@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_federation::durable::Site;
-use tollgate_federation::{Ballot, Effect, Event, Message, SiteId};
+use tollgate_federation::durable::DurableSite;
+use tollgate_federation::{Ballot, SiteEffect, SiteEvent, SiteId, SiteMessage};
 use tollgate_model::{Instant, Span};
 
-use crate::world::{TIMING, World};
+use crate::world::{ExploredWorld, TIMING};
 
 /// From `world` on no message is lost, doubled or slower than the longest delay; those under way
 /// are lost. Within four periods a round decides or nobody below the highest has two pending, and
 /// every transfer is confirmed.
-pub(crate) fn check(world: &World) {
+pub(crate) fn check(world: &ExploredWorld) {
     let decided = run(world, None);
     assert!(decided, "no round decides once faults end");
     for dead in 0..world.sites.len() {
@@ -20,7 +20,7 @@ pub(crate) fn check(world: &World) {
 }
 
 /// Whether a round decided, or could not.
-fn run(world: &World, dead: Option<usize>) -> bool {
+fn run(world: &ExploredWorld, dead: Option<usize>) -> bool {
     let mut sites = world.sites.clone();
     let there: Vec<usize> = (0..sites.len())
         .filter(|&site| Some(site) != dead)
@@ -37,7 +37,7 @@ fn run(world: &World, dead: Option<usize>) -> bool {
         .filter(|(_, _, to)| there.contains(&(to.0 as usize)))
         .map(|(site, ballot, _)| (site, ballot))
         .collect();
-    let mut network: BTreeMap<(Instant, i64), (SiteId, SiteId, Message)> = BTreeMap::new();
+    let mut network: BTreeMap<(Instant, i64), (SiteId, SiteId, SiteMessage)> = BTreeMap::new();
     let mut sent = 0;
     let end = Instant::ZERO + Span::from_micros(TIMING.period.as_micros() * 4);
     loop {
@@ -46,9 +46,9 @@ fn run(world: &World, dead: Option<usize>) -> bool {
         let (now, at, event) = match network.first_key_value() {
             Some((&key, &(from, to, message))) if key.0 <= wake => {
                 network.remove(&key);
-                (key.0, to.0 as usize, Event::Received { from, message })
+                (key.0, to.0 as usize, SiteEvent::Received { from, message })
             }
-            Some(_) | None => (wake, waking, Event::Due),
+            Some(_) | None => (wake, waking, SiteEvent::Due),
         };
         if now >= end {
             break;
@@ -58,9 +58,9 @@ fn run(world: &World, dead: Option<usize>) -> bool {
         }
         let mut effects = Vec::new();
         sites[at].handle(now, event, &mut effects);
-        sites[at].handle(now, Event::Written(u64::MAX), &mut effects);
+        sites[at].handle(now, SiteEvent::Written(u64::MAX), &mut effects);
         for effect in effects {
-            let Effect::Send { to, message } = effect else {
+            let SiteEffect::Send { to, message } = effect else {
                 continue;
             };
             sent += 1;
@@ -80,6 +80,6 @@ fn run(world: &World, dead: Option<usize>) -> bool {
     transfers(&sites) > before || nobody
 }
 
-fn transfers(sites: &[Site]) -> usize {
+fn transfers(sites: &[DurableSite]) -> usize {
     sites.iter().map(|site| site.durable().given.len()).sum()
 }

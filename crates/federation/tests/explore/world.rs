@@ -2,41 +2,43 @@
 
 use std::collections::BTreeSet;
 
-use tollgate_federation::durable::{Durable, Site, Timer};
-use tollgate_federation::{Effect, Event, Message, Refusal, SiteId, Timing, Worth};
+use tollgate_federation::durable::{DurableSite, DurableState, SiteTimer};
+use tollgate_federation::{
+    ReportRefusal, SessionTiming, SiteEffect, SiteEvent, SiteId, SiteMessage, SiteValue,
+};
 use tollgate_model::{Instant, Span};
 
 /// The times of every exploration.
-pub(crate) const TIMING: Timing = Timing {
+pub(crate) const TIMING: SessionTiming = SessionTiming {
     period: Span::from_micros(1000),
     longest_delay: Span::from_micros(10),
 };
 
 /// How often what has a bound may happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Bounds {
+pub(crate) struct ExploreBounds {
     pub(crate) rounds: u32,
     pub(crate) restarts: u32,
     pub(crate) dispatches: u32,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(crate) struct World {
+pub(crate) struct ExploredWorld {
     /// Each at zero on its own clock.
-    pub(crate) sites: Vec<Site>,
-    pub(crate) network: BTreeSet<(SiteId, SiteId, Message)>,
-    pub(crate) left: Bounds,
+    pub(crate) sites: Vec<DurableSite>,
+    pub(crate) network: BTreeSet<(SiteId, SiteId, SiteMessage)>,
+    pub(crate) left: ExploreBounds,
     /// How many proxies there were at first.
     pub(crate) proxies: u32,
-    worths: Vec<Worth>,
+    worths: Vec<SiteValue>,
 }
 
 /// What may happen next.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Action {
-    Deliver(SiteId, SiteId, Message),
+pub(crate) enum ExploreAction {
+    Deliver(SiteId, SiteId, SiteMessage),
     /// A timer of a site runs out.
-    Expire(usize, Timer),
+    Expire(usize, SiteTimer),
     /// A site crashes and comes back with what it had on disk.
     Restart(usize),
     /// A pending proxy of a site is dispatched.
@@ -44,22 +46,22 @@ pub(crate) enum Action {
 }
 
 /// What happened to one site.
-pub(crate) struct Step {
+pub(crate) struct SiteStep {
     pub(crate) site: usize,
-    pub(crate) before: Site,
-    pub(crate) after: Site,
-    pub(crate) event: Event,
-    pub(crate) effects: Vec<Effect>,
+    pub(crate) before: DurableSite,
+    pub(crate) after: DurableSite,
+    pub(crate) event: SiteEvent,
+    pub(crate) effects: Vec<SiteEffect>,
 }
 
-impl Step {
+impl SiteStep {
     /// Lets a site handle an event. Records are on disk at once: to crash between record and
     /// message is to lose the message, to crash before the record is to lose the event.
-    fn take(site: usize, before: Site, event: Event) -> Self {
+    fn take(site: usize, before: DurableSite, event: SiteEvent) -> Self {
         let mut after = before.clone();
         let mut effects = Vec::new();
         after.handle(Instant::ZERO, event, &mut effects);
-        after.handle(Instant::ZERO, Event::Written(u64::MAX), &mut effects);
+        after.handle(Instant::ZERO, SiteEvent::Written(u64::MAX), &mut effects);
         Self {
             site,
             before,
@@ -76,33 +78,33 @@ impl Step {
 
 /// A message that goes onto the network. To be told that a site is busy is to be told nothing
 /// until the time-out.
-fn sent(effect: &Effect) -> Option<(SiteId, Message)> {
+fn sent(effect: &SiteEffect) -> Option<(SiteId, SiteMessage)> {
     match effect {
-        Effect::Send {
+        SiteEffect::Send {
             message:
-                Message::Answer {
-                    report: Err(Refusal::Busy),
+                SiteMessage::Answer {
+                    report: Err(ReportRefusal::Busy),
                     ..
                 },
             ..
         } => None,
-        Effect::Send { to, message } => Some((*to, *message)),
-        Effect::Write { .. } | Effect::Delete | Effect::Add => None,
+        SiteEffect::Send { to, message } => Some((*to, *message)),
+        SiteEffect::Write { .. } | SiteEffect::Delete | SiteEffect::Add => None,
     }
 }
 
-impl World {
-    pub(crate) fn new(worths: &[f64], proxies: u32, left: Bounds) -> Self {
+impl ExploredWorld {
+    pub(crate) fn new(worths: &[f64], proxies: u32, left: ExploreBounds) -> Self {
         let count = worths.len() as u32;
         let first = Instant::ZERO + TIMING.period;
         let mut world = Self {
             sites: (0..count)
-                .map(|id| Site::new(SiteId(id), count, TIMING, proxies, first))
+                .map(|id| DurableSite::new(SiteId(id), count, TIMING, proxies, first))
                 .collect(),
             network: BTreeSet::new(),
             left,
             proxies: proxies * count,
-            worths: worths.iter().map(|&worth| Worth(worth)).collect(),
+            worths: worths.iter().map(|&worth| SiteValue(worth)).collect(),
         };
         world.measure();
         world
@@ -110,25 +112,26 @@ impl World {
 
     fn measure(&mut self) {
         for (site, &worth) in self.sites.iter_mut().zip(&self.worths) {
-            site.handle(Instant::ZERO, Event::Measured(worth), &mut Vec::new());
+            site.handle(Instant::ZERO, SiteEvent::Measured(worth), &mut Vec::new());
         }
     }
 
-    pub(crate) fn worth(&self, site: usize) -> Worth {
+    pub(crate) fn worth(&self, site: usize) -> SiteValue {
         self.worths[site]
     }
 
-    pub(crate) fn actions(&self) -> Vec<Action> {
+    pub(crate) fn actions(&self) -> Vec<ExploreAction> {
         let deliveries = self.network.iter();
-        let deliveries = deliveries.map(|&(from, to, message)| Action::Deliver(from, to, message));
-        let mut actions: Vec<Action> = deliveries.collect();
+        let deliveries =
+            deliveries.map(|&(from, to, message)| ExploreAction::Deliver(from, to, message));
+        let mut actions: Vec<ExploreAction> = deliveries.collect();
         for site in 0..self.sites.len() {
-            actions.extend(Timer::ALL.map(|timer| Action::Expire(site, timer)));
+            actions.extend(SiteTimer::ALL.map(|timer| ExploreAction::Expire(site, timer)));
             if self.left.restarts > 0 {
-                actions.push(Action::Restart(site));
+                actions.push(ExploreAction::Restart(site));
             }
             if self.left.dispatches > 0 && self.sites[site].pending() > 0 {
-                actions.push(Action::Dispatch(site));
+                actions.push(ExploreAction::Dispatch(site));
             }
         }
         actions
@@ -136,27 +139,29 @@ impl World {
 
     /// The world after an action, and what it was to the site; none if a bound forbids it, or if
     /// nothing comes of it.
-    pub(crate) fn after(&self, action: Action) -> Option<(Self, Option<Step>)> {
+    pub(crate) fn after(&self, action: ExploreAction) -> Option<(Self, Option<SiteStep>)> {
         let (site, event) = match action {
-            Action::Restart(site) => {
+            ExploreAction::Restart(site) => {
                 let mut world = self.clone();
                 world.left.restarts -= 1;
                 world.restart(site);
                 return Some((world, None));
             }
-            Action::Deliver(from, to, message) => {
-                (to.0 as usize, Event::Received { from, message })
+            ExploreAction::Deliver(from, to, message) => {
+                (to.0 as usize, SiteEvent::Received { from, message })
             }
-            Action::Expire(site, _) => (site, Event::Due),
-            Action::Dispatch(site) => (site, Event::Running(self.sites[site].running() + 1)),
+            ExploreAction::Expire(site, _) => (site, SiteEvent::Due),
+            ExploreAction::Dispatch(site) => {
+                (site, SiteEvent::Running(self.sites[site].running() + 1))
+            }
         };
         let before = match action {
-            Action::Expire(site, timer) => self.sites[site].expired(timer)?,
-            Action::Restart(_) | Action::Deliver(..) | Action::Dispatch(_) => {
+            ExploreAction::Expire(site, timer) => self.sites[site].expired(timer)?,
+            ExploreAction::Restart(_) | ExploreAction::Deliver(..) | ExploreAction::Dispatch(_) => {
                 self.sites[site].clone()
             }
         };
-        let step = Step::take(site, before, event);
+        let step = SiteStep::take(site, before, event);
         let sent = || {
             step.effects
                 .iter()
@@ -167,10 +172,10 @@ impl World {
             return None;
         }
         let mut left = self.left;
-        if sent().any(|(_, _, message)| matches!(message, Message::Propose { .. })) {
+        if sent().any(|(_, _, message)| matches!(message, SiteMessage::Propose { .. })) {
             left.rounds = left.rounds.checked_sub(1)?;
         }
-        if let Action::Dispatch(_) = action {
+        if let ExploreAction::Dispatch(_) = action {
             left.dispatches -= 1;
         }
         let mut world = self.clone();
@@ -182,10 +187,11 @@ impl World {
 
     fn restart(&mut self, at: usize) {
         let site = &self.sites[at];
-        let durable: Durable = site.durable().clone();
+        let durable: DurableState = site.durable().clone();
         let (count, running) = (self.sites.len() as u32, site.running());
         let now = Instant::ZERO;
-        self.sites[at] = Site::restored(site.id(), count, TIMING, durable, running, now).untimed();
-        self.sites[at].handle(now, Event::Measured(self.worths[at]), &mut Vec::new());
+        self.sites[at] =
+            DurableSite::restored(site.id(), count, TIMING, durable, running, now).untimed();
+        self.sites[at].handle(now, SiteEvent::Measured(self.worths[at]), &mut Vec::new());
     }
 }

@@ -1,22 +1,22 @@
 //! The durable form over long times, with many sites.
 
-use tollgate_federation::durable::{Durable, Site};
-use tollgate_federation::{Effect, Event, Message, Record, SiteId};
+use tollgate_federation::durable::{DurableSite, DurableState};
+use tollgate_federation::{SiteEffect, SiteEvent, SiteId, SiteMessage, SiteRecord};
 use tollgate_model::{Instant, Span};
 
-use crate::network::{Faults, Network, TIMING};
+use crate::network::{MessageFaults, SiteNetwork, TIMING};
 
 const PROXIES: u32 = 6;
 
 /// Sites with phases and worths at random.
-fn sites(count: u32, faults: Faults, seed: u64) -> Network<Site> {
-    let mut network = Network::new(Vec::new(), faults, seed);
+fn sites(count: u32, faults: MessageFaults, seed: u64) -> SiteNetwork<DurableSite> {
+    let mut network = SiteNetwork::new(Vec::new(), faults, seed);
     network.down = vec![false; count as usize];
     network.disk = vec![Vec::new(); count as usize];
     for id in 0..count {
         let first = Span::from_secs_f64(network.unit() * TIMING.period.as_secs_f64());
         let first = Instant::ZERO + first;
-        let site = Site::new(SiteId(id), count, TIMING, PROXIES, first);
+        let site = DurableSite::new(SiteId(id), count, TIMING, PROXIES, first);
         network.sites.push(site);
     }
     network
@@ -24,7 +24,11 @@ fn sites(count: u32, faults: Faults, seed: u64) -> Network<Site> {
 
 /// Runs so many periods; in each a worth is redrawn with probability 0.3, and pending proxies are
 /// dispatched and come back. `between` may do more.
-fn run(network: &mut Network<Site>, periods: i64, mut between: impl FnMut(&mut Network<Site>)) {
+fn run(
+    network: &mut SiteNetwork<DurableSite>,
+    periods: i64,
+    mut between: impl FnMut(&mut SiteNetwork<DurableSite>),
+) {
     let mut worths: Vec<f64> = network.sites.iter().map(|_| 0.0).collect();
     for period in 1..=periods {
         for worth in &mut worths {
@@ -36,7 +40,7 @@ fn run(network: &mut Network<Site>, periods: i64, mut between: impl FnMut(&mut N
         for site in 0..network.sites.len() {
             let all = network.sites[site].durable().proxies;
             let running = (network.unit() * f64::from(all)) as u32;
-            network.tell(site, Event::Running(running));
+            network.tell(site, SiteEvent::Running(running));
         }
         between(network);
         network.run_until(Instant::ZERO + Span::from_secs(600 * period));
@@ -45,7 +49,7 @@ fn run(network: &mut Network<Site>, periods: i64, mut between: impl FnMut(&mut N
 }
 
 /// 1. Pending, running and in flight are as many as at first.
-fn conserved(network: &Network<Site>) {
+fn conserved(network: &SiteNetwork<DurableSite>) {
     let held: u32 = network
         .sites
         .iter()
@@ -61,18 +65,18 @@ fn conserved(network: &Network<Site>) {
 }
 
 /// How many transfers began while another was on its way, of those that began.
-fn overlaps(network: &Network<Site>) -> (usize, usize) {
+fn overlaps(network: &SiteNetwork<DurableSite>) -> (usize, usize) {
     let mut spans: Vec<(Instant, Instant)> = Vec::new();
     for site in &network.sites {
         for (ballot, transfer) in &site.durable().given {
-            let of = |wanted: fn(&Message) -> bool, from: SiteId, to: SiteId| {
+            let of = |wanted: fn(&SiteMessage) -> bool, from: SiteId, to: SiteId| {
                 let sent = network.sent.iter();
                 let mut sent = sent.filter(move |s| (s.1, s.2) == (from, to) && wanted(&s.3));
                 sent.find(|s| message_ballot(&s.3) == Some(*ballot))
                     .map(|s| s.0)
             };
-            let request = |m: &Message| matches!(m, Message::Request { .. });
-            let confirm = |m: &Message| matches!(m, Message::Confirm { .. });
+            let request = |m: &SiteMessage| matches!(m, SiteMessage::Request { .. });
+            let confirm = |m: &SiteMessage| matches!(m, SiteMessage::Confirm { .. });
             let begin = of(request, transfer.to, site.id());
             let end = of(confirm, transfer.to, site.id());
             spans.extend(begin.zip(end));
@@ -83,25 +87,25 @@ fn overlaps(network: &Network<Site>) -> (usize, usize) {
     (overlapping.count(), spans.len())
 }
 
-fn message_ballot(message: &Message) -> Option<tollgate_federation::Ballot> {
+fn message_ballot(message: &SiteMessage) -> Option<tollgate_federation::Ballot> {
     match message {
-        Message::Propose { ballot, .. }
-        | Message::Answer { ballot, .. }
-        | Message::Handover { ballot, .. }
-        | Message::Request { ballot }
-        | Message::Given { ballot }
-        | Message::Denied { ballot }
-        | Message::Confirm { ballot } => Some(*ballot),
+        SiteMessage::Propose { ballot, .. }
+        | SiteMessage::Answer { ballot, .. }
+        | SiteMessage::Handover { ballot, .. }
+        | SiteMessage::Request { ballot }
+        | SiteMessage::Given { ballot }
+        | SiteMessage::Denied { ballot }
+        | SiteMessage::Confirm { ballot } => Some(*ballot),
     }
 }
 
 /// 10. The paper's form takes some thousand.
 #[test]
 fn a_decision_takes_two_messages_a_site_and_two() {
-    let mut network = sites(16, Faults::default(), 1);
+    let mut network = sites(16, MessageFaults::default(), 1);
     run(&mut network, 500, |_| {});
     let requests = network.sent.iter();
-    let requests = requests.filter(|sent| matches!(sent.3, Message::Request { .. }));
+    let requests = requests.filter(|sent| matches!(sent.3, SiteMessage::Request { .. }));
     let decisions = requests.count();
     let mean = network.messages() as f64 / decisions as f64;
     let (overlapping, transfers) = overlaps(&network);
@@ -115,7 +119,7 @@ fn a_decision_takes_two_messages_a_site_and_two() {
 #[test]
 fn nothing_is_lost_whatever_is_lost() {
     for seed in 0..5 {
-        let faults = Faults {
+        let faults = MessageFaults {
             loss: 0.05,
             double: 0.05,
         };
@@ -131,7 +135,7 @@ fn nothing_is_lost_whatever_is_lost() {
 /// Sites crash and come back with what their disks hold: a record that was on its way to the disk
 /// is there or is not.
 fn crashing(count: u32, periods: i64, seed: u64) -> usize {
-    let faults = Faults {
+    let faults = MessageFaults {
         loss: 0.1,
         double: 0.1,
     };
@@ -149,21 +153,21 @@ fn crashing(count: u32, periods: i64, seed: u64) -> usize {
             }
         }
     });
-    network.count(Effect::Add)
+    network.count(SiteEffect::Add)
 }
 
-fn restore(network: &mut Network<Site>, at: usize) {
-    let mut durable = Durable::new(PROXIES);
+fn restore(network: &mut SiteNetwork<DurableSite>, at: usize) {
+    let mut durable = DurableState::new(PROXIES);
     for &record in &network.disk[at] {
         durable.apply(record);
     }
     let sites = network.sites.len() as u32;
     let running = network.sites[at].running().min(durable.proxies);
     let id = SiteId(at as u32);
-    network.sites[at] = Site::restored(id, sites, TIMING, durable, running, network.now);
+    network.sites[at] = DurableSite::restored(id, sites, TIMING, durable, running, network.now);
 }
 
-fn restart(network: &mut Network<Site>, at: usize) {
+fn restart(network: &mut SiteNetwork<DurableSite>, at: usize) {
     restore(network, at);
     network.down[at] = false;
 }
@@ -184,22 +188,22 @@ fn sixty_four_sites_crash_and_nothing_is_lost() {
 
 #[test]
 fn a_dead_site_delays_a_round_by_the_time_out_at_most() {
-    let mut network = sites(16, Faults::default(), 3);
+    let mut network = sites(16, MessageFaults::default(), 3);
     network.down[5] = true;
     run(&mut network, 100, |_| {});
-    assert!(network.count(Effect::Add) > 50);
+    assert!(network.count(SiteEffect::Add) > 50);
 }
 
 /// Every form of record is needed: a journal that is cut short is still one that was.
 #[test]
 fn a_site_is_the_sum_of_its_records() {
-    let mut network = sites(4, Faults::default(), 4);
+    let mut network = sites(4, MessageFaults::default(), 4);
     run(&mut network, 50, |_| {});
     for (site, records) in network.sites.iter().zip(&network.disk) {
-        let mut durable = Durable::new(PROXIES);
+        let mut durable = DurableState::new(PROXIES);
         records.iter().for_each(|&record| durable.apply(record));
         assert_eq!(&durable, site.durable());
     }
-    let given = |record: &&Record| matches!(record, Record::Given { .. });
+    let given = |record: &&SiteRecord| matches!(record, SiteRecord::Given { .. });
     assert!(network.disk.iter().flatten().filter(given).count() > 20);
 }

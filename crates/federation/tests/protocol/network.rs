@@ -4,68 +4,71 @@ use std::collections::BTreeMap;
 
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::{Rng, SeedableRng};
-use tollgate_federation::{Effect, Event, Message, Record, SiteId, Timing, Worth, durable, paper};
+use tollgate_federation::{
+    SessionTiming, SiteEffect, SiteEvent, SiteId, SiteMessage, SiteRecord, SiteValue, durable,
+    paper,
+};
 use tollgate_model::{Instant, Span};
 
 /// A session with a round every ten minutes and messages of 1.2 to 12 seconds.
-pub(crate) const TIMING: Timing = Timing {
+pub(crate) const TIMING: SessionTiming = SessionTiming {
     period: Span::from_secs(600),
     longest_delay: Span::from_secs(12),
 };
 
 /// A site in either form.
-pub(crate) trait Protocol {
+pub(crate) trait SiteProtocol {
     fn next_wake(&self) -> Instant;
-    fn handle(&mut self, now: Instant, event: Event, effects: &mut Vec<Effect>);
+    fn handle(&mut self, now: Instant, event: SiteEvent, effects: &mut Vec<SiteEffect>);
 }
 
-impl Protocol for paper::Site {
+impl SiteProtocol for paper::PaperSite {
     fn next_wake(&self) -> Instant {
         self.next_wake()
     }
 
-    fn handle(&mut self, now: Instant, event: Event, effects: &mut Vec<Effect>) {
+    fn handle(&mut self, now: Instant, event: SiteEvent, effects: &mut Vec<SiteEffect>) {
         self.handle(now, event, effects);
     }
 }
 
-impl Protocol for durable::Site {
+impl SiteProtocol for durable::DurableSite {
     fn next_wake(&self) -> Instant {
         self.next_wake()
     }
 
-    fn handle(&mut self, now: Instant, event: Event, effects: &mut Vec<Effect>) {
+    fn handle(&mut self, now: Instant, event: SiteEvent, effects: &mut Vec<SiteEffect>) {
         self.handle(now, event, effects);
     }
 }
 
 /// What goes wrong, as probabilities a message.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Faults {
+pub(crate) struct MessageFaults {
     pub(crate) loss: f64,
     pub(crate) double: f64,
 }
 
 /// Sites and what is under way between them.
-pub(crate) struct Network<P> {
+pub(crate) struct SiteNetwork<P> {
     pub(crate) sites: Vec<P>,
     pub(crate) now: Instant,
     pub(crate) random: Pcg64,
-    pub(crate) faults: Faults,
+    pub(crate) faults: MessageFaults,
     /// Sites that are down: they hear nothing and no time passes for them.
     pub(crate) down: Vec<bool>,
     /// Every message that was sent, with when.
-    pub(crate) sent: Vec<(Instant, SiteId, SiteId, Message)>,
+    pub(crate) sent: Vec<(Instant, SiteId, SiteId, SiteMessage)>,
     /// Records that are on disk, by site.
-    pub(crate) disk: Vec<Vec<Record>>,
+    pub(crate) disk: Vec<Vec<SiteRecord>>,
     /// Deletes and adds, with when and where.
-    pub(crate) changes: Vec<(Instant, SiteId, Effect)>,
-    under_way: BTreeMap<(Instant, u64), (SiteId, Event)>,
+    pub(crate) changes: Vec<(Instant, SiteId, SiteEffect)>,
+    under_way: BTreeMap<(Instant, u64), (SiteId, SiteEvent)>,
     number: u64,
 }
 
-impl<P: Protocol> Network<P> {
-    pub(crate) fn new(sites: Vec<P>, faults: Faults, seed: u64) -> Self {
+impl<P: SiteProtocol> SiteNetwork<P> {
+    pub(crate) fn new(sites: Vec<P>, faults: MessageFaults, seed: u64) -> Self {
         let count = sites.len();
         Self {
             sites,
@@ -87,30 +90,30 @@ impl<P: Protocol> Network<P> {
 
     pub(crate) fn measure(&mut self, worths: &[f64]) {
         for (site, &worth) in worths.iter().enumerate() {
-            self.tell(site, Event::Measured(Worth(worth)));
+            self.tell(site, SiteEvent::Measured(SiteValue(worth)));
         }
     }
 
     /// Something happens to a site now.
-    pub(crate) fn tell(&mut self, at: usize, event: Event) {
+    pub(crate) fn tell(&mut self, at: usize, event: SiteEvent) {
         let mut effects = Vec::new();
         self.sites[at].handle(self.now, event, &mut effects);
         let from = SiteId(at as u32);
         for effect in effects {
             match effect {
-                Effect::Send { to, message } => self.send(from, to, message),
-                Effect::Write { number, record } => {
+                SiteEffect::Send { to, message } => self.send(from, to, message),
+                SiteEffect::Write { number, record } => {
                     // The disk takes a moment, and other things happen meanwhile.
                     self.disk[at].push(record);
                     let delay = Span::from_secs_f64(self.unit() * 0.1);
-                    self.put(delay, from, Event::Written(number));
+                    self.put(delay, from, SiteEvent::Written(number));
                 }
-                Effect::Delete | Effect::Add => self.changes.push((self.now, from, effect)),
+                SiteEffect::Delete | SiteEffect::Add => self.changes.push((self.now, from, effect)),
             }
         }
     }
 
-    fn send(&mut self, from: SiteId, to: SiteId, message: Message) {
+    fn send(&mut self, from: SiteId, to: SiteId, message: SiteMessage) {
         self.sent.push((self.now, from, to, message));
         let copies = if self.unit() < self.faults.loss {
             0
@@ -121,11 +124,11 @@ impl<P: Protocol> Network<P> {
             // 0.2 to 2 % of the period.
             let part = 0.1 + 0.9 * self.unit();
             let delay = Span::from_secs_f64(TIMING.longest_delay.as_secs_f64() * part);
-            self.put(delay, to, Event::Received { from, message });
+            self.put(delay, to, SiteEvent::Received { from, message });
         }
     }
 
-    fn put(&mut self, delay: Span, to: SiteId, event: Event) {
+    fn put(&mut self, delay: Span, to: SiteId, event: SiteEvent) {
         self.number += 1;
         let key = (self.now + delay, self.number);
         self.under_way.insert(key, (to, event));
@@ -145,7 +148,7 @@ impl<P: Protocol> Network<P> {
                     }
                     (key.0, to.0 as usize, event)
                 }
-                (_, Some((wake, site))) => (wake, site, Event::Due),
+                (_, Some((wake, site))) => (wake, site, SiteEvent::Due),
                 (_, None) => break,
             };
             if at > end {
@@ -164,7 +167,7 @@ impl<P: Protocol> Network<P> {
         self.down[at] = true;
         let mut lost = 0;
         self.under_way.retain(|_, (to, event)| {
-            let own = to.0 as usize == at && matches!(event, Event::Written(_));
+            let own = to.0 as usize == at && matches!(event, SiteEvent::Written(_));
             lost += usize::from(own);
             !own
         });
@@ -177,7 +180,7 @@ impl<P: Protocol> Network<P> {
         self.sent.len()
     }
 
-    pub(crate) fn count(&self, wanted: Effect) -> usize {
+    pub(crate) fn count(&self, wanted: SiteEffect) -> usize {
         self.changes
             .iter()
             .filter(|change| change.2 == wanted)

@@ -1,31 +1,31 @@
 //! The paper's form: its worked examples, and where it breaks.
 
-use tollgate_federation::paper::Site;
-use tollgate_federation::{Effect, Message, SiteId};
+use tollgate_federation::paper::PaperSite;
+use tollgate_federation::{SiteEffect, SiteId, SiteMessage};
 use tollgate_model::{Instant, Span};
 
-use crate::network::{Faults, Network, TIMING};
+use crate::network::{MessageFaults, SiteNetwork, TIMING};
 
 const A: usize = 0;
 const B: usize = 1;
 const C: usize = 2;
 
 /// Sites of which the first begins its period at once, the others half a period later.
-fn sites(proxies: &[u32]) -> Network<Site> {
+fn sites(proxies: &[u32]) -> SiteNetwork<PaperSite> {
     let count = proxies.len() as u32;
     let sites = (0..count).zip(proxies).map(|(id, &proxies)| {
         let half = Span::from_micros(TIMING.period.as_micros() / 2);
         let first = Instant::ZERO + if id == 0 { Span::ZERO } else { half };
-        Site::new(SiteId(id), count, TIMING, proxies, first)
+        PaperSite::new(SiteId(id), count, TIMING, proxies, first)
     });
-    Network::new(sites.collect(), Faults::default(), 1)
+    SiteNetwork::new(sites.collect(), MessageFaults::default(), 1)
 }
 
 /// The proxies of each site after the first round.
-fn after_a_round(network: &mut Network<Site>, worths: &[f64]) -> Vec<u32> {
+fn after_a_round(network: &mut SiteNetwork<PaperSite>, worths: &[f64]) -> Vec<u32> {
     network.measure(worths);
     network.run_until(Instant::ZERO + Span::from_secs(250));
-    network.sites.iter().map(Site::proxies).collect()
+    network.sites.iter().map(PaperSite::proxies).collect()
 }
 
 #[test]
@@ -46,15 +46,15 @@ fn figure_4_moves_one_from_d_to_b() {
     let worths = [10.0, 100.0, 50.0, 5.0];
     let mut network = sites(&[3, 3, 3, 3]);
     assert_eq!(after_a_round(&mut network, &worths), [3, 4, 3, 2]);
-    let by = |site: usize, wanted: fn(&Message) -> bool| {
+    let by = |site: usize, wanted: fn(&SiteMessage) -> bool| {
         let of_site = network
             .sent
             .iter()
             .filter(|sent| sent.1 == SiteId(site as u32));
         of_site.filter(|sent| wanted(&sent.3)).count()
     };
-    let proposals = |message: &Message| matches!(message, Message::Propose { .. });
-    let requests = |message: &Message| matches!(message, Message::Request { .. });
+    let proposals = |message: &SiteMessage| matches!(message, SiteMessage::Propose { .. });
+    let requests = |message: &SiteMessage| matches!(message, SiteMessage::Request { .. });
     assert_eq!([A, B, C, 3].map(|site| by(site, proposals)), [3, 3, 3, 0]);
     assert_eq!([A, B, C, 3].map(|site| by(site, requests)), [0, 1, 0, 0]);
     // Three rounds of 3 proposals and 3 answers, a request, a proxy.
@@ -64,24 +64,24 @@ fn figure_4_moves_one_from_d_to_b() {
 /// The messages of Figure 4 as drawn, handed over one by one: B answers A with nothing.
 #[test]
 fn figure_4_as_drawn_ends_alike() {
-    use tollgate_federation::Event;
+    use tollgate_federation::SiteEvent;
     let mut network = sites(&[3, 3, 3, 3]);
     network.measure(&[10.0, 100.0, 50.0, 5.0]);
-    let mut handle = |site: usize, event: Event| {
+    let mut handle = |site: usize, event: SiteEvent| {
         let mut effects = Vec::new();
         network.sites[site].handle(Instant::ZERO, event, &mut effects);
         let sent = effects.into_iter().filter_map(|effect| match effect {
-            Effect::Send { to, message } => Some((to.0 as usize, message)),
-            Effect::Write { .. } | Effect::Delete | Effect::Add => None,
+            SiteEffect::Send { to, message } => Some((to.0 as usize, message)),
+            SiteEffect::Write { .. } | SiteEffect::Delete | SiteEffect::Add => None,
         });
         sent.collect::<Vec<_>>()
     };
-    let from = |site: usize, message| Event::Received {
+    let from = |site: usize, message| SiteEvent::Received {
         from: SiteId(site as u32),
         message,
     };
-    let proposals_of_a = handle(A, Event::Due);
-    let to = |sent: &[(usize, Message)], site| {
+    let proposals_of_a = handle(A, SiteEvent::Due);
+    let to = |sent: &[(usize, SiteMessage)], site| {
         let found = sent.iter().find(|(to, _)| *to == site);
         found.expect("it was sent").1
     };
@@ -100,7 +100,7 @@ fn figure_4_as_drawn_ends_alike() {
     }
     let given = handle(3, from(B, to(&request, 3)));
     assert_eq!(handle(B, from(3, to(&given, B))), []);
-    let proxies: Vec<u32> = network.sites.iter().map(Site::proxies).collect();
+    let proxies: Vec<u32> = network.sites.iter().map(PaperSite::proxies).collect();
     assert_eq!(proxies, [3, 4, 3, 2]);
 }
 
@@ -117,11 +117,11 @@ fn one_dead_site_stops_it_for_ever() {
     network.down[3] = true;
     network.measure(&[4.0, 3.0, 2.0, 1.0]);
     network.run_until(Instant::ZERO + Span::from_secs(600 * 100));
-    assert_eq!(network.count(Effect::Delete), 0);
+    assert_eq!(network.count(SiteEffect::Delete), 0);
 }
 
 /// Rounds with worths that change, until so many transfers were begun.
-fn transfers(faults: Faults, seed: u64) -> (f64, f64) {
+fn transfers(faults: MessageFaults, seed: u64) -> (f64, f64) {
     let (mut given, mut change) = (0.0, 0.0);
     for experiment in 0..400 {
         let mut network = sites(&[50, 50, 50, 50]);
@@ -132,7 +132,7 @@ fn transfers(faults: Faults, seed: u64) -> (f64, f64) {
             network.measure(&worths);
             network.run_until(Instant::ZERO + Span::from_secs(600 * period));
         }
-        given += network.count(Effect::Delete) as f64;
+        given += network.count(SiteEffect::Delete) as f64;
         change += network
             .sites
             .iter()
@@ -148,7 +148,7 @@ fn transfers(faults: Faults, seed: u64) -> (f64, f64) {
 #[test]
 fn a_lost_message_loses_a_proxy_and_a_doubled_one_adds_one() {
     let (given, change) = transfers(
-        Faults {
+        MessageFaults {
             loss: 0.05,
             double: 0.0,
         },
@@ -157,7 +157,7 @@ fn a_lost_message_loses_a_proxy_and_a_doubled_one_adds_one() {
     println!("loss: {given} transfers, {change} proxies");
     assert!(given > 300.0 && (-0.08..=-0.02).contains(&(change / given)));
     let (given, change) = transfers(
-        Faults {
+        MessageFaults {
             loss: 0.0,
             double: 0.05,
         },
@@ -178,7 +178,7 @@ fn sixteen_sites_take_hundreds_of_messages_a_decision() {
         network.run_until(Instant::ZERO + Span::from_secs(600 * period));
     }
     let decisions = network.sent.iter();
-    let decisions = decisions.filter(|sent| matches!(sent.3, Message::Request { .. }));
+    let decisions = decisions.filter(|sent| matches!(sent.3, SiteMessage::Request { .. }));
     let mean = network.messages() as f64 / decisions.count() as f64;
     println!("{mean:.0} messages a decision");
     assert!(mean > 200.0, "{mean}");

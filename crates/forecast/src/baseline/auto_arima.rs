@@ -1,7 +1,7 @@
 //! An ARIMA model of orders that the series chooses.
 
 use super::kpss::kpss;
-use crate::expert::{Arma, FEWEST_POINTS, Order};
+use crate::expert::{ArmaModel, ArmaOrder, FEWEST_POINTS};
 
 /// The most past values, and past shocks, that are looked at.
 const MOST: usize = 2;
@@ -10,13 +10,13 @@ const CRITICAL: f64 = 0.463;
 
 /// After Hyndman & Khandakar (2008): differenced once if a KPSS test rejects that it is stationary,
 /// then the orders p, q <= 2 with the least AICc. Unlike there all nine are tried, and fitted
-/// by [`Arma::fit`] instead of maximum likelihood: that cannot be done for every job of a site.
+/// by [`ArmaModel::fit`] instead of maximum likelihood: that cannot be done for every job of a site.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AutoArima {
     differenced: bool,
     mean: f64,
     /// None for orders 0 and 0.
-    model: Option<Arma>,
+    model: Option<ArmaModel>,
 }
 
 impl AutoArima {
@@ -33,9 +33,9 @@ impl AutoArima {
         };
         let mean = series.iter().sum::<f64>() / series.len() as f64;
         let flat = (criterion(series.iter().map(|value| value - mean), 0), None);
-        let orders = (0..=MOST).flat_map(|ar| (0..=MOST).map(move |ma| Order { ar, ma }));
+        let orders = (0..=MOST).flat_map(|ar| (0..=MOST).map(move |ma| ArmaOrder { ar, ma }));
         let fitted = orders.filter_map(|order| {
-            let model = Arma::fit(&series, order)?;
+            let model = ArmaModel::fit(&series, order)?;
             let shocks = model.shocks(&series);
             Some((
                 criterion(shocks.into_iter(), order.ar + order.ma),

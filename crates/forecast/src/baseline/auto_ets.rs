@@ -14,7 +14,7 @@ const MOVES: usize = 60;
 /// An additive-error model in the notation of Hyndman et al. (2008, ch. 2): ETS(A,N,N),
 /// ETS(A,A,N) or ETS(A,Ad,N). There is no season: jobs do not come at equal intervals.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Ets {
+pub struct EtsModel {
     /// How much a new value counts for the level.
     pub alpha: f64,
     /// How much it counts for the trend, at most `alpha`; zero without one.
@@ -29,23 +29,23 @@ pub struct Ets {
 
 /// The level and the trend after some values.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct States {
+pub struct EtsState {
     /// Where the series is.
     pub level: f64,
     /// How far it moves at each step.
     pub trend: f64,
 }
 
-impl Ets {
+impl EtsModel {
     /// The model of this form with the least sum of squared one-step errors over `values` that a
     /// search from the best point of a coarse grid comes to; none for fewer than 10.
-    pub fn fit(values: &[f64], form: Form) -> Option<Self> {
+    pub fn fit(values: &[f64], form: EtsForm) -> Option<Self> {
         (values.len() >= FEWEST).then(|| form.fit(values).1)
     }
 
     /// The sum of squared one-step errors over `values`, and the states after them.
-    pub fn smooth(&self, values: &[f64]) -> (f64, States) {
-        let start = States {
+    pub fn smooth(&self, values: &[f64]) -> (f64, EtsState) {
+        let start = EtsState {
             level: self.level,
             trend: self.trend,
         };
@@ -58,15 +58,15 @@ impl Ets {
     }
 
     /// The forecast of the next value.
-    pub fn ahead(&self, states: States) -> f64 {
+    pub fn ahead(&self, states: EtsState) -> f64 {
         states.level + self.phi * states.trend
     }
 
     /// How far off the forecast of `value` was, and the states after it.
-    fn step(&self, states: States, value: f64) -> (f64, States) {
+    fn step(&self, states: EtsState, value: f64) -> (f64, EtsState) {
         let expected = self.ahead(states);
         let error = value - expected;
-        let next = States {
+        let next = EtsState {
             level: expected + self.alpha * error,
             trend: self.phi * states.trend + self.beta * error,
         };
@@ -113,7 +113,7 @@ impl Ets {
 
 /// The components, simplest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum EtsForm {
     /// ETS(A,N,N).
     Level,
     /// ETS(A,A,N).
@@ -122,7 +122,7 @@ pub enum Form {
     Damped,
 }
 
-impl Form {
+impl EtsForm {
     /// Smoothing constants, initial states and a variance.
     const fn n_parameters(self) -> usize {
         match self {
@@ -155,13 +155,13 @@ impl Form {
         }
     }
 
-    fn model(self, values: &[f64], point: [f64; 3]) -> Ets {
-        Ets::with(values, self.constants(point), self != Self::Level)
+    fn model(self, values: &[f64], point: [f64; 3]) -> EtsModel {
+        EtsModel::with(values, self.constants(point), self != Self::Level)
     }
 
     /// The best model of this form: the best point of a coarse grid, then a simplex from there
     /// (Nelder & Mead 1965).
-    fn fit(self, values: &[f64]) -> (f64, Ets) {
+    fn fit(self, values: &[f64]) -> (f64, EtsModel) {
         let loss = |point: [f64; 3]| self.model(values, point).smooth(values).0;
         let steps = |axis: usize, n: usize| if axis < self.n_free() { n } else { 1 };
         let mut best = ([0.1, 0.1, 0.5], f64::INFINITY);
@@ -241,8 +241,8 @@ fn simplex(
 /// multiplicative errors, and the states it has come to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AutoEts {
-    model: Ets,
-    states: States,
+    model: EtsModel,
+    states: EtsState,
 }
 
 impl AutoEts {
@@ -251,7 +251,7 @@ impl AutoEts {
         if values.len() < FEWEST {
             return None;
         }
-        let fitted = [Form::Level, Form::Trend, Form::Damped].map(|form| form.fit(values));
+        let fitted = [EtsForm::Level, EtsForm::Trend, EtsForm::Damped].map(|form| form.fit(values));
         let best = fitted
             .into_iter()
             .reduce(|best, next| if next.0 < best.0 { next } else { best });
@@ -262,7 +262,7 @@ impl AutoEts {
     }
 
     /// The model that was chosen.
-    pub const fn model(&self) -> &Ets {
+    pub const fn model(&self) -> &EtsModel {
         &self.model
     }
 

@@ -9,7 +9,7 @@ pub const FEWEST_POINTS: usize = 40;
 
 /// An ARMA model around the mean of its series.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Arma {
+pub struct ArmaModel {
     mean: f64,
     ar: Vec<f64>,
     ma: Vec<f64>,
@@ -17,19 +17,19 @@ pub struct Arma {
 
 /// How many past values and past shocks a model looks at. Together at most 8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Order {
+pub struct ArmaOrder {
     /// Past values (p).
     pub ar: usize,
     /// Past shocks (q).
     pub ma: usize,
 }
 
-impl Arma {
+impl ArmaModel {
     /// Fits a model to `values` (Hannan & Rissanen 1982, without the third, bias-correcting step):
     /// a long autoregression by Yule-Walker gives the shocks, then values are regressed on past
     /// values and past shocks. The long order is floor(ln² n) (Gómez & Maravall 2001). None
     /// for fewer than [`FEWEST_POINTS`] values, or if they leave the regression singular.
-    pub fn fit(values: &[f64], order: Order) -> Option<Self> {
+    pub fn fit(values: &[f64], order: ArmaOrder) -> Option<Self> {
         let n = values.len();
         let columns = order.ar + order.ma;
         if n < FEWEST_POINTS || columns == 0 || columns > MAX_COLUMNS {
@@ -64,7 +64,7 @@ impl Arma {
 
     /// Fits a model to the differences of `values`: an ARIMA model of orders p, 1, q (Box & Jenkins
     /// 1976). None where [`Self::fit`] gives none.
-    pub fn fit_differences(values: &[f64], order: Order) -> Option<Self> {
+    pub fn fit_differences(values: &[f64], order: ArmaOrder) -> Option<Self> {
         Self::fit(&differences(values), order)
     }
 

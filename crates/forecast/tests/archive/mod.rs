@@ -9,11 +9,11 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
-use tollgate_forecast::{ClassId, Job, Record};
+use tollgate_forecast::{ClassId, CompletedJob, ForecastJob};
 use tollgate_model::{Instant, Span};
 
 /// The records of this trace, if there is a folder of traces.
-pub(crate) fn records(name: &str) -> Option<Vec<Record>> {
+pub(crate) fn records(name: &str) -> Option<Vec<CompletedJob>> {
     let Some(folder) = std::env::var_os("TOLLGATE_TRACES") else {
         println!("skipped: TOLLGATE_TRACES is not set");
         return None;
@@ -30,24 +30,24 @@ pub(crate) fn records(name: &str) -> Option<Vec<Record>> {
 }
 
 /// One line of the Standard Workload Format; the user is the class.
-fn record(line: &str, classes: &mut BTreeMap<i64, u32>) -> Record {
+fn record(line: &str, classes: &mut BTreeMap<i64, u32>) -> CompletedJob {
     let fields: Vec<i64> = line
         .split_ascii_whitespace()
         .map(|field| field.parse::<f64>().expect("a number") as i64)
         .collect();
     let (submit, wait, runtime) = (fields[1], fields[2].max(0), fields[3]);
     let next = classes.len() as u32;
-    let job = Job {
+    let job = ForecastJob {
         class: ClassId(*classes.entry(fields[11]).or_insert(next)),
         procs: [fields[4], fields[7], 1]
             .into_iter()
             .find(|procs| *procs > 0)
             .map_or(1, |procs| procs as u32),
         request: (fields[8] > 0).then(|| Span::from_secs(fields[8])),
-        context: tollgate_forecast::Context::default(),
+        context: tollgate_forecast::JobAttributes::default(),
     };
     let submit = Instant::from_secs(submit);
-    Record {
+    CompletedJob {
         job,
         submit,
         finish: submit + Span::from_secs(wait + runtime.max(0)),

@@ -5,14 +5,14 @@ use tollgate_model::{Instant, Span};
 /// How far to look ahead: until the job has done this much work, and until it is due unless it has
 /// done all that it may need by then.
 #[derive(Clone, Copy, Debug)]
-pub struct Horizon {
+pub struct LookAheadHorizon {
     /// The longest run time that will be asked for, in any case.
     pub runtime: Span,
     /// When the job is due, and the longest run time that matters for that.
     pub due: Option<(Instant, Span)>,
 }
 
-impl Horizon {
+impl LookAheadHorizon {
     /// Whether nothing more is asked for of a task that has done `work_s` seconds of work at `now`.
     pub(super) fn is_reached(&self, now: Instant, work_s: f64) -> bool {
         let due = self.due;
@@ -23,30 +23,30 @@ impl Horizon {
 
 /// What becomes of a job: when it starts, and how its work gets on from then on.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Course {
+pub struct JobTrajectory {
     start: Instant,
     now: Instant,
     /// None if it has its nodes to itself.
-    tasks: Option<Vec<Progress>>,
+    tasks: Option<Vec<TaskProgress>>,
 }
 
 /// How one task of a job gets on: at constant rates, from step to step.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Progress {
-    steps: Vec<Step>,
+pub(super) struct TaskProgress {
+    steps: Vec<RateSegment>,
     /// Nothing is known of what is later.
     until: Instant,
 }
 
 /// From `since` on, when `work_s` seconds of work are done, it does `rate` seconds of work a second.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Step {
+struct RateSegment {
     since: Instant,
     work_s: f64,
     rate: f64,
 }
 
-impl Course {
+impl JobTrajectory {
     /// A job that has its nodes to itself from `start` on, and has not ended at `now`.
     pub(super) fn alone(start: Instant, now: Instant) -> Self {
         Self {
@@ -57,7 +57,7 @@ impl Course {
     }
 
     /// A job that started, or starts, on nodes that it shares.
-    pub(super) fn shared(start: Instant, now: Instant, tasks: Vec<Progress>) -> Self {
+    pub(super) fn shared(start: Instant, now: Instant, tasks: Vec<TaskProgress>) -> Self {
         Self {
             start,
             now,
@@ -98,11 +98,11 @@ impl Course {
     }
 }
 
-impl Progress {
+impl TaskProgress {
     /// Takes note of a new rate. Steps come in order of time; of one instant the last counts.
     pub(super) fn push(&mut self, since: Instant, work_s: f64, rate: f64) {
         self.steps.pop_if(|last| last.since == since);
-        self.steps.push(Step {
+        self.steps.push(RateSegment {
             since,
             work_s,
             rate,

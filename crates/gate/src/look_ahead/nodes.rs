@@ -1,14 +1,14 @@
 //! The future of one node on which a job has a task, where no other node matters to it.
 
 use tollgate_model::{Instant, JobId, Span};
-use tollgate_policy::{Known, Node, Sharing};
+use tollgate_policy::{JobInfo, Node, NodeSharing};
 
-use super::course::{Horizon, Progress};
+use super::course::{LookAheadHorizon, TaskProgress};
 use super::{LOOKS_AN_EVENT, end_of, note, spend};
 
 /// A copy of a node on its way into the future.
 #[derive(Debug)]
-pub(super) struct NodeAhead {
+pub(super) struct NodeTrajectory {
     node: Node,
     me: JobId,
     now: Instant,
@@ -18,7 +18,7 @@ pub(super) struct NodeAhead {
     work_s: Vec<f64>,
 }
 
-impl NodeAhead {
+impl NodeTrajectory {
     pub(super) fn new(
         node: Node,
         me: JobId,
@@ -45,12 +45,12 @@ impl NodeAhead {
     /// How the task gets on, as far as the horizon or as the looks that are left reach.
     pub(super) fn follow<'a>(
         mut self,
-        sharing: &dyn Sharing,
-        known: &dyn Fn(JobId) -> Known<'a>,
-        horizon: &Horizon,
+        sharing: &dyn NodeSharing,
+        known: &dyn Fn(JobId) -> JobInfo<'a>,
+        horizon: &LookAheadHorizon,
         looks_left: &mut u64,
-    ) -> Progress {
-        let mut progress = Progress::default();
+    ) -> TaskProgress {
+        let mut progress = TaskProgress::default();
         loop {
             note(&mut progress, &self.node, self.me);
             let end = self.next_end();

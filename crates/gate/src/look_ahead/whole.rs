@@ -4,15 +4,15 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use tollgate_model::{Instant, JobId, NodeId, Span};
-use tollgate_policy::{Effect, Ending, Phase, Said, Timers};
+use tollgate_policy::{Effect, JobEnding, JobPhase, Notice, TimerTree};
 
-use super::course::{Course, Horizon, Progress};
-use super::{LOOKS_AN_EVENT, Whom, end_of, note, spend};
+use super::course::{JobTrajectory, LookAheadHorizon, TaskProgress};
+use super::{LOOKS_AN_EVENT, LookAheadSubject, end_of, note, spend};
 use crate::gate::Gate;
-use crate::input::{Answer, Input, Retry};
+use crate::input::{GateInput, InputAck, OnEviction};
 
 /// A copy of the gate on its way into the future, in which one job never ends.
-pub(super) struct Whole<'a> {
+pub(super) struct FullSimulation<'a> {
     gate: Gate,
     /// The present, from which it is looked.
     from: Instant,
@@ -25,13 +25,13 @@ pub(super) struct Whole<'a> {
     /// Ends of jobs that have their nodes to themselves, ties by slot.
     ends: BinaryHeap<Reverse<(Instant, JobId)>>,
     /// By node: when the first of its tasks ends.
-    node_ends: Timers,
+    node_ends: TimerTree,
     /// How the tasks of the job get on, once it runs on nodes that it shares.
-    tasks: Vec<(NodeId, Progress)>,
+    tasks: Vec<(NodeId, TaskProgress)>,
 }
 
 /// What happens next.
-enum Next {
+enum NextEvent {
     /// A job ends that has its nodes to itself.
     Job(JobId),
     /// A task ends on a node that it shares.
@@ -40,12 +40,12 @@ enum Next {
     Wake,
 }
 
-impl<'a> Whole<'a> {
+impl<'a> FullSimulation<'a> {
     /// None if the job is none, or the copy alone would take too long.
     pub(super) fn new(
         gate: &Gate,
         now: Instant,
-        whom: Whom<'_>,
+        whom: LookAheadSubject<'_>,
         expected: &'a dyn Fn(JobId) -> Span,
         looks_left: &'a mut u64,
     ) -> Option<Self> {
@@ -55,21 +55,23 @@ impl<'a> Whole<'a> {
         let mut gate = gate.fork();
         let mut effects = Vec::new();
         let me = match whom {
-            Whom::Known(job) => job,
-            Whom::New(&spec, forecast) => {
-                let submitted = Input::Submitted {
+            LookAheadSubject::Known(job) => job,
+            LookAheadSubject::New(&spec, forecast) => {
+                let submitted = GateInput::Submitted {
                     spec,
-                    retry: Retry::Never,
+                    retry: OnEviction::Never,
                     forecast: forecast.copied(),
                 };
                 match gate.handle(now, submitted, &mut effects) {
-                    Ok(Answer::Job(job)) => job,
+                    Ok(InputAck::Job(job)) => job,
                     Ok(_) | Err(_) => return None,
                 }
             }
         };
         let view = gate.view(now);
-        let running = view.jobs().filter(|(_, job)| job.phase == Phase::Running);
+        let running = view
+            .jobs()
+            .filter(|(_, job)| job.phase == JobPhase::Running);
         let alone = running.filter(|&(id, _)| id != me && !is_shared(&gate, now, id));
         let ends = alone.filter_map(|(id, job)| {
             let end = job.start? + expected(id);
@@ -77,7 +79,7 @@ impl<'a> Whole<'a> {
         });
         let mut whole = Self {
             ends: ends.collect(),
-            node_ends: Timers::new(view.n_nodes() as usize),
+            node_ends: TimerTree::new(view.n_nodes() as usize),
             gate,
             from: now,
             now,
@@ -98,17 +100,17 @@ impl<'a> Whole<'a> {
 
     /// Runs until the job has its nodes to itself, or as far as the horizon or the looks that are
     /// left reach.
-    pub(super) fn follow(mut self, horizon: &Horizon) -> Option<Course> {
+    pub(super) fn follow(mut self, horizon: &LookAheadHorizon) -> Option<JobTrajectory> {
         self.settle();
         loop {
             let view = self.gate.view(self.now);
             let job = view.find_job(self.me)?;
-            if job.phase == Phase::Over {
+            if job.phase == JobPhase::Over {
                 return None;
             }
-            let start = job.start.filter(|_| job.phase == Phase::Running);
+            let start = job.start.filter(|_| job.phase == JobPhase::Running);
             if let Some(start) = start.filter(|_| self.tasks.is_empty()) {
-                return Some(Course::alone(start, self.from));
+                return Some(JobTrajectory::alone(start, self.from));
             }
             let next = self.next();
             let at = next.as_ref().map_or(Instant::MAX, |&(at, _)| at);
@@ -125,49 +127,49 @@ impl<'a> Whole<'a> {
         }
     }
 
-    fn is_reached(&mut self, horizon: &Horizon, at: Instant) -> bool {
+    fn is_reached(&mut self, horizon: &LookAheadHorizon, at: Instant) -> bool {
         self.tasks.iter_mut().all(|(_, task)| {
             task.known_until(at);
             horizon.is_reached(at, task.work_by(at))
         })
     }
 
-    fn course(self, start: Instant, until: Instant) -> Course {
+    fn course(self, start: Instant, until: Instant) -> JobTrajectory {
         let tasks = self.tasks.into_iter().map(|(_, mut task)| {
             task.known_until(until);
             task
         });
-        Course::shared(start, self.from, tasks.collect())
+        JobTrajectory::shared(start, self.from, tasks.collect())
     }
 
     /// What happens next and when: of what happens at one instant ends come first, those of whole
     /// jobs before those of tasks. What is further away than time can tell does not happen.
-    fn next(&self) -> Option<(Instant, Next)> {
+    fn next(&self) -> Option<(Instant, NextEvent)> {
         let whole = self.ends.peek();
-        let whole = whole.map(|&Reverse((at, job))| (at, Next::Job(job)));
+        let whole = whole.map(|&Reverse((at, job))| (at, NextEvent::Job(job)));
         let task = self.node_ends.next().and_then(|at| {
             let node = self.node_ends.due(at)?;
-            Some((at, Next::Task(NodeId(node as u32))))
+            Some((at, NextEvent::Task(NodeId(node as u32))))
         });
-        let wake = self.gate.next_wake().map(|at| (at, Next::Wake));
+        let wake = self.gate.next_wake().map(|at| (at, NextEvent::Wake));
         let all = whole.into_iter().chain(task).chain(wake);
         let next = all.min_by_key(|&(at, _)| at)?;
         let at = next.0.max(self.now);
         (at < Instant::MAX).then_some((at, next.1))
     }
 
-    fn advance(&mut self, at: Instant, next: Next) {
+    fn advance(&mut self, at: Instant, next: NextEvent) {
         self.now = at;
         let input = match next {
-            Next::Wake => Some(Input::Tick),
-            Next::Job(job) => {
+            NextEvent::Wake => Some(GateInput::Tick),
+            NextEvent::Job(job) => {
                 self.ends.pop();
                 let attempt = self.gate.view(at).job(job).attempt;
-                Some(Input::Ended { job, attempt })
+                Some(GateInput::Ended { job, attempt })
             }
-            Next::Task(node) => self.first_end(node).map(|(_, job)| {
+            NextEvent::Task(node) => self.first_end(node).map(|(_, job)| {
                 let attempt = self.gate.view(at).job(job).attempt;
-                Input::TaskEnded { job, attempt, node }
+                GateInput::TaskEnded { job, attempt, node }
             }),
         };
         if let Some(input) = input {
@@ -203,11 +205,11 @@ impl<'a> Whole<'a> {
                     }
                 }
                 Effect::Verdict {
-                    said: Said::Accepted { .. } | Said::Queued | Said::Rejected(_),
+                    said: Notice::Accepted { .. } | Notice::Queued | Notice::Rejected(_),
                     ..
                 }
                 | Effect::Over {
-                    ending: Ending::Finished | Ending::Cancelled | Ending::Lost,
+                    ending: JobEnding::Finished | JobEnding::Cancelled | JobEnding::Lost,
                     ..
                 }
                 | Effect::Kill { .. }
@@ -226,7 +228,7 @@ impl<'a> Whole<'a> {
         let shared = nodes.filter(|&node| view.shares(self.me, node));
         self.tasks = shared
             .map(|node| {
-                let mut progress = Progress::default();
+                let mut progress = TaskProgress::default();
                 note(&mut progress, view.node(node), self.me);
                 (node, progress)
             })

@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_gate::{Effect, Ending, Gate, Input};
+use tollgate_gate::{Effect, Gate, GateInput, JobEnding};
 use tollgate_model::{Instant, JobId, NodeId, Span};
-use tollgate_policy::Phase;
+use tollgate_policy::JobPhase;
 
 /// When a job starts and finishes; none where it does not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Times {
+pub(crate) struct JobTimes {
     pub(crate) start: Option<Instant>,
     pub(crate) finish: Option<Instant>,
 }
@@ -18,7 +18,7 @@ pub(crate) struct EventByEvent {
     gate: Gate,
     now: Instant,
     effects: Vec<Effect>,
-    times: BTreeMap<JobId, Times>,
+    times: BTreeMap<JobId, JobTimes>,
 }
 
 const MOST_EVENTS: usize = 10_000;
@@ -27,9 +27,11 @@ impl EventByEvent {
     /// A future that begins at `now` with this copy of a gate.
     pub(crate) fn new(gate: Gate, now: Instant) -> Self {
         let view = gate.view(now);
-        let running = view.jobs().filter(|(_, job)| job.phase == Phase::Running);
+        let running = view
+            .jobs()
+            .filter(|(_, job)| job.phase == JobPhase::Running);
         let times = running.map(|(id, job)| {
-            let times = Times {
+            let times = JobTimes {
                 start: job.start,
                 finish: None,
             };
@@ -44,7 +46,7 @@ impl EventByEvent {
     }
 
     /// Runs until `job` is over, or nothing more happens; `work` says how long each job takes.
-    pub(crate) fn run_until(mut self, job: JobId, work: impl Fn(JobId) -> Span) -> Times {
+    pub(crate) fn run_until(mut self, job: JobId, work: impl Fn(JobId) -> Span) -> JobTimes {
         self.settle();
         for _ in 0..MOST_EVENTS {
             let over = self.of(job).finish.is_some() || self.is_lost(job);
@@ -55,14 +57,14 @@ impl EventByEvent {
         panic!("{job:?} is not over after {MOST_EVENTS} events")
     }
 
-    fn of(&self, job: JobId) -> Times {
+    fn of(&self, job: JobId) -> JobTimes {
         self.times.get(&job).copied().unwrap_or_default()
     }
 
     fn is_lost(&self, job: JobId) -> bool {
         let view = self.gate.view(self.now);
         view.find_job(job)
-            .is_none_or(|job| matches!(job.phase, Phase::Over | Phase::Vacant))
+            .is_none_or(|job| matches!(job.phase, JobPhase::Over | JobPhase::Vacant))
     }
 
     fn advance(&mut self, work: &impl Fn(JobId) -> Span) -> bool {
@@ -74,7 +76,7 @@ impl EventByEvent {
         };
         self.now = self.now.max(at);
         let input = end.filter(|&(due, _)| due <= at).map(|(_, ended)| ended);
-        let input = input.unwrap_or(Input::Tick);
+        let input = input.unwrap_or(GateInput::Tick);
         let _ = self.gate.handle(self.now, input, &mut self.effects);
         self.settle();
         true
@@ -93,7 +95,7 @@ impl EventByEvent {
             }
             if let Effect::Over {
                 job,
-                ending: Ending::Finished,
+                ending: JobEnding::Finished,
             } = effect
             {
                 self.times.entry(job).or_default().finish = Some(self.now);
@@ -101,15 +103,15 @@ impl EventByEvent {
         }
     }
 
-    fn next_end(&self, work: &impl Fn(JobId) -> Span) -> Option<(Instant, Input)> {
+    fn next_end(&self, work: &impl Fn(JobId) -> Span) -> Option<(Instant, GateInput)> {
         let view = self.gate.view(self.now);
         let whole = view
             .jobs()
-            .filter(|(id, job)| job.phase == Phase::Running && !self.is_shared(*id));
+            .filter(|(id, job)| job.phase == JobPhase::Running && !self.is_shared(*id));
         let whole = whole.filter_map(|(id, job)| {
             let end = (job.start? + work(id)).max(self.now);
             let attempt = job.attempt;
-            Some((end, Input::Ended { job: id, attempt }))
+            Some((end, GateInput::Ended { job: id, attempt }))
         });
         let tasks = (0..view.n_nodes()).map(NodeId).flat_map(|id| {
             let node = view.node(id);
@@ -117,7 +119,7 @@ impl EventByEvent {
             node.tasks().iter().map(move |task| {
                 let left = work(task.job).as_secs_f64() - node.work_at(task, now);
                 let end = now + Span::ceil_secs_f64(left.max(0.0) / task.rate);
-                let ended = Input::TaskEnded {
+                let ended = GateInput::TaskEnded {
                     job: task.job,
                     attempt: view.job(task.job).attempt,
                     node: id,

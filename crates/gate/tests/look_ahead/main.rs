@@ -3,16 +3,19 @@
 
 mod event_by_event;
 
-use event_by_event::{EventByEvent, Times};
+use event_by_event::{EventByEvent, JobTimes};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed};
-use tollgate_gate::{Answer, Course, Gate, Horizon, Input, LookAhead, Retry, Whom, WorkerId};
+use tollgate_gate::{
+    Gate, GateInput, InputAck, JobTrajectory, LookAhead, LookAheadHorizon, LookAheadSubject,
+    OnEviction, WorkerId,
+};
 use tollgate_model::{
     Credits, CreditsPerSecond, Distribution, Instant, JobId, JobSpec, Market, Sla, Span,
 };
-use tollgate_policy::named::Family;
+use tollgate_policy::named::FamilyParams;
 use tollgate_policy::registry::REGISTRY;
-use tollgate_policy::{Choice, Phase};
+use tollgate_policy::{JobPhase, PolicySpec};
 
 const NODES: u32 = 4;
 const UNBOUNDED: u64 = u64::MAX;
@@ -20,7 +23,7 @@ const UNBOUNDED: u64 = u64::MAX;
 const ROUNDING: Span = Span::from_micros(50);
 
 #[derive(Clone, Copy, Debug)]
-struct Draft {
+struct LookAheadJobDraft {
     estimate_s: i64,
     procs: u32,
     deadline_s: Option<i64>,
@@ -28,18 +31,18 @@ struct Draft {
 }
 
 #[derive(Clone, Debug)]
-enum Step {
+enum LookAheadStep {
     Wait(i64),
-    Submit(Draft),
+    Submit(LookAheadJobDraft),
     End(usize),
     Evict(usize),
 }
 
-fn draft() -> impl Strategy<Value = Draft> {
+fn draft() -> impl Strategy<Value = LookAheadJobDraft> {
     let deadline_s = prop::option::weighted(0.7, 1i64..200);
     let forecast_s = prop::option::of(1i64..20);
     (1i64..40, 1u32..=NODES, deadline_s, forecast_s).prop_map(
-        |(estimate_s, procs, deadline_s, forecast_s)| Draft {
+        |(estimate_s, procs, deadline_s, forecast_s)| LookAheadJobDraft {
             estimate_s,
             procs,
             deadline_s,
@@ -48,16 +51,16 @@ fn draft() -> impl Strategy<Value = Draft> {
     )
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = LookAheadStep> {
     prop_oneof![
-        3 => (0i64..10_000_000).prop_map(Step::Wait),
-        6 => draft().prop_map(Step::Submit),
-        1 => any::<usize>().prop_map(Step::End),
-        1 => any::<usize>().prop_map(Step::Evict),
+        3 => (0i64..10_000_000).prop_map(LookAheadStep::Wait),
+        6 => draft().prop_map(LookAheadStep::Submit),
+        1 => any::<usize>().prop_map(LookAheadStep::End),
+        1 => any::<usize>().prop_map(LookAheadStep::Evict),
     ]
 }
 
-fn spec(draft: Draft, submit: Instant) -> JobSpec {
+fn spec(draft: LookAheadJobDraft, submit: Instant) -> JobSpec {
     JobSpec {
         submit,
         estimate: Span::from_secs(draft.estimate_s),
@@ -71,17 +74,17 @@ fn spec(draft: Draft, submit: Instant) -> JobSpec {
     }
 }
 
-fn forecast(draft: Draft) -> Option<Distribution> {
+fn forecast(draft: LookAheadJobDraft) -> Option<Distribution> {
     let least = draft.forecast_s? as f64;
     let quantile = |level| Span::from_secs_f64(least * 1.2f64.powi(level as i32));
     Some(Distribution::new(std::array::from_fn(quantile)))
 }
 
 /// A gate after these steps, and the present instant.
-fn gate_after(choice: &Choice, market: Market, steps: &[Step]) -> (Gate, Instant) {
+fn gate_after(choice: &PolicySpec, market: Market, steps: &[LookAheadStep]) -> (Gate, Instant) {
     let mut gate = Gate::new(choice.build(market), market);
     let (mut now, mut effects) = (Instant::ZERO, Vec::new());
-    let up = Input::WorkerUp {
+    let up = GateInput::WorkerUp {
         worker: WorkerId(0),
         epoch: 1,
         nodes: NODES,
@@ -92,22 +95,26 @@ fn gate_after(choice: &Choice, market: Market, steps: &[Step]) -> (Gate, Instant
         let running: Vec<(JobId, u32)> = gate
             .view(now)
             .jobs()
-            .filter(|(_, job)| job.phase == Phase::Running)
+            .filter(|(_, job)| job.phase == JobPhase::Running)
             .map(|(id, job)| (id, job.attempt))
             .collect();
         let pick = |n: usize| running.get(n.checked_rem(running.len())?).copied();
         let input = match *step {
-            Step::Wait(micros) => {
+            LookAheadStep::Wait(micros) => {
                 now += Span::from_micros(micros);
-                Some(Input::Tick)
+                Some(GateInput::Tick)
             }
-            Step::Submit(draft) => Some(Input::Submitted {
+            LookAheadStep::Submit(draft) => Some(GateInput::Submitted {
                 spec: spec(draft, now),
-                retry: Retry::Requeue,
+                retry: OnEviction::Requeue,
                 forecast: forecast(draft),
             }),
-            Step::End(n) => pick(n).map(|(job, attempt)| Input::Ended { job, attempt }),
-            Step::Evict(n) => pick(n).map(|(job, attempt)| Input::Evicted { job, attempt }),
+            LookAheadStep::End(n) => {
+                pick(n).map(|(job, attempt)| GateInput::Ended { job, attempt })
+            }
+            LookAheadStep::Evict(n) => {
+                pick(n).map(|(job, attempt)| GateInput::Evicted { job, attempt })
+            }
         };
         if let Some(input) = input {
             gate.handle(now, input, &mut effects)
@@ -124,18 +131,18 @@ fn expected(job: JobId) -> Span {
 }
 
 /// What event by event becomes of a job that takes `runtime`.
-fn slowly(gate: &Gate, now: Instant, whom: Whom<'_>, runtime: Span) -> Times {
+fn slowly(gate: &Gate, now: Instant, whom: LookAheadSubject<'_>, runtime: Span) -> JobTimes {
     let mut fork = gate.fork();
     let me = match whom {
-        Whom::Known(job) => job,
-        Whom::New(&spec, forecast) => {
-            let submitted = Input::Submitted {
+        LookAheadSubject::Known(job) => job,
+        LookAheadSubject::New(&spec, forecast) => {
+            let submitted = GateInput::Submitted {
                 spec,
-                retry: Retry::Never,
+                retry: OnEviction::Never,
                 forecast: forecast.copied(),
             };
             let answer = fork.handle(now, submitted, &mut Vec::new());
-            let Ok(Answer::Job(job)) = answer else {
+            let Ok(InputAck::Job(job)) = answer else {
                 panic!("a well-formed job gets a slot: {answer:?}");
             };
             // Who starts at once is among those that run.
@@ -153,13 +160,13 @@ fn close(one: Instant, other: Instant) -> bool {
 fn compare(
     gate: &Gate,
     now: Instant,
-    whom: Whom<'_>,
+    whom: LookAheadSubject<'_>,
     spec: &JobSpec,
     exact_until: Instant,
 ) -> Result<(), TestCaseError> {
     let due = spec.due();
     let most = Span::from_secs(60);
-    let horizon = Horizon {
+    let horizon = LookAheadHorizon {
         runtime: most,
         due: due.map(|due| (due, Span::MAX)),
     };
@@ -167,7 +174,7 @@ fn compare(
     let course = ahead.course(whom, &horizon);
     for runtime in [1, 17, 60].map(Span::from_secs) {
         let slow = slowly(gate, now, whom, runtime);
-        match (course.as_ref().map(Course::start), slow.start) {
+        match (course.as_ref().map(JobTrajectory::start), slow.start) {
             (Some(fast), Some(slow)) => prop_assert!(close(fast, slow), "{whom:?}"),
             (fast, slow) => prop_assert_eq!(fast, slow, "{:?}", whom),
         }
@@ -235,12 +242,12 @@ proptest! {
         draft in draft(),
     ) {
         for named in REGISTRY {
-            let choice = Choice::named(named.name).unwrap();
+            let choice = PolicySpec::named(named.name).unwrap();
             let market = if choice.runs_in(Market::None) { Market::None } else { Market::Bid };
             let (gate, now) = gate_after(&choice, market, &steps);
             let view = gate.view(now);
-            let shares = !matches!(named.settings, Family::Queue(_));
-            let waits = shares && view.jobs().any(|(_, job)| job.phase == Phase::Queued);
+            let shares = !matches!(named.settings, FamilyParams::Queue(_));
+            let waits = shares && view.jobs().any(|(_, job)| job.phase == JobPhase::Queued);
             let exact_until = |spec: &JobSpec| match spec.sla.deadline {
                 // A task of several that ends before the others makes room for who waits, unless
                 // they are one process. And when who waits without a deadline starts beside one
@@ -250,10 +257,10 @@ proptest! {
                 Some(_) | None => Instant::MAX,
             };
             let (spec, forecast) = (spec(draft, now), forecast(draft));
-            let whom = Whom::New(&spec, forecast.as_ref());
+            let whom = LookAheadSubject::New(&spec, forecast.as_ref());
             compare(&gate, now, whom, &spec, exact_until(&spec))?;
             for (job, known) in view.jobs() {
-                compare(&gate, now, Whom::Known(job), &known.spec, exact_until(&known.spec))?;
+                compare(&gate, now, LookAheadSubject::Known(job), &known.spec, exact_until(&known.spec))?;
             }
         }
     }
@@ -265,11 +272,11 @@ proptest! {
         looks in 0u64..5_000,
     ) {
         for named in REGISTRY {
-            let choice = Choice::named(named.name).unwrap();
+            let choice = PolicySpec::named(named.name).unwrap();
             let (gate, now) = gate_after(&choice, Market::Bid, &steps);
             let (spec, forecast) = (spec(draft, now), forecast(draft));
-            let whom = Whom::New(&spec, forecast.as_ref());
-            let horizon = Horizon { runtime: Span::from_secs(60), due: None };
+            let whom = LookAheadSubject::New(&spec, forecast.as_ref());
+            let horizon = LookAheadHorizon { runtime: Span::from_secs(60), due: None };
             let whole = LookAhead::new(&gate, now, &expected, UNBOUNDED).course(whom, &horizon);
             let Some(short) = LookAhead::new(&gate, now, &expected, looks).course(whom, &horizon) else {
                 continue;

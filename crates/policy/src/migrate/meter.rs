@@ -1,11 +1,11 @@
 //! A site measures itself: what it shows, and the value that follows.
 
-use super::round::Standing;
-use super::settings::{Flops, Room, Settings, Value};
+use super::round::SiteScore;
+use super::settings::{MigrationParams, RunLimitRule, SiteValuation, SpeedTerm};
 
 /// What a site shows of itself at the end of a tick.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sighting {
+pub struct SiteObservation {
     /// How fast its processors are, relative to a baseline; positive.
     pub flops: f64,
     /// How many processors a proxy has there; positive.
@@ -23,19 +23,19 @@ pub struct Sighting {
 }
 
 /// What one site knows about itself, and what it makes of it. It hears of each proxy that is
-/// dispatched ([`Meter::started`]), and is asked once a tick ([`Meter::sample`]).
+/// dispatched ([`SiteEstimator::started`]), and is asked once a tick ([`SiteEstimator::sample`]).
 #[derive(Clone, Debug)]
-pub struct Meter {
-    settings: Settings,
-    /// Eq. (3) over the latest ticks, a ring; [`Meter::latest`] is the newest.
+pub struct SiteEstimator {
+    settings: MigrationParams,
+    /// Eq. (3) over the latest ticks, a ring; [`SiteEstimator::latest`] is the newest.
     adjusted: Vec<f64>,
     latest: usize,
     wait: Option<f64>,
 }
 
-impl Meter {
+impl SiteEstimator {
     /// A site about which nothing is known.
-    pub const fn new(settings: Settings) -> Self {
+    pub const fn new(settings: MigrationParams) -> Self {
         Self {
             settings,
             adjusted: Vec::new(),
@@ -52,7 +52,7 @@ impl Meter {
     }
 
     /// How long proxies wait there, in ticks: what was seen, or longer if the oldest still waits.
-    pub fn wait(&self, sighting: &Sighting) -> f64 {
+    pub fn wait(&self, sighting: &SiteObservation) -> f64 {
         let seen = self.wait.unwrap_or(self.settings.first_wait);
         let oldest = f64::from(sighting.oldest);
         if sighting.pending > 0 && oldest > seen {
@@ -62,9 +62,9 @@ impl Meter {
     }
 
     /// Where the site stands at the end of a tick.
-    pub fn sample(&mut self, sighting: &Sighting) -> Standing {
+    pub fn sample(&mut self, sighting: &SiteObservation) -> SiteScore {
         let wait = self.wait(sighting);
-        Standing {
+        SiteScore {
             value: self.value(sighting, wait),
             flops: sighting.flops,
             wait,
@@ -73,12 +73,12 @@ impl Meter {
         }
     }
 
-    fn value(&mut self, sighting: &Sighting, wait: f64) -> f64 {
+    fn value(&mut self, sighting: &SiteObservation, wait: f64) -> f64 {
         let (running, pending) = (f64::from(sighting.running), f64::from(sighting.pending));
         match self.settings.value {
-            Value::Nothing => 0.0,
-            Value::Liability => self.liability(sighting, running, pending),
-            Value::Rate => {
+            SiteValuation::Nothing => 0.0,
+            SiteValuation::Liability => self.liability(sighting, running, pending),
+            SiteValuation::Rate => {
                 let runs = self.part_running(sighting, wait);
                 sighting.flops * runs * self.room(sighting, runs)
             }
@@ -86,8 +86,8 @@ impl Meter {
     }
 
     /// Which part of its time a proxy is thought to run there, by waits and by what runs now.
-    fn part_running(&self, sighting: &Sighting, wait: f64) -> f64 {
-        let Settings {
+    fn part_running(&self, sighting: &SiteObservation, wait: f64) -> f64 {
+        let MigrationParams {
             run_ticks,
             waits,
             steadied,
@@ -99,25 +99,25 @@ impl Meter {
     }
 
     /// What a limit leaves of the value, if each proxy runs for that part of its time.
-    fn room(&self, sighting: &Sighting, part: f64) -> f64 {
+    fn room(&self, sighting: &SiteObservation, part: f64) -> f64 {
         let Some(limit) = sighting.limit else {
             return 1.0;
         };
         let all = sighting.running + sighting.pending;
         match self.settings.room {
-            Room::Ignored => 1.0,
-            Room::Expected if f64::from(all) * part >= f64::from(limit) - 1.0 => FULL,
-            Room::Expected => 1.0,
-            Room::Chance => fewer_than(limit, all, part).max(LEAST),
+            RunLimitRule::Ignored => 1.0,
+            RunLimitRule::Expected if f64::from(all) * part >= f64::from(limit) - 1.0 => FULL,
+            RunLimitRule::Expected => 1.0,
+            RunLimitRule::Chance => fewer_than(limit, all, part).max(LEAST),
         }
     }
 
-    fn liability(&mut self, sighting: &Sighting, running: f64, pending: f64) -> f64 {
+    fn liability(&mut self, sighting: &SiteObservation, running: f64, pending: f64) -> f64 {
         let flops = sighting.flops;
         let (gain, cost) = match self.settings.flops {
-            Flops::Both => (flops, flops),
-            Flops::Throughput => (flops, 1.0),
-            Flops::Neither => (1.0, 1.0),
+            SpeedTerm::Both => (flops, flops),
+            SpeedTerm::Throughput => (flops, 1.0),
+            SpeedTerm::Neither => (1.0, 1.0),
         };
         let adjusted = sighting.size * (gain * running - cost * pending);
         let history = self.settings.history as usize;
@@ -174,8 +174,8 @@ pub fn liability_adjusted(newest_first: impl Iterator<Item = f64>) -> f64 {
 mod tests {
     use super::*;
 
-    fn shown(flops: f64, running: u32, pending: u32) -> Sighting {
-        Sighting {
+    fn shown(flops: f64, running: u32, pending: u32) -> SiteObservation {
+        SiteObservation {
             flops,
             size: 32.0,
             running,
@@ -186,8 +186,8 @@ mod tests {
         }
     }
 
-    fn last_value(settings: Settings, flops: f64, oldest_first: &[(u32, u32)]) -> f64 {
-        let mut meter = Meter::new(settings);
+    fn last_value(settings: MigrationParams, flops: f64, oldest_first: &[(u32, u32)]) -> f64 {
+        let mut meter = SiteEstimator::new(settings);
         let values = oldest_first
             .iter()
             .map(|&(running, pending)| meter.sample(&shown(flops, running, pending)).value);
@@ -196,10 +196,10 @@ mod tests {
 
     #[test]
     fn worked_examples_of_equation_4() {
-        let paper = Settings::DEFAULT;
+        let paper = MigrationParams::DEFAULT;
         assert_eq!(last_value(paper, 1.0, &[(3, 3), (4, 2)]), 64.0);
         let rising = [(6, 0), (5, 1), (4, 2), (3, 3), (2, 4), (1, 5)];
-        let six = Settings {
+        let six = MigrationParams {
             history: 6,
             ..paper
         };
@@ -212,15 +212,15 @@ mod tests {
     #[test]
     fn speed_enters_where_it_is_said_to() {
         let value = |flops| {
-            let settings = Settings {
+            let settings = MigrationParams {
                 flops,
-                ..Settings::DEFAULT
+                ..MigrationParams::DEFAULT
             };
             last_value(settings, 2.0, &[(3, 1)])
         };
-        assert_eq!(value(Flops::Both), 128.0);
-        assert_eq!(value(Flops::Throughput), 160.0);
-        assert_eq!(value(Flops::Neither), 64.0);
+        assert_eq!(value(SpeedTerm::Both), 128.0);
+        assert_eq!(value(SpeedTerm::Throughput), 160.0);
+        assert_eq!(value(SpeedTerm::Neither), 64.0);
     }
 
     #[test]
@@ -236,39 +236,39 @@ mod tests {
     #[test]
     fn a_limit_that_may_be_reached_lessens_the_value() {
         let value = |room, limit| {
-            let mut meter = Meter::new(Settings {
-                value: Value::Rate,
+            let mut meter = SiteEstimator::new(MigrationParams {
+                value: SiteValuation::Rate,
                 waits: 0.0,
                 room,
-                ..Settings::DEFAULT
+                ..MigrationParams::DEFAULT
             });
-            let sighting = Sighting {
+            let sighting = SiteObservation {
                 limit,
                 ..shown(2.0, 3, 3)
             };
             meter.sample(&sighting).value
         };
         // Half of six run, and the speed is 2.
-        assert_eq!(value(Room::Chance, None), 1.0);
-        assert_eq!(value(Room::Ignored, Some(3)), 1.0);
-        assert_eq!(value(Room::Expected, Some(5)), 1.0);
-        assert_eq!(value(Room::Expected, Some(4)), 0.01);
-        assert_eq!(value(Room::Chance, Some(7)), 1.0);
-        assert!((value(Room::Chance, Some(1)) - 1.0 / 64.0).abs() < 1e-12);
+        assert_eq!(value(RunLimitRule::Chance, None), 1.0);
+        assert_eq!(value(RunLimitRule::Ignored, Some(3)), 1.0);
+        assert_eq!(value(RunLimitRule::Expected, Some(5)), 1.0);
+        assert_eq!(value(RunLimitRule::Expected, Some(4)), 0.01);
+        assert_eq!(value(RunLimitRule::Chance, Some(7)), 1.0);
+        assert!((value(RunLimitRule::Chance, Some(1)) - 1.0 / 64.0).abs() < 1e-12);
     }
 
     #[test]
     fn a_wait_is_what_was_seen_or_what_is_still_waited() {
-        let mut meter = Meter::new(Settings::DEFAULT);
+        let mut meter = SiteEstimator::new(MigrationParams::DEFAULT);
         let fresh = shown(1.0, 0, 1);
         assert_eq!(meter.wait(&fresh), 11.0);
         meter.started(4);
         assert_eq!(meter.wait(&fresh), 4.0);
         meter.started(9);
         assert_eq!(meter.wait(&fresh), 6.0);
-        let old = Sighting { oldest: 7, ..fresh };
+        let old = SiteObservation { oldest: 7, ..fresh };
         assert_eq!(meter.wait(&old), 8.0);
-        let gone = Sighting { pending: 0, ..old };
+        let gone = SiteObservation { pending: 0, ..old };
         assert_eq!(meter.wait(&gone), 6.0);
     }
 }

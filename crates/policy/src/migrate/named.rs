@@ -7,11 +7,11 @@ mod paper;
 mod rate;
 mod share;
 
-use super::settings::Settings;
+use super::settings::MigrationParams;
 
 /// A migration policy with a name.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Named {
+pub struct BuiltinMigrationPolicy {
     /// What it is called.
     pub name: &'static str,
     /// What it does, in one line.
@@ -19,11 +19,11 @@ pub struct Named {
     /// Where it was published, if it was.
     pub paper: &'static str,
     /// Its settings unless they are changed.
-    pub settings: Settings,
+    pub settings: MigrationParams,
 }
 
 /// Every migration policy, in the order in which they are listed.
-pub const REGISTRY: &[Named] = &[
+pub const REGISTRY: &[BuiltinMigrationPolicy] = &[
     none::NONE,
     paper::PAPER,
     share::SHARE,

@@ -1,15 +1,15 @@
 //! Migration policies by name: `NAME[:KEY=VALUE,..]` words made into settings.
 
-use super::named::{Named, REGISTRY};
-use super::settings::{PARAMETERS, Settings};
+use super::named::{BuiltinMigrationPolicy, REGISTRY};
+use super::settings::{MigrationParams, PARAMETERS};
 use crate::registry::{ParameterInfo, PolicyError};
 use crate::settings;
 
 /// A migration policy that was chosen, with its settings.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct MigrationChoice {
-    named: &'static Named,
-    settings: Settings,
+pub struct MigrationSpec {
+    named: &'static BuiltinMigrationPolicy,
+    settings: MigrationParams,
 }
 
 /// Why words name no migration policy.
@@ -28,7 +28,7 @@ fn names() -> String {
     names.join(", ")
 }
 
-impl MigrationChoice {
+impl MigrationSpec {
     /// The policy that these words name, with its settings changed as they say.
     ///
     /// # Errors
@@ -60,12 +60,12 @@ impl MigrationChoice {
     }
 
     /// What it is called and what is said of it.
-    pub const fn info(&self) -> &'static Named {
+    pub const fn info(&self) -> &'static BuiltinMigrationPolicy {
         self.named
     }
 
     /// Its settings.
-    pub const fn settings(&self) -> &Settings {
+    pub const fn settings(&self) -> &MigrationParams {
         &self.settings
     }
 
@@ -89,11 +89,11 @@ mod tests {
     #[test]
     fn every_name_is_read_and_every_setting_that_it_lists_can_be_set_again() {
         for named in REGISTRY {
-            let choice = MigrationChoice::parse(named.name).unwrap();
+            let choice = MigrationSpec::parse(named.name).unwrap();
             assert_eq!(choice.settings(), &named.settings);
             for parameter in choice.parameters() {
                 let words = format!("{}:{}={}", named.name, parameter.key, parameter.value);
-                assert_eq!(MigrationChoice::parse(&words), Ok(choice));
+                assert_eq!(MigrationSpec::parse(&words), Ok(choice));
             }
         }
     }
@@ -110,10 +110,10 @@ mod tests {
 
     #[test]
     fn settings_are_changed_by_words() {
-        let choice = MigrationChoice::parse("paper:history=1,donor=next,keep=0").unwrap();
+        let choice = MigrationSpec::parse("paper:history=1,donor=next,keep=0").unwrap();
         let settings = choice.settings();
         assert_eq!((settings.history, settings.keep), (1, 0));
-        assert_eq!(settings.donor, crate::migrate::Donor::NextLowest);
+        assert_eq!(settings.donor, crate::migrate::DonorRule::NextLowest);
     }
 
     #[test]
@@ -124,7 +124,7 @@ mod tests {
             "paper:weight=1",
             "paper:history",
         ];
-        let messages = words.map(|words| MigrationChoice::parse(words).unwrap_err().to_string());
+        let messages = words.map(|words| MigrationSpec::parse(words).unwrap_err().to_string());
         insta::assert_snapshot!(messages.join("\n"));
     }
 }

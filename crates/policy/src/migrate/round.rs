@@ -1,10 +1,10 @@
 //! From the standing of all sites to the move of a round.
 
-use super::settings::{Donor, Settings, Value};
+use super::settings::{DonorRule, MigrationParams, SiteValuation};
 
 /// Where a site stands in a round.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Standing {
+pub struct SiteScore {
     /// Its value: proxies go to the highest.
     pub value: f64,
     /// How fast its processors are.
@@ -19,7 +19,7 @@ pub struct Standing {
 
 /// A proxy is taken from one site's queue and put into another's; sites by their place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Move {
+pub struct ProxyMove {
     /// The site that gives.
     pub from: usize,
     /// The site that receives.
@@ -29,10 +29,10 @@ pub struct Move {
 /// The move of a round; none if all is well, or if nobody can give.
 ///
 /// The highest value receives and the lowest gives; of equal values the lowest place counts.
-/// With [`Donor::NextLowest`] a site that cannot give, or whose proxy would lose by it, is passed
+/// With [`DonorRule::NextLowest`] a site that cannot give, or whose proxy would lose by it, is passed
 /// over for the next, up to those whose value is not below the receiver's.
-pub fn choose(settings: &Settings, sites: &[Standing]) -> Option<Move> {
-    if settings.value == Value::Nothing {
+pub fn choose(settings: &MigrationParams, sites: &[SiteScore]) -> Option<ProxyMove> {
+    if settings.value == SiteValuation::Nothing {
         return None;
     }
     let (to, best) = first_highest(sites)?;
@@ -45,16 +45,16 @@ pub fn choose(settings: &Settings, sites: &[Standing]) -> Option<Move> {
             return None;
         }
         if donor.pending > settings.keep && !(settings.guard && loses(settings, donor, best)) {
-            return Some(Move { from, to });
+            return Some(ProxyMove { from, to });
         }
         match settings.donor {
-            Donor::Lowest => return None,
-            Donor::NextLowest => passed = Some((donor.value, from)),
+            DonorRule::Lowest => return None,
+            DonorRule::NextLowest => passed = Some((donor.value, from)),
         }
     }
 }
 
-fn first_highest(sites: &[Standing]) -> Option<(usize, &Standing)> {
+fn first_highest(sites: &[SiteScore]) -> Option<(usize, &SiteScore)> {
     let places = sites.iter().enumerate();
     places.reduce(|best, next| {
         let better = next.1.value > best.1.value;
@@ -63,8 +63,8 @@ fn first_highest(sites: &[Standing]) -> Option<(usize, &Standing)> {
 }
 
 /// The site of the lowest value after `passed`, by value and place.
-fn lowest_after(sites: &[Standing], passed: Option<(f64, usize)>) -> Option<(usize, &Standing)> {
-    let after = |at: usize, site: &Standing| match passed {
+fn lowest_after(sites: &[SiteScore], passed: Option<(f64, usize)>) -> Option<(usize, &SiteScore)> {
+    let after = |at: usize, site: &SiteScore| match passed {
         None => true,
         Some((value, place)) => site.value > value || (site.value == value && at > place),
     };
@@ -80,7 +80,7 @@ fn lowest_after(sites: &[Standing], passed: Option<(f64, usize)>) -> Option<(usi
 
 /// Whether the newest proxy of `donor` would do less at `best` than where it is: there its wait
 /// begins anew, here part of it is over.
-fn loses(settings: &Settings, donor: &Standing, best: &Standing) -> bool {
+fn loses(settings: &MigrationParams, donor: &SiteScore, best: &SiteScore) -> bool {
     let run = settings.run_ticks;
     let left = (donor.wait - f64::from(donor.newest)).max(settings.least_left);
     best.flops * run / (run + best.wait) < donor.flops * run / (run + left)
@@ -90,9 +90,9 @@ fn loses(settings: &Settings, donor: &Standing, best: &Standing) -> bool {
 mod tests {
     use super::*;
 
-    fn sites(of: &[(f64, u32)]) -> Vec<Standing> {
+    fn sites(of: &[(f64, u32)]) -> Vec<SiteScore> {
         of.iter()
-            .map(|&(value, pending)| Standing {
+            .map(|&(value, pending)| SiteScore {
                 value,
                 flops: value,
                 wait: 5.0,
@@ -102,18 +102,21 @@ mod tests {
             .collect()
     }
 
-    const PAPER: Settings = Settings::DEFAULT;
-    const NEXT: Settings = Settings {
-        donor: Donor::NextLowest,
+    const PAPER: MigrationParams = MigrationParams::DEFAULT;
+    const NEXT: MigrationParams = MigrationParams {
+        donor: DonorRule::NextLowest,
         ..PAPER
     };
 
     #[test]
     fn the_highest_receives_and_the_lowest_gives() {
         let figure_3 = sites(&[(100.0, 3), (50.0, 3), (-50.0, 3), (20.0, 3)]);
-        assert_eq!(choose(&PAPER, &figure_3), Some(Move { from: 2, to: 0 }));
+        assert_eq!(
+            choose(&PAPER, &figure_3),
+            Some(ProxyMove { from: 2, to: 0 })
+        );
         let ties = sites(&[(1.0, 3), (2.0, 3), (2.0, 3), (1.0, 3)]);
-        assert_eq!(choose(&PAPER, &ties), Some(Move { from: 0, to: 1 }));
+        assert_eq!(choose(&PAPER, &ties), Some(ProxyMove { from: 0, to: 1 }));
     }
 
     #[test]
@@ -127,23 +130,26 @@ mod tests {
     fn who_cannot_give_ends_the_round_or_is_passed_over() {
         let short = sites(&[(9.0, 3), (1.0, 1), (2.0, 1), (3.0, 2)]);
         assert_eq!(choose(&PAPER, &short), None);
-        assert_eq!(choose(&NEXT, &short), Some(Move { from: 3, to: 0 }));
-        let generous = Settings { keep: 0, ..PAPER };
-        assert_eq!(choose(&generous, &short), Some(Move { from: 1, to: 0 }));
+        assert_eq!(choose(&NEXT, &short), Some(ProxyMove { from: 3, to: 0 }));
+        let generous = MigrationParams { keep: 0, ..PAPER };
+        assert_eq!(
+            choose(&generous, &short),
+            Some(ProxyMove { from: 1, to: 0 })
+        );
         assert_eq!(choose(&NEXT, &sites(&[(9.0, 9), (1.0, 1)])), None);
     }
 
     #[test]
     fn values_that_are_too_alike_move_nothing() {
-        let stop = Settings { stop: 1.5, ..NEXT };
+        let stop = MigrationParams { stop: 1.5, ..NEXT };
         assert_eq!(choose(&stop, &sites(&[(1.4, 3), (1.0, 3)])), None);
         let apart = sites(&[(1.5, 3), (1.0, 1), (1.2, 3)]);
-        assert_eq!(choose(&stop, &apart), Some(Move { from: 2, to: 0 }));
+        assert_eq!(choose(&stop, &apart), Some(ProxyMove { from: 2, to: 0 }));
     }
 
     #[test]
     fn a_proxy_that_would_lose_stays() {
-        let guard = Settings {
+        let guard = MigrationParams {
             guard: true,
             run_ticks: 5.0,
             ..NEXT
@@ -152,7 +158,7 @@ mod tests {
         two[0].wait = 9.0;
         two[1].wait = 9.0;
         // 2 x 5/14 against 1 x 5/(5 + 8), then against 1 x 5/(5 + 1).
-        assert_eq!(choose(&guard, &two), Some(Move { from: 1, to: 0 }));
+        assert_eq!(choose(&guard, &two), Some(ProxyMove { from: 1, to: 0 }));
         two[1].newest = 8;
         assert_eq!(choose(&guard, &two), None);
     }

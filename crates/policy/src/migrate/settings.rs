@@ -1,14 +1,14 @@
 //! The axes of the family, and their words.
 
-use crate::settings::{Parameter, Word, read_number};
+use crate::settings::{ParameterEnum, PolicyParameter, read_number};
 
 /// A migration policy: how a site is valued, and which move follows from the values of all.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Settings {
+pub struct MigrationParams {
     /// How a site is valued.
-    pub value: Value,
+    pub value: SiteValuation,
     /// Where the speed of a site enters eq. (4).
-    pub flops: Flops,
+    pub flops: SpeedTerm,
     /// Over how many ticks eq. (4) sums; at least 1.
     pub history: u32,
     /// How many ticks a proxy runs; positive.
@@ -22,11 +22,11 @@ pub struct Settings {
     /// By how many imagined proxies, half of them running, that share is steadied; positive.
     pub steadied: f64,
     /// What a site is worth whose limit on running proxies may be used up.
-    pub room: Room,
+    pub room: RunLimitRule,
     /// Who gives.
-    pub donor: Donor,
+    pub donor: DonorRule,
     /// Which of the donor's pending proxies moves.
-    pub moved: Moved,
+    pub moved: ProxyChoice,
     /// How many pending proxies a donor keeps.
     pub keep: u32,
     /// No move if the best value is less than this times the worst; 1 or more.
@@ -41,7 +41,7 @@ pub struct Settings {
 
 /// How a site is valued: proxies go to the highest value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Value {
+pub enum SiteValuation {
     /// Not at all: nothing moves.
     Nothing,
     /// Liability-adjusted throughput, eq. (4) of Walker 2009.
@@ -52,7 +52,7 @@ pub enum Value {
 
 /// What a limit on running proxies does to the value of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Room {
+pub enum RunLimitRule {
     /// Nothing.
     Ignored,
     /// Next to nothing of the value is left where all but one of the limit are expected to run.
@@ -63,7 +63,7 @@ pub enum Room {
 
 /// Where the speed of a site, its normalised FLOPS rate F, enters eq. (4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flops {
+pub enum SpeedTerm {
     /// S F R - S F P, as printed.
     Both,
     /// S F R - S P.
@@ -74,7 +74,7 @@ pub enum Flops {
 
 /// Who gives a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Donor {
+pub enum DonorRule {
     /// The site of the lowest value, or nobody.
     Lowest,
     /// The lowest that can.
@@ -83,7 +83,7 @@ pub enum Donor {
 
 /// Which pending proxy moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Moved {
+pub enum ProxyChoice {
     /// The one that has waited least.
     Newest,
     /// The one that has waited longest.
@@ -92,20 +92,20 @@ pub enum Moved {
     Random,
 }
 
-impl Settings {
+impl MigrationParams {
     /// As Walker (2009) has it.
     pub const DEFAULT: Self = Self {
-        value: Value::Liability,
-        flops: Flops::Both,
+        value: SiteValuation::Liability,
+        flops: SpeedTerm::Both,
         history: 10,
         run_ticks: 5.0,
         first_wait: 11.0,
         weight: 0.4,
         waits: 1.0,
         steadied: 2.0,
-        room: Room::Ignored,
-        donor: Donor::Lowest,
-        moved: Moved::Newest,
+        room: RunLimitRule::Ignored,
+        donor: DonorRule::Lowest,
+        moved: ProxyChoice::Newest,
         keep: 1,
         stop: 1.0,
         guard: false,
@@ -114,7 +114,7 @@ impl Settings {
     };
 }
 
-impl Word for Room {
+impl ParameterEnum for RunLimitRule {
     const WORDS: &'static [(&'static str, Self)] = &[
         ("ignored", Self::Ignored),
         ("expected", Self::Expected),
@@ -122,7 +122,7 @@ impl Word for Room {
     ];
 }
 
-impl Word for Flops {
+impl ParameterEnum for SpeedTerm {
     const WORDS: &'static [(&'static str, Self)] = &[
         ("both", Self::Both),
         ("throughput", Self::Throughput),
@@ -130,12 +130,12 @@ impl Word for Flops {
     ];
 }
 
-impl Word for Donor {
+impl ParameterEnum for DonorRule {
     const WORDS: &'static [(&'static str, Self)] =
         &[("lowest", Self::Lowest), ("next", Self::NextLowest)];
 }
 
-impl Word for Moved {
+impl ParameterEnum for ProxyChoice {
     const WORDS: &'static [(&'static str, Self)] = &[
         ("newest", Self::Newest),
         ("oldest", Self::Oldest),
@@ -143,16 +143,16 @@ impl Word for Moved {
     ];
 }
 
-const fn of_any(settings: &Settings) -> bool {
-    !matches!(settings.value, Value::Nothing)
+const fn of_any(settings: &MigrationParams) -> bool {
+    !matches!(settings.value, SiteValuation::Nothing)
 }
 
-const fn of_liability(settings: &Settings) -> bool {
-    matches!(settings.value, Value::Liability)
+const fn of_liability(settings: &MigrationParams) -> bool {
+    matches!(settings.value, SiteValuation::Liability)
 }
 
-const fn of_rate(settings: &Settings) -> bool {
-    matches!(settings.value, Value::Rate)
+const fn of_rate(settings: &MigrationParams) -> bool {
+    matches!(settings.value, SiteValuation::Rate)
 }
 
 /// Sets `place` to a number within `range`; false if `word` is none.
@@ -177,16 +177,16 @@ fn count(place: &mut u32, word: &str, least: u32, most: u32) -> bool {
 }
 
 /// Every setting that words can change.
-pub(crate) const PARAMETERS: &[Parameter<Settings>] = &[
-    Parameter {
+pub(crate) const PARAMETERS: &[PolicyParameter<MigrationParams>] = &[
+    PolicyParameter {
         key: "flops",
         values: "both, throughput or neither",
         meaning: "where the speed of a site enters eq. (4)",
         applies: of_liability,
         get: |s| s.flops.word(),
-        set: |s, word| Flops::read(&mut s.flops, word),
+        set: |s, word| SpeedTerm::read(&mut s.flops, word),
     },
-    Parameter {
+    PolicyParameter {
         key: "history",
         values: "a whole number from 1 to 10000",
         meaning: "over how many ticks eq. (4) sums",
@@ -194,7 +194,7 @@ pub(crate) const PARAMETERS: &[Parameter<Settings>] = &[
         get: |s| s.history.to_string(),
         set: |s, word| count(&mut s.history, word, 1, 10_000),
     },
-    Parameter {
+    PolicyParameter {
         key: "run",
         values: "a number from 0.001 to 1e6",
         meaning: "how many ticks a proxy runs",
@@ -202,7 +202,7 @@ pub(crate) const PARAMETERS: &[Parameter<Settings>] = &[
         get: |s| s.run_ticks.to_string(),
         set: |s, word| within(&mut s.run_ticks, word, 1e-3, 1e6),
     },
-    Parameter {
+    PolicyParameter {
         key: "first-wait",
         values: "a number from 0 to 1e6",
         meaning: "the wait in ticks of a site at which no proxy has started yet",
@@ -210,7 +210,7 @@ pub(crate) const PARAMETERS: &[Parameter<Settings>] = &[
         get: |s| s.first_wait.to_string(),
         set: |s, word| within(&mut s.first_wait, word, 0.0, 1e6),
     },
-    Parameter {
+    PolicyParameter {
         key: "weight",
         values: "a number from 0.001 to 1",
         meaning: "how much the latest wait counts against those before",
@@ -218,7 +218,7 @@ pub(crate) const PARAMETERS: &[Parameter<Settings>] = &[
         get: |s| s.weight.to_string(),
         set: |s, word| within(&mut s.weight, word, 1e-3, 1.0),
     },
-    Parameter {
+    PolicyParameter {
         key: "waits",
         values: "a number from 0 to 1",
         meaning: "how much waits that were seen count beside the share that runs now",
@@ -226,7 +226,7 @@ pub(crate) const PARAMETERS: &[Parameter<Settings>] = &[
         get: |s| s.waits.to_string(),
         set: |s, word| within(&mut s.waits, word, 0.0, 1.0),
     },
-    Parameter {
+    PolicyParameter {
         key: "steadied",
         values: "a number from 0.001 to 1e6",
         meaning: "by how many imagined proxies that share is steadied",
@@ -234,31 +234,31 @@ pub(crate) const PARAMETERS: &[Parameter<Settings>] = &[
         get: |s| s.steadied.to_string(),
         set: |s, word| within(&mut s.steadied, word, 1e-3, 1e6),
     },
-    Parameter {
+    PolicyParameter {
         key: "room",
         values: "ignored, expected or chance",
         meaning: "what a limit on running proxies does to the value of a site",
         applies: of_rate,
         get: |s| s.room.word(),
-        set: |s, word| Room::read(&mut s.room, word),
+        set: |s, word| RunLimitRule::read(&mut s.room, word),
     },
-    Parameter {
+    PolicyParameter {
         key: "donor",
         values: "lowest or next",
         meaning: "which site gives: the lowest value or none, or the lowest that can",
         applies: of_any,
         get: |s| s.donor.word(),
-        set: |s, word| Donor::read(&mut s.donor, word),
+        set: |s, word| DonorRule::read(&mut s.donor, word),
     },
-    Parameter {
+    PolicyParameter {
         key: "moved",
         values: "newest, oldest or random",
         meaning: "which pending proxy of the donor moves, by how long it has waited",
         applies: of_any,
         get: |s| s.moved.word(),
-        set: |s, word| Moved::read(&mut s.moved, word),
+        set: |s, word| ProxyChoice::read(&mut s.moved, word),
     },
-    Parameter {
+    PolicyParameter {
         key: "keep",
         values: "a whole number from 0 to 1000",
         meaning: "how many pending proxies a donor keeps",
@@ -266,7 +266,7 @@ pub(crate) const PARAMETERS: &[Parameter<Settings>] = &[
         get: |s| s.keep.to_string(),
         set: |s, word| count(&mut s.keep, word, 0, 1000),
     },
-    Parameter {
+    PolicyParameter {
         key: "stop",
         values: "a number from 1 to 1e6",
         meaning: "no move if the best value is less than this times the worst",
@@ -274,7 +274,7 @@ pub(crate) const PARAMETERS: &[Parameter<Settings>] = &[
         get: |s| s.stop.to_string(),
         set: |s, word| within(&mut s.stop, word, 1.0, 1e6),
     },
-    Parameter {
+    PolicyParameter {
         key: "guard",
         values: "true or false",
         meaning: "no move by which the proxy itself would lose",
@@ -282,7 +282,7 @@ pub(crate) const PARAMETERS: &[Parameter<Settings>] = &[
         get: |s| s.guard.word(),
         set: |s, word| bool::read(&mut s.guard, word),
     },
-    Parameter {
+    PolicyParameter {
         key: "moves",
         values: "a whole number from 1 to 1000",
         meaning: "how many proxies a round moves at most",

@@ -2,16 +2,16 @@
 
 use tollgate_model::Market;
 
-use super::{Family, Named};
-use crate::queue::{Depth, Settings};
+use super::{BuiltinPolicy, FamilyParams};
+use crate::queue::{QueueParams, ReservationDepth};
 
-pub(super) const CONSERVATIVE: Named = Named {
+pub(super) const CONSERVATIVE: BuiltinPolicy = BuiltinPolicy {
     name: "conservative",
     summary: "backfilling with a reservation for every waiting job; never rejects",
     paper: "Mu'alem & Feitelson 2001",
     markets: &[Market::None],
-    settings: Family::Queue(Settings {
-        depth: Depth::All,
-        ..Settings::DEFAULT
+    settings: FamilyParams::Queue(QueueParams {
+        depth: ReservationDepth::All,
+        ..QueueParams::DEFAULT
     }),
 };

@@ -2,16 +2,16 @@
 
 use tollgate_model::Market;
 
-use super::{Family, Named};
-use crate::queue::{Depth, Settings};
+use super::{BuiltinPolicy, FamilyParams};
+use crate::queue::{QueueParams, ReservationDepth};
 
-pub(super) const EASY: Named = Named {
+pub(super) const EASY: BuiltinPolicy = BuiltinPolicy {
     name: "easy",
     summary: "EASY backfilling: jobs may overtake if the head of the queue is not delayed; never rejects",
     paper: "Lifka 1995; Mu'alem & Feitelson 2001",
     markets: &[Market::None],
-    settings: Family::Queue(Settings {
-        depth: Depth::AtMost(1),
-        ..Settings::DEFAULT
+    settings: FamilyParams::Queue(QueueParams {
+        depth: ReservationDepth::AtMost(1),
+        ..QueueParams::DEFAULT
     }),
 };

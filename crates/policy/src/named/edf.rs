@@ -2,17 +2,17 @@
 
 use tollgate_model::Market;
 
-use super::{Family, Named};
-use crate::queue::{Order, Settings, Test};
+use super::{BuiltinPolicy, FamilyParams};
+use crate::queue::{DropRule, QueueOrder, QueueParams};
 
-pub(super) const EDF: Named = Named {
+pub(super) const EDF: BuiltinPolicy = BuiltinPolicy {
     name: "edf",
     summary: "earliest deadline first; drops a job at its start if it cannot finish in time",
     paper: "Yeo & Buyya 2006, section 4",
     markets: &[Market::None],
-    settings: Family::Queue(Settings {
-        order: Order::Edf,
-        test: Test::Start,
-        ..Settings::DEFAULT
+    settings: FamilyParams::Queue(QueueParams {
+        order: QueueOrder::Edf,
+        test: DropRule::Start,
+        ..QueueParams::DEFAULT
     }),
 };

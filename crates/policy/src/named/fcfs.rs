@@ -2,16 +2,16 @@
 
 use tollgate_model::Market;
 
-use super::{Family, Named};
-use crate::queue::{Order, Settings};
+use super::{BuiltinPolicy, FamilyParams};
+use crate::queue::{QueueOrder, QueueParams};
 
-pub(super) const FCFS: Named = Named {
+pub(super) const FCFS: BuiltinPolicy = BuiltinPolicy {
     name: "fcfs",
     summary: "strictly in order of submission; never rejects",
     paper: "the baseline of every study",
     markets: &[Market::None],
-    settings: Family::Queue(Settings {
-        order: Order::Fcfs,
-        ..Settings::DEFAULT
+    settings: FamilyParams::Queue(QueueParams {
+        order: QueueOrder::Fcfs,
+        ..QueueParams::DEFAULT
     }),
 };

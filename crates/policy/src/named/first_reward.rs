@@ -2,17 +2,17 @@
 
 use tollgate_model::Market;
 
-use super::{Family, Named};
-use crate::queue::{Admission, Order, Settings};
+use super::{BuiltinPolicy, FamilyParams};
+use crate::queue::{QueueAdmissionTest, QueueOrder, QueueParams};
 
-pub(super) const FIRST_REWARD: Named = Named {
+pub(super) const FIRST_REWARD: BuiltinPolicy = BuiltinPolicy {
     name: "first-reward",
     summary: "highest reward first, no backfilling; admits a job if it earns enough for what it may delay",
     paper: "Irwin, Grit & Chase 2004; Yeo & Buyya 2008, section 5.2",
     markets: &[Market::Bid],
-    settings: Family::Queue(Settings {
-        order: Order::Reward,
-        admission: Admission::Slack,
-        ..Settings::DEFAULT
+    settings: FamilyParams::Queue(QueueParams {
+        order: QueueOrder::Reward,
+        admission: QueueAdmissionTest::Slack,
+        ..QueueParams::DEFAULT
     }),
 };

@@ -2,16 +2,16 @@
 
 use tollgate_model::Market;
 
-use super::{Family, Named};
-use crate::share::{Pricing, Settings};
+use super::{BuiltinPolicy, FamilyParams};
+use crate::share::{PricingRule, ShareParams};
 
-pub(super) const LIBRA_DOLLAR: Named = Named {
+pub(super) const LIBRA_DOLLAR: BuiltinPolicy = BuiltinPolicy {
     name: "libra-dollar",
     summary: "Libra at prices that rise with a node's utilisation; admits what can pay",
     paper: "Yeo & Buyya 2007; 2008, section 5.2",
     markets: &[Market::Commodity],
-    settings: Family::Share(Settings {
-        pricing: Pricing::Utilisation,
-        ..Settings::DEFAULT
+    settings: FamilyParams::Share(ShareParams {
+        pricing: PricingRule::Utilisation,
+        ..ShareParams::DEFAULT
     }),
 };

@@ -2,17 +2,17 @@
 
 use tollgate_model::Market;
 
-use super::{Family, Named};
-use crate::share::{Admission, Fit, Settings};
+use super::{BuiltinPolicy, FamilyParams};
+use crate::share::{FitStrategy, ShareAdmissionTest, ShareParams};
 
-pub(super) const LIBRA_RISK: Named = Named {
+pub(super) const LIBRA_RISK: BuiltinPolicy = BuiltinPolicy {
     name: "libra-risk",
     summary: "proportional shares; admits a job on nodes where no deadline is at risk",
     paper: "Yeo & Buyya 2006, section 3.3",
     markets: &[Market::None, Market::Bid],
-    settings: Family::Share(Settings {
-        fit: Fit::First,
-        admission: Admission::Risk,
-        ..Settings::DEFAULT
+    settings: FamilyParams::Share(ShareParams {
+        fit: FitStrategy::First,
+        admission: ShareAdmissionTest::Risk,
+        ..ShareParams::DEFAULT
     }),
 };

@@ -2,13 +2,13 @@
 
 use tollgate_model::Market;
 
-use super::{Family, Named};
-use crate::tail::Settings;
+use super::{BuiltinPolicy, FamilyParams};
+use crate::tail::TailParams;
 
-pub(super) const TAIL_RISK: Named = Named {
+pub(super) const TAIL_RISK: BuiltinPolicy = BuiltinPolicy {
     name: "tail-risk",
     summary: "earliest deadline runs; admits a job where every promise is kept with high probability",
     paper: "ours; the order is that of Dertouzos 1974",
     markets: &[Market::None, Market::Bid],
-    settings: Family::Tail(Settings::DEFAULT),
+    settings: FamilyParams::Tail(TailParams::DEFAULT),
 };

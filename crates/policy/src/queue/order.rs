@@ -2,13 +2,13 @@
 
 use tollgate_model::Instant;
 
-use super::slack::Slack;
-use crate::settings::Word;
-use crate::state::Job;
+use super::slack::SlackTest;
+use crate::settings::ParameterEnum;
+use crate::state::JobSlot;
 
 /// What a queue is ordered by; ties are broken by order of submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum QueueOrder {
     /// First come, first served.
     Fcfs,
     /// Shortest estimate first.
@@ -19,7 +19,7 @@ pub enum Order {
     Reward,
 }
 
-impl Word for Order {
+impl ParameterEnum for QueueOrder {
     const WORDS: &'static [(&'static str, Self)] = &[
         ("fcfs", Self::Fcfs),
         ("sjf", Self::Sjf),
@@ -29,10 +29,10 @@ impl Word for Order {
 }
 
 /// A place in a queue: the order's own key, then the order of submission.
-pub(super) type Key = (i64, u64);
+pub(super) type QueueKey = (i64, u64);
 
-impl Order {
-    pub(super) fn key(self, job: &Job, slack: &Slack) -> Key {
+impl QueueOrder {
+    pub(super) fn key(self, job: &JobSlot, slack: &SlackTest) -> QueueKey {
         let key = match self {
             Self::Fcfs => 0,
             Self::Sjf => job.spec.estimate.as_micros(),

@@ -7,11 +7,11 @@ use crate::state::View;
 /// A step function: from each step's instant on, so many processors are free, up to the next.
 /// Never empty; the first step is the present.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Profile {
+pub(super) struct CapacityProfile {
     steps: Vec<(Instant, u32)>,
 }
 
-impl Profile {
+impl CapacityProfile {
     /// What is free from now on if every running job ends by its estimate; one past its estimate
     /// is taken to end at the next microsecond.
     pub(super) fn of(view: View<'_>) -> Self {
@@ -81,8 +81,8 @@ mod tests {
     const HORIZON: i64 = 60;
 
     /// A profile of 8 processors from reservations of (start, procs, length) that fit.
-    fn profile(reservations: &[(i64, u32, i64)]) -> (Profile, Vec<u32>) {
-        let mut profile = Profile {
+    fn profile(reservations: &[(i64, u32, i64)]) -> (CapacityProfile, Vec<u32>) {
+        let mut profile = CapacityProfile {
             steps: vec![(Instant::ZERO, 8)],
         };
         let mut free = vec![8; HORIZON as usize];

@@ -2,22 +2,22 @@
 
 use tollgate_model::Probability;
 
-use super::order::Order;
-use super::slack::Slack;
-use super::waiting::Test;
-use crate::policy::Discipline;
-use crate::settings::{Parameter, Word, read_number};
+use super::order::QueueOrder;
+use super::slack::SlackTest;
+use super::waiting::DropRule;
+use crate::policy::PassTrigger;
+use crate::settings::{ParameterEnum, PolicyParameter, read_number};
 
 /// How many waiting jobs get a reservation that later ones must not delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Depth {
+pub enum ReservationDepth {
     /// Up to so many: 0 runs the queue strictly in order, 1 is EASY backfilling.
     AtMost(u32),
     /// Every one: conservative backfilling.
     All,
 }
 
-impl Depth {
+impl ReservationDepth {
     /// Whether there is a reservation for another job after `reserved` of them.
     pub(super) fn covers(self, reserved: u32) -> bool {
         match self {
@@ -44,7 +44,7 @@ impl Depth {
 
 /// What is asked of a job at the door, besides its width and the market's budget test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Admission {
+pub enum QueueAdmissionTest {
     /// Nothing: it waits, and is let in at its start.
     None,
     /// FirstReward's slack test; who passes it is let in at once and never dropped for it.
@@ -53,14 +53,14 @@ pub enum Admission {
 
 /// When a job that has not started is hopeless.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Feasibility {
+pub enum FeasibilityRule {
     /// If its estimate says that it would miss its deadline.
     Estimate,
     /// If by its predictive distribution it would meet its deadline with a lower probability.
     Chance(Probability),
 }
 
-impl Feasibility {
+impl FeasibilityRule {
     fn word(self) -> String {
         match self {
             Self::Estimate => "estimate".to_owned(),
@@ -81,158 +81,158 @@ impl Feasibility {
 
 /// A space-shared policy, by its axes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Settings {
+pub struct QueueParams {
     /// Who comes first.
-    pub order: Order,
+    pub order: QueueOrder,
     /// How many get a reservation.
-    pub depth: Depth,
+    pub depth: ReservationDepth,
     /// Whether a candidate may run past a reservation on processors that it leaves over.
     pub extra: bool,
     /// When a hopeless job is dropped.
-    pub test: Test,
+    pub test: DropRule,
     /// When passes happen.
-    pub pass: Discipline,
+    pub pass: PassTrigger,
     /// Whether reservations are made anew at every pass (with depth above 1).
     pub compress: bool,
     /// When a job is hopeless.
-    pub feasibility: Feasibility,
+    pub feasibility: FeasibilityRule,
     /// What is asked at the door.
-    pub admission: Admission,
+    pub admission: QueueAdmissionTest,
     /// The slack test's settings, by which `order=reward` orders too.
-    pub slack: Slack,
+    pub slack: SlackTest,
 }
 
-impl Settings {
+impl QueueParams {
     /// Strictly in order of submission, without any test: what a policy does not set.
     pub const DEFAULT: Self = Self {
-        order: Order::Fcfs,
-        depth: Depth::AtMost(0),
+        order: QueueOrder::Fcfs,
+        depth: ReservationDepth::AtMost(0),
         extra: true,
-        test: Test::None,
-        pass: Discipline::Instant,
+        test: DropRule::None,
+        pass: PassTrigger::Instant,
         compress: true,
-        feasibility: Feasibility::Estimate,
-        admission: Admission::None,
-        slack: Slack::DEFAULT,
+        feasibility: FeasibilityRule::Estimate,
+        admission: QueueAdmissionTest::None,
+        slack: SlackTest::DEFAULT,
     };
 }
 
-impl Settings {
+impl QueueParams {
     /// Whether every job that fits the machine is run sooner or later.
     pub(super) fn keeps_nobody_out(&self) -> bool {
-        self.test == Test::None && self.admission == Admission::None
+        self.test == DropRule::None && self.admission == QueueAdmissionTest::None
     }
 
     fn backfills(&self) -> bool {
-        self.depth != Depth::AtMost(0)
+        self.depth != ReservationDepth::AtMost(0)
     }
 
     fn keeps_a_profile(&self) -> bool {
-        !matches!(self.depth, Depth::AtMost(0 | 1))
+        !matches!(self.depth, ReservationDepth::AtMost(0 | 1))
     }
 
     /// Whether it weighs what jobs would pay.
     pub(crate) fn rewards(&self) -> bool {
-        self.admission == Admission::Slack || self.order == Order::Reward
+        self.admission == QueueAdmissionTest::Slack || self.order == QueueOrder::Reward
     }
 }
 
-impl Word for Discipline {
+impl ParameterEnum for PassTrigger {
     const WORDS: &'static [(&'static str, Self)] =
         &[("instant", Self::Instant), ("event", Self::Event)];
 }
 
-impl Word for Admission {
+impl ParameterEnum for QueueAdmissionTest {
     const WORDS: &'static [(&'static str, Self)] = &[("none", Self::None), ("slack", Self::Slack)];
 }
 
-pub(crate) const PARAMETERS: &[Parameter<Settings>] = &[
-    Parameter {
+pub(crate) const PARAMETERS: &[PolicyParameter<QueueParams>] = &[
+    PolicyParameter {
         key: "order",
         values: "fcfs, sjf, edf or reward",
         meaning: "which job comes first",
         applies: |_| true,
         get: |s| s.order.word(),
-        set: |s, word| Word::read(&mut s.order, word),
+        set: |s, word| ParameterEnum::read(&mut s.order, word),
     },
-    Parameter {
+    PolicyParameter {
         key: "depth",
         values: "a count or `all`",
         meaning: "how many waiting jobs get a reservation",
         applies: |_| true,
         get: |s| s.depth.word(),
-        set: |s, word| Depth::read(&mut s.depth, word),
+        set: |s, word| ReservationDepth::read(&mut s.depth, word),
     },
-    Parameter {
+    PolicyParameter {
         key: "extra",
         values: "true or false",
         meaning: "whether a job may run past a reservation on what it leaves over",
-        applies: Settings::backfills,
+        applies: QueueParams::backfills,
         get: |s| s.extra.word(),
-        set: |s, word| Word::read(&mut s.extra, word),
+        set: |s, word| ParameterEnum::read(&mut s.extra, word),
     },
-    Parameter {
+    PolicyParameter {
         key: "test",
         values: "none, start, select or mixed",
         meaning: "when a job that cannot meet its deadline is dropped",
         applies: |_| true,
         get: |s| s.test.word(),
-        set: |s, word| Word::read(&mut s.test, word),
+        set: |s, word| ParameterEnum::read(&mut s.test, word),
     },
-    Parameter {
+    PolicyParameter {
         key: "pass",
         values: "instant or event",
         meaning: "one scheduling pass an instant, or one an event",
         applies: |_| true,
         get: |s| s.pass.word(),
-        set: |s, word| Word::read(&mut s.pass, word),
+        set: |s, word| ParameterEnum::read(&mut s.pass, word),
     },
-    Parameter {
+    PolicyParameter {
         key: "compress",
         values: "true or false",
         meaning: "whether reservations are made anew when a job ends early",
-        applies: Settings::keeps_a_profile,
+        applies: QueueParams::keeps_a_profile,
         get: |s| s.compress.word(),
-        set: |s, word| Word::read(&mut s.compress, word),
+        set: |s, word| ParameterEnum::read(&mut s.compress, word),
     },
-    Parameter {
+    PolicyParameter {
         key: "feasibility",
         values: "`estimate`, or a probability above 0 and below 1",
         meaning: "when a job is hopeless: by its estimate, or by the chance to meet its deadline",
-        applies: |s| s.test != Test::None,
+        applies: |s| s.test != DropRule::None,
         get: |s| s.feasibility.word(),
-        set: |s, word| Feasibility::read(&mut s.feasibility, word),
+        set: |s, word| FeasibilityRule::read(&mut s.feasibility, word),
     },
-    Parameter {
+    PolicyParameter {
         key: "admission",
         values: "none or slack",
         meaning: "admission test at the submission",
         applies: |_| true,
         get: |s| s.admission.word(),
-        set: |s, word| Word::read(&mut s.admission, word),
+        set: |s, word| ParameterEnum::read(&mut s.admission, word),
     },
-    Parameter {
+    PolicyParameter {
         key: "slack",
         values: "a number of seconds, not negative",
         meaning: "minimum slack to admit a job",
-        applies: Settings::rewards,
+        applies: QueueParams::rewards,
         get: |s| s.slack.threshold.to_string(),
         set: |s, word| read_number(&mut s.slack.threshold, word),
     },
-    Parameter {
+    PolicyParameter {
         key: "discount",
         values: "a number a second, not negative",
         meaning: "how much less a credit is worth a second later",
-        applies: Settings::rewards,
+        applies: QueueParams::rewards,
         get: |s| s.slack.discount.to_string(),
         set: |s, word| read_number(&mut s.slack.discount, word),
     },
-    Parameter {
+    PolicyParameter {
         key: "count",
         values: "all or waiting",
         meaning: "which accepted jobs a new one is feared to delay",
-        applies: Settings::rewards,
+        applies: QueueParams::rewards,
         get: |s| s.slack.count.word(),
-        set: |s, word| Word::read(&mut s.slack.count, word),
+        set: |s, word| ParameterEnum::read(&mut s.slack.count, word),
     },
 ];

@@ -6,12 +6,12 @@
 
 use tollgate_model::{Instant, Span};
 
-use super::waiting::{Least, Waiting, size_class, steps};
+use super::waiting::{BlockMinima, QueuedJob, size_class, steps};
 use crate::state::View;
 
 /// The reservation of one job.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Shadow {
+pub(super) struct HeadReservation {
     /// When it starts, by the estimates: the shadow time. [`Instant::MAX`] if the nodes that are
     /// up can never hold it.
     pub(super) at: Instant,
@@ -19,7 +19,7 @@ pub(super) struct Shadow {
     pub(super) extra: u32,
 }
 
-impl Shadow {
+impl HeadReservation {
     /// The reservation of a job that needs `procs` processors, more than are idle. A running job
     /// past its estimate is taken to end at once.
     pub(super) fn of(view: View<'_>, procs: u32) -> Self {
@@ -58,9 +58,9 @@ impl Shadow {
     }
 
     /// What a candidate has at `now`, with `idle` processors idle.
-    pub(super) fn room(&self, now: Instant, idle: u32) -> Room {
+    pub(super) fn room(&self, now: Instant, idle: u32) -> BackfillWindow {
         let window = self.at.since(now);
-        Room {
+        BackfillWindow {
             idle,
             window,
             extra: self.extra,
@@ -71,7 +71,7 @@ impl Shadow {
 
     /// Takes note of a job that was started beside the reservation: one that runs past the
     /// shadow time uses up what is left over.
-    pub(super) fn note_start(&mut self, now: Instant, job: &Waiting) {
+    pub(super) fn note_start(&mut self, now: Instant, job: &QueuedJob) {
         if now + job.estimate > self.at {
             self.extra -= job.procs;
         }
@@ -80,7 +80,7 @@ impl Shadow {
 
 /// What a candidate may take without delaying the reservation.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Room {
+pub(super) struct BackfillWindow {
     idle: u32,
     /// How long a job may run on any of the idle processors.
     window: Span,
@@ -91,16 +91,16 @@ pub(super) struct Room {
     window_steps: u32,
 }
 
-impl Room {
+impl BackfillWindow {
     /// Whether a waiting job fits. Evaluated without branches: in a long queue nearly every
     /// answer is no, for one cause or the other.
-    pub(super) fn fits(&self, job: &Waiting) -> bool {
+    pub(super) fn fits(&self, job: &QueuedJob) -> bool {
         let short = job.estimate <= self.window;
         (job.procs <= self.idle) & (short | (job.procs <= self.extra))
     }
 
     /// Whether one of a block's jobs may fit.
-    pub(super) fn may_fit(&self, least: &Least) -> bool {
+    pub(super) fn may_fit(&self, least: &BlockMinima) -> bool {
         let short = least.shortest(self.class) <= self.window_steps;
         (least.procs <= self.idle) & (short | (least.procs <= self.extra))
     }

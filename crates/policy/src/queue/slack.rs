@@ -5,43 +5,43 @@
 
 use tollgate_model::{CreditsPerSecond, JobSpec, Reason};
 
-use crate::settings::Word;
+use crate::settings::ParameterEnum;
 
 /// Which other jobs a new one is feared to delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Count {
+pub enum PenaltyScope {
     /// Every accepted job that has not finished.
     All,
     /// Those of them that do not run yet.
     Waiting,
 }
 
-impl Word for Count {
+impl ParameterEnum for PenaltyScope {
     const WORDS: &'static [(&'static str, Self)] =
         &[("all", Self::All), ("waiting", Self::Waiting)];
 }
 
 /// The settings of the slack test.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Slack {
+pub struct SlackTest {
     /// The least slack, in seconds, with which a job is let in. Not negative.
     pub threshold: f64,
     /// How much less a credit is worth a second later. Not negative.
     pub discount: f64,
     /// Whom it is feared to delay.
-    pub count: Count,
+    pub count: PenaltyScope,
 }
 
-impl Slack {
+impl SlackTest {
     /// The settings found ideal in Yeo & Buyya 2008, §5.2.
     pub const DEFAULT: Self = Self {
         threshold: 25.0,
         discount: 0.01,
-        count: Count::All,
+        count: PenaltyScope::All,
     };
 }
 
-impl Slack {
+impl SlackTest {
     /// PV = b / (1 + discount x estimate): the bid, discounted over the estimate.
     fn present_value(&self, spec: &JobSpec) -> f64 {
         let budget = spec.sla.budget.unwrap_or_default().as_f64();

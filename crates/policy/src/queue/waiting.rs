@@ -2,14 +2,14 @@
 
 use tollgate_model::{Instant, JobId, Reason, Span};
 
-use super::order::Key;
-use crate::blocks::Entry;
-use crate::settings::Word;
-use crate::state::Job;
+use super::order::QueueKey;
+use crate::blocks::BlockEntry;
+use crate::settings::ParameterEnum;
+use crate::state::JobSlot;
 
 /// When a job that cannot finish in time is dropped from the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Test {
+pub enum DropRule {
     /// Never.
     None,
     /// Only when it could be started; until then a hopeless head blocks.
@@ -20,7 +20,7 @@ pub enum Test {
     Mixed,
 }
 
-impl Word for Test {
+impl ParameterEnum for DropRule {
     const WORDS: &'static [(&'static str, Self)] = &[
         ("none", Self::None),
         ("start", Self::Start),
@@ -31,8 +31,8 @@ impl Word for Test {
 
 /// A job in the queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Waiting {
-    key: Key,
+pub(super) struct QueuedJob {
+    key: QueueKey,
     pub(super) id: JobId,
     pub(super) procs: u32,
     pub(super) estimate: Span,
@@ -47,7 +47,7 @@ const CLASSES: usize = 10;
 
 /// The least demanding of a block's jobs, in each respect.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Least {
+pub(super) struct BlockMinima {
     pub(super) procs: u32,
     /// By size class: the shortest estimate among jobs of that class or a smaller one, in steps
     /// of 2^20 microseconds, rounded down. One shortest estimate for all would tell little: most
@@ -62,21 +62,21 @@ pub(super) fn size_class(procs: u32) -> usize {
     class.min(CLASSES - 1)
 }
 
-/// A span in the steps of [`Least::estimates`].
+/// A span in the steps of [`BlockMinima::estimates`].
 pub(super) fn steps(span: Span) -> u32 {
     u32::try_from(span.as_micros() >> 20).unwrap_or(u32::MAX)
 }
 
-impl Entry for Waiting {
-    type Key = Key;
-    type Summary = Least;
+impl BlockEntry for QueuedJob {
+    type Key = QueueKey;
+    type Summary = BlockMinima;
 
-    fn key(&self) -> Key {
+    fn key(&self) -> QueueKey {
         self.key
     }
 
-    fn summary(block: &[Self]) -> Least {
-        let mut least = Least {
+    fn summary(block: &[Self]) -> BlockMinima {
+        let mut least = BlockMinima {
             procs: u32::MAX,
             estimates: [u32::MAX; CLASSES],
             latest_start: Instant::MAX,
@@ -93,7 +93,7 @@ impl Entry for Waiting {
         least
     }
 
-    fn include(&self, least: &mut Least) {
+    fn include(&self, least: &mut BlockMinima) {
         let estimate = steps(self.estimate);
         for shortest in &mut least.estimates[size_class(self.procs)..] {
             *shortest = estimate.min(*shortest);
@@ -102,7 +102,7 @@ impl Entry for Waiting {
         least.latest_start = least.latest_start.min(self.latest_start);
     }
 
-    fn exclude(&self, least: &mut Least, rest: &[Self]) {
+    fn exclude(&self, least: &mut BlockMinima, rest: &[Self]) {
         let is_least = self.procs == least.procs
             || self.latest_start == least.latest_start
             || steps(self.estimate) == least.shortest(size_class(self.procs));
@@ -112,16 +112,16 @@ impl Entry for Waiting {
     }
 }
 
-impl Least {
+impl BlockMinima {
     /// The shortest estimate among jobs up to a size class, in [`steps`]; never too long.
     pub(super) fn shortest(&self, class: usize) -> u32 {
         self.estimates[class]
     }
 }
 
-impl Waiting {
+impl QueuedJob {
     /// `least` is the run time with which it is not hopeless.
-    pub(super) fn new(id: JobId, job: &Job, key: Key, least: Span) -> Self {
+    pub(super) fn new(id: JobId, job: &JobSlot, key: QueueKey, least: Span) -> Self {
         // A promise is kept as late as it may be: only who was not let in yet can be dropped.
         let droppable = job.spec.due().filter(|_| job.accepted.is_none());
         Self {
@@ -143,9 +143,9 @@ impl Waiting {
     }
 }
 
-impl Test {
+impl DropRule {
     /// Why a job is dropped that is only looked at.
-    pub(super) fn on_sight(self, job: &Waiting, now: Instant) -> Option<Reason> {
+    pub(super) fn on_sight(self, job: &QueuedJob, now: Instant) -> Option<Reason> {
         let hopeless = job.hopeless(now);
         match self {
             Self::None | Self::Start => None,
@@ -155,7 +155,7 @@ impl Test {
     }
 
     /// Why a job is dropped that could be started now.
-    pub(super) fn at_start(self, job: &Waiting, now: Instant) -> Option<Reason> {
+    pub(super) fn at_start(self, job: &QueuedJob, now: Instant) -> Option<Reason> {
         match self {
             Self::None => None,
             Self::Start | Self::Select | Self::Mixed => job.hopeless(now),
@@ -163,7 +163,7 @@ impl Test {
     }
 
     /// Whether a look alone may drop one of a block's jobs at `now`.
-    pub(super) fn may_drop_on_sight(self, least: &Least, now: Instant) -> bool {
+    pub(super) fn may_drop_on_sight(self, least: &BlockMinima, now: Instant) -> bool {
         match self {
             Self::None | Self::Start => false,
             Self::Select | Self::Mixed => now > least.latest_start,

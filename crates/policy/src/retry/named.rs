@@ -16,12 +16,12 @@ mod p2;
 mod r1;
 mod x0;
 
-use super::Full;
-use super::rule::{Counted, Measured};
+use super::WhenFull;
+use super::rule::{EvictionFilter, HistoryMetric};
 
 /// A policy with a name.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Named {
+pub struct BuiltinRetryPolicy {
     /// Name of the policy.
     pub name: &'static str,
     /// Short name: where the policy was published in a paper, the paper's own.
@@ -31,32 +31,32 @@ pub struct Named {
     /// Where it was published.
     pub paper: &'static str,
     /// What it is.
-    pub shape: Shape,
+    pub shape: RetryRuleKind,
 }
 
 /// What a named policy is, but for the numbers that users give it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
+pub enum RetryRuleKind {
     /// It never has enough.
     Forever,
     /// A limit on evictions.
-    Evictions(Counted),
+    Evictions(EvictionFilter),
     /// A limit on the time held in vain.
-    Accrued(Counted),
+    Accrued(EvictionFilter),
     /// A limit on the time of a single attempt, which is cut short there.
     Attempt,
     /// A fixed probability.
     Chance,
     /// A probability that grows.
-    Exponential(Measured),
+    Exponential(HistoryMetric),
     /// A comparison with the tasks that finished.
-    Percentile(Measured),
+    Percentile(HistoryMetric),
     /// Dedicated computers for those of which the other rules have had enough.
-    Dedicated(Full),
+    Dedicated(WhenFull),
 }
 
 /// Every policy, in the order in which they are listed.
-pub const REGISTRY: &[Named] = &[
+pub const REGISTRY: &[BuiltinRetryPolicy] = &[
     x0::X0,
     n1::N1,
     n2::N2,

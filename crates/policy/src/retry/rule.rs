@@ -3,14 +3,14 @@
 
 use tollgate_model::Span;
 
-use super::seen::{Eviction, Seen};
-use crate::draw::Draw;
+use super::seen::{EvictionCause, TaskHistory};
+use crate::draw::RandomSource;
 
 const SECONDS_PER_HOUR: f64 = 3600.0;
 
 /// What is measured of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Measured {
+pub enum HistoryMetric {
     /// How often it was evicted.
     Evictions,
     /// How long it has held computers in vain; in hours where a number is needed.
@@ -19,7 +19,7 @@ pub enum Measured {
 
 /// Which evictions count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Counted {
+pub enum EvictionFilter {
     /// All of them.
     All,
     /// All but those by users who sat down.
@@ -30,18 +30,18 @@ pub enum Counted {
 
 /// When a policy has had enough of a task that was just evicted.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Rule {
+pub enum RetryRule {
     /// After more than so many evictions.
     Evictions {
         /// Which of them count.
-        counted: Counted,
+        counted: EvictionFilter,
         /// How many are borne.
         most: u32,
     },
     /// After more than so much time in vain.
     Accrued {
         /// Which evictions count.
-        counted: Counted,
+        counted: EvictionFilter,
         /// How much is borne.
         most: Span,
     },
@@ -53,7 +53,7 @@ pub enum Rule {
     /// With a probability of 1 - exp(-scale x measure).
     Exponential {
         /// What is measured.
-        measured: Measured,
+        measured: HistoryMetric,
         /// Not negative; per eviction or per hour.
         scale: f64,
     },
@@ -61,7 +61,7 @@ pub enum Rule {
     /// this comes to, none if nothing is too much.
     Percentile {
         /// What is measured.
-        measured: Measured,
+        measured: HistoryMetric,
         /// In percent, from 0 to 100.
         percentile: f64,
         /// The most that is borne: evictions, or seconds. Learned.
@@ -71,21 +71,22 @@ pub enum Rule {
 
 /// How the tasks that finished had fared, all their attempts included.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Finished {
+pub struct FinishedTasks {
     evictions: Vec<u32>,
     accrued: Vec<Span>,
 }
 
-impl Counted {
-    pub(super) const fn counts(self, by: Eviction) -> bool {
+impl EvictionFilter {
+    pub(super) const fn counts(self, by: EvictionCause) -> bool {
         match (self, by) {
-            (Self::NotByUsers, Eviction::User) | (Self::NotByReboots, Eviction::Reboot) => false,
+            (Self::NotByUsers, EvictionCause::User)
+            | (Self::NotByReboots, EvictionCause::Reboot) => false,
             (Self::All | Self::NotByUsers | Self::NotByReboots, _) => true,
         }
     }
 }
 
-impl Finished {
+impl FinishedTasks {
     /// A task each: how often it was evicted, and how long its attempts held computers, the last
     /// one included.
     pub fn of(tasks: impl IntoIterator<Item = (u32, Span)>) -> Self {
@@ -97,29 +98,29 @@ impl Finished {
 
     /// The greatest value to which at most `percentile` percent of the values are smaller; none
     /// if that is true of every value.
-    fn above(&self, measured: Measured, percentile: f64) -> Option<f64> {
+    fn above(&self, measured: HistoryMetric, percentile: f64) -> Option<f64> {
         let len = self.evictions.len();
         // The value at this place has exactly so many smaller or equal ones before it: whatever
         // is greater than it has more than the share below itself.
         let at = (percentile / 100.0 * len as f64).floor() as usize;
         match measured {
-            Measured::Evictions => self.evictions.get(at).map(|&count| count.into()),
-            Measured::Accrued => self.accrued.get(at).map(|span| span.as_secs_f64()),
+            HistoryMetric::Evictions => self.evictions.get(at).map(|&count| count.into()),
+            HistoryMetric::Accrued => self.accrued.get(at).map(|span| span.as_secs_f64()),
         }
     }
 }
 
-impl Rule {
-    pub(super) fn has_had_enough(&self, seen: &Seen, draw: &mut dyn Draw) -> bool {
+impl RetryRule {
+    pub(super) fn has_had_enough(&self, seen: &TaskHistory, draw: &mut dyn RandomSource) -> bool {
         match *self {
             Self::Evictions { counted, most } => seen.evictions(counted) > most,
             Self::Accrued { counted, most } => seen.accrued(counted) > most,
             Self::Chance { probability } => draw.unit() < probability,
             Self::Exponential { measured, scale } => {
                 let measure = match measured {
-                    Measured::Evictions => seen.evictions(Counted::All).into(),
-                    Measured::Accrued => {
-                        seen.accrued(Counted::All).as_secs_f64() / SECONDS_PER_HOUR
+                    HistoryMetric::Evictions => seen.evictions(EvictionFilter::All).into(),
+                    HistoryMetric::Accrued => {
+                        seen.accrued(EvictionFilter::All).as_secs_f64() / SECONDS_PER_HOUR
                     }
                 };
                 draw.unit() < -libm::expm1(-scale * measure)
@@ -128,15 +129,15 @@ impl Rule {
                 measured, above, ..
             } => {
                 let measure = match measured {
-                    Measured::Evictions => f64::from(seen.evictions(Counted::All)),
-                    Measured::Accrued => seen.accrued(Counted::All).as_secs_f64(),
+                    HistoryMetric::Evictions => f64::from(seen.evictions(EvictionFilter::All)),
+                    HistoryMetric::Accrued => seen.accrued(EvictionFilter::All).as_secs_f64(),
                 };
                 above.is_some_and(|above| measure > above)
             }
         }
     }
 
-    pub(super) fn learn(&self, finished: &Finished) -> Self {
+    pub(super) fn learn(&self, finished: &FinishedTasks) -> Self {
         match *self {
             Self::Percentile {
                 measured,
@@ -168,24 +169,24 @@ mod tests {
             percentile in 0.0..=100.0f64,
             count in 0u32..22,
         ) {
-            let finished = Finished::of(counts.iter().map(|&count| (count, Span::ZERO)));
-            let rule = Rule::Percentile {
-                measured: Measured::Evictions,
+            let finished = FinishedTasks::of(counts.iter().map(|&count| (count, Span::ZERO)));
+            let rule = RetryRule::Percentile {
+                measured: HistoryMetric::Evictions,
                 percentile,
                 above: None,
             };
-            let mut seen = Seen::default();
-            (0..count).for_each(|_| seen.evicted(Eviction::Lost, Span::ZERO));
+            let mut seen = TaskHistory::default();
+            (0..count).for_each(|_| seen.evicted(EvictionCause::Lost, Span::ZERO));
             let smaller = counts.iter().filter(|&&other| other < count).count();
             let too_much = smaller as f64 > percentile / 100.0 * counts.len() as f64;
-            prop_assert_eq!(rule.learn(&finished).has_had_enough(&seen, &mut Never), too_much);
+            prop_assert_eq!(rule.learn(&finished).has_had_enough(&seen, &mut UnusedRandomSource), too_much);
         }
     }
 
     /// Nothing is drawn where nothing is random.
-    struct Never;
+    struct UnusedRandomSource;
 
-    impl Draw for Never {
+    impl RandomSource for UnusedRandomSource {
         fn unit(&mut self) -> f64 {
             panic!("nothing here is random")
         }

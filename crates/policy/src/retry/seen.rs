@@ -2,11 +2,11 @@
 
 use tollgate_model::Span;
 
-use super::rule::Counted;
+use super::rule::EvictionFilter;
 
 /// Why an attempt ended before the task did, as the batch system sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Eviction {
+pub enum EvictionCause {
     /// A user sat down at the computer.
     User,
     /// The computer was rebooted as planned.
@@ -17,21 +17,21 @@ pub enum Eviction {
 
 /// How a task has fared so far: evictions and the time they cost, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct TaskHistory {
     count: [u32; 3],
     accrued: [Span; 3],
 }
 
-impl Seen {
+impl TaskHistory {
     /// Adds an attempt that held its computer for `held`.
-    pub fn evicted(&mut self, by: Eviction, held: Span) {
+    pub fn evicted(&mut self, by: EvictionCause, held: Span) {
         let cause = by as usize;
         self.count[cause] = self.count[cause].saturating_add(1);
         self.accrued[cause] += held;
     }
 
     /// How many evictions count.
-    pub fn evictions(&self, counted: Counted) -> u32 {
+    pub fn evictions(&self, counted: EvictionFilter) -> u32 {
         let causes = CAUSES.into_iter().filter(|&cause| counted.counts(cause));
         causes.fold(0, |sum, cause| {
             sum.saturating_add(self.count[cause as usize])
@@ -39,13 +39,17 @@ impl Seen {
     }
 
     /// How long the attempts that count held their computers, all together.
-    pub fn accrued(&self, counted: Counted) -> Span {
+    pub fn accrued(&self, counted: EvictionFilter) -> Span {
         let causes = CAUSES.into_iter().filter(|&cause| counted.counts(cause));
         causes.fold(Span::ZERO, |sum, cause| sum + self.accrued[cause as usize])
     }
 }
 
-const CAUSES: [Eviction; 3] = [Eviction::User, Eviction::Reboot, Eviction::Lost];
+const CAUSES: [EvictionCause; 3] = [
+    EvictionCause::User,
+    EvictionCause::Reboot,
+    EvictionCause::Lost,
+];
 
 #[cfg(test)]
 mod tests {
@@ -53,18 +57,21 @@ mod tests {
 
     #[test]
     fn causes_are_told_apart() {
-        let mut seen = Seen::default();
+        let mut seen = TaskHistory::default();
         for (by, held_s) in [
-            (Eviction::User, 600),
-            (Eviction::Reboot, 1200),
-            (Eviction::User, 300),
-            (Eviction::Lost, 7),
+            (EvictionCause::User, 600),
+            (EvictionCause::Reboot, 1200),
+            (EvictionCause::User, 300),
+            (EvictionCause::Lost, 7),
         ] {
             seen.evicted(by, Span::from_secs(held_s));
         }
         let both = |counted| (seen.evictions(counted), seen.accrued(counted));
-        assert_eq!(both(Counted::All), (4, Span::from_secs(2107)));
-        assert_eq!(both(Counted::NotByUsers), (2, Span::from_secs(1207)));
-        assert_eq!(both(Counted::NotByReboots), (3, Span::from_secs(907)));
+        assert_eq!(both(EvictionFilter::All), (4, Span::from_secs(2107)));
+        assert_eq!(both(EvictionFilter::NotByUsers), (2, Span::from_secs(1207)));
+        assert_eq!(
+            both(EvictionFilter::NotByReboots),
+            (3, Span::from_secs(907))
+        );
     }
 }

@@ -9,9 +9,9 @@ use std::str::FromStr;
 
 use tollgate_model::Span;
 
-use super::named::{Named, REGISTRY, Shape};
-use super::rule::{Counted, Rule};
-use super::{Dedicated, Full, Retry};
+use super::named::{BuiltinRetryPolicy, REGISTRY, RetryRuleKind};
+use super::rule::{EvictionFilter, RetryRule};
+use super::{DedicatedPool, RetryPolicy, WhenFull};
 
 /// Why words name no policy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -49,30 +49,30 @@ fn names() -> String {
 
 /// What was read so far.
 #[derive(Default)]
-struct Draft {
+struct RetryParser {
     parts: usize,
     forever: bool,
-    rules: Vec<Rule>,
+    rules: Vec<RetryRule>,
     longest_attempt: Option<Span>,
-    dedicated: Option<Dedicated>,
+    dedicated: Option<DedicatedPool>,
     /// The limit that `dedicated` brought along.
     own_limit: Option<u32>,
     /// What a rule on evictions without a number says about it.
-    own_counted: Option<BareLimit>,
+    own_counted: Option<BareEvictionLimit>,
 }
 
 /// A rule on evictions without a number.
-struct BareLimit {
+struct BareEvictionLimit {
     name: &'static str,
     given: String,
-    counted: Counted,
+    counted: EvictionFilter,
 }
 
-impl FromStr for Retry {
+impl FromStr for RetryPolicy {
     type Err = RetryError;
 
     fn from_str(words: &str) -> Result<Self, RetryError> {
-        let mut draft = Draft::default();
+        let mut draft = RetryParser::default();
         for part in words.split('+') {
             draft.add(part)?;
         }
@@ -80,7 +80,7 @@ impl FromStr for Retry {
     }
 }
 
-impl Draft {
+impl RetryParser {
     fn add(&mut self, part: &str) -> Result<(), RetryError> {
         self.parts += 1;
         let (name, given) = match part.split_once(':') {
@@ -96,9 +96,9 @@ impl Draft {
             given: part.to_owned(),
         };
         match (named.shape, given) {
-            (Shape::Forever, None) => self.forever = true,
-            (Shape::Evictions(counted), None) => {
-                let bare = BareLimit {
+            (RetryRuleKind::Forever, None) => self.forever = true,
+            (RetryRuleKind::Evictions(counted), None) => {
+                let bare = BareEvictionLimit {
                     name: named.name,
                     given: part.to_owned(),
                     counted,
@@ -107,13 +107,13 @@ impl Draft {
                     return Err(RetryError::Twice(named.name));
                 }
             }
-            (Shape::Attempt, Some(given)) => {
+            (RetryRuleKind::Attempt, Some(given)) => {
                 let longest = positive(given).ok_or_else(wrong)?;
                 if self.longest_attempt.replace(longest).is_some() {
                     return Err(RetryError::Twice(named.name));
                 }
             }
-            (Shape::Dedicated(full), Some(given)) => {
+            (RetryRuleKind::Dedicated(full), Some(given)) => {
                 let (dedicated, limit) = dedicated(given, full).ok_or_else(wrong)?;
                 if self.dedicated.replace(dedicated).is_some() {
                     return Err(RetryError::Twice(named.name));
@@ -126,12 +126,12 @@ impl Draft {
         Ok(())
     }
 
-    fn finish(mut self) -> Result<Retry, RetryError> {
+    fn finish(mut self) -> Result<RetryPolicy, RetryError> {
         match (self.own_limit, self.own_counted) {
             (Some(most), counted) => self.rules.insert(
                 0,
-                Rule::Evictions {
-                    counted: counted.map_or(Counted::All, |bare| bare.counted),
+                RetryRule::Evictions {
+                    counted: counted.map_or(EvictionFilter::All, |bare| bare.counted),
                     most,
                 },
             ),
@@ -151,7 +151,7 @@ impl Draft {
         if self.dedicated.is_some() && never_ends {
             return Err(RetryError::NoLimit);
         }
-        Ok(Retry {
+        Ok(RetryPolicy {
             rules: self.rules,
             longest_attempt: self.longest_attempt,
             dedicated: self.dedicated,
@@ -159,18 +159,18 @@ impl Draft {
     }
 }
 
-impl Named {
+impl BuiltinRetryPolicy {
     /// How it is written.
     pub const fn usage(&self) -> &'static str {
         match self.shape {
-            Shape::Forever => "no number",
-            Shape::Evictions(_) => "a whole number of evictions, as in max-evictions:3",
-            Shape::Accrued(_) => "a time, as in held-time:40h",
-            Shape::Attempt => "a time, as in attempt-time:24h",
-            Shape::Chance => "a probability, as in random:0.2",
-            Shape::Exponential(_) => "a factor, 0 or more, as in exp-evictions:0.01",
-            Shape::Percentile(_) => "a percentage, as in evictions-percentile:99",
-            Shape::Dedicated(_) => {
+            RetryRuleKind::Forever => "no number",
+            RetryRuleKind::Evictions(_) => "a whole number of evictions, as in max-evictions:3",
+            RetryRuleKind::Accrued(_) => "a time, as in held-time:40h",
+            RetryRuleKind::Attempt => "a time, as in attempt-time:24h",
+            RetryRuleKind::Chance => "a probability, as in random:0.2",
+            RetryRuleKind::Exponential(_) => "a factor, 0 or more, as in exp-evictions:0.01",
+            RetryRuleKind::Percentile(_) => "a percentage, as in evictions-percentile:99",
+            RetryRuleKind::Dedicated(_) => {
                 "computers, the longest time there and a limit, as in dedicated:100,90h,3"
             }
         }
@@ -178,37 +178,39 @@ impl Named {
 }
 
 /// A rule of which there can be several.
-fn rule(shape: Shape, given: &str) -> Option<Rule> {
+fn rule(shape: RetryRuleKind, given: &str) -> Option<RetryRule> {
     let number = |from: f64, to: f64| {
         let number: f64 = given.parse().ok()?;
         (from..=to).contains(&number).then_some(number)
     };
     Some(match shape {
-        Shape::Evictions(counted) => Rule::Evictions {
+        RetryRuleKind::Evictions(counted) => RetryRule::Evictions {
             counted,
             most: given.parse().ok()?,
         },
-        Shape::Accrued(counted) => Rule::Accrued {
+        RetryRuleKind::Accrued(counted) => RetryRule::Accrued {
             counted,
             most: span(given)?,
         },
-        Shape::Chance => Rule::Chance {
+        RetryRuleKind::Chance => RetryRule::Chance {
             probability: number(0.0, 1.0)?,
         },
-        Shape::Exponential(measured) => Rule::Exponential {
+        RetryRuleKind::Exponential(measured) => RetryRule::Exponential {
             measured,
             scale: number(0.0, f64::MAX)?,
         },
-        Shape::Percentile(measured) => Rule::Percentile {
+        RetryRuleKind::Percentile(measured) => RetryRule::Percentile {
             measured,
             percentile: number(0.0, 100.0)?,
             above: None,
         },
-        Shape::Forever | Shape::Attempt | Shape::Dedicated(_) => return None,
+        RetryRuleKind::Forever | RetryRuleKind::Attempt | RetryRuleKind::Dedicated(_) => {
+            return None;
+        }
     })
 }
 
-fn dedicated(given: &str, full: Full) -> Option<(Dedicated, Option<u32>)> {
+fn dedicated(given: &str, full: WhenFull) -> Option<(DedicatedPool, Option<u32>)> {
     let mut words = given.split(',');
     let computers = words.next()?.parse().ok().filter(|&count| count > 0)?;
     let longest = positive(words.next()?)?;
@@ -216,7 +218,7 @@ fn dedicated(given: &str, full: Full) -> Option<(Dedicated, Option<u32>)> {
         Some(limit) => Some(limit.parse().ok()?),
         None => None,
     };
-    let dedicated = Dedicated {
+    let dedicated = DedicatedPool {
         computers,
         longest,
         full,
@@ -240,9 +242,9 @@ fn span(word: &str) -> Option<Span> {
 }
 
 /// A span in the longest unit that needs no fraction.
-struct Words(Span);
+struct CompactSpan(Span);
 
-impl fmt::Display for Words {
+impl fmt::Display for CompactSpan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let micros = self.0.as_micros();
         for (unit, seconds) in UNITS.iter().skip(1) {
@@ -255,69 +257,86 @@ impl fmt::Display for Words {
     }
 }
 
-fn name_of(shape: Shape) -> &'static str {
+fn name_of(shape: RetryRuleKind) -> &'static str {
     let named = REGISTRY.iter().find(|named| named.shape == shape);
     named.expect("every shape is registered").name
 }
 
 /// The words that make it.
-impl fmt::Display for Retry {
+impl fmt::Display for RetryPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts: Vec<String> = Vec::new();
         if let Some(dedicated) = self.dedicated {
-            let Dedicated {
+            let DedicatedPool {
                 computers,
                 longest,
                 full,
             } = dedicated;
-            let name = name_of(Shape::Dedicated(full));
-            parts.push(format!("{name}:{computers},{}", Words(longest)));
+            let name = name_of(RetryRuleKind::Dedicated(full));
+            parts.push(format!("{name}:{computers},{}", CompactSpan(longest)));
         }
         if let Some(longest) = self.longest_attempt {
-            parts.push(format!("{}:{}", name_of(Shape::Attempt), Words(longest)));
+            parts.push(format!(
+                "{}:{}",
+                name_of(RetryRuleKind::Attempt),
+                CompactSpan(longest)
+            ));
         }
-        parts.extend(self.rules.iter().map(Rule::to_string));
+        parts.extend(self.rules.iter().map(RetryRule::to_string));
         if parts.is_empty() {
-            parts.push(name_of(Shape::Forever).to_owned());
+            parts.push(name_of(RetryRuleKind::Forever).to_owned());
         }
         f.write_str(&parts.join("+"))
     }
 }
 
-impl fmt::Display for Rule {
+impl fmt::Display for RetryRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Evictions { counted, most } => {
-                write!(f, "{}:{most}", name_of(Shape::Evictions(counted)))
+                write!(f, "{}:{most}", name_of(RetryRuleKind::Evictions(counted)))
             }
             Self::Accrued { counted, most } => {
-                write!(f, "{}:{}", name_of(Shape::Accrued(counted)), Words(most))
+                write!(
+                    f,
+                    "{}:{}",
+                    name_of(RetryRuleKind::Accrued(counted)),
+                    CompactSpan(most)
+                )
             }
             Self::Chance { probability } => {
-                write!(f, "{}:{probability}", name_of(Shape::Chance))
+                write!(f, "{}:{probability}", name_of(RetryRuleKind::Chance))
             }
             Self::Exponential { measured, scale } => {
-                write!(f, "{}:{scale}", name_of(Shape::Exponential(measured)))
+                write!(
+                    f,
+                    "{}:{scale}",
+                    name_of(RetryRuleKind::Exponential(measured))
+                )
             }
             Self::Percentile {
                 measured,
                 percentile,
                 ..
-            } => write!(f, "{}:{percentile}", name_of(Shape::Percentile(measured))),
+            } => write!(
+                f,
+                "{}:{percentile}",
+                name_of(RetryRuleKind::Percentile(measured))
+            ),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Eviction, Seen, Verdict};
+    use super::super::{EvictionCause, RetryDecision, TaskHistory};
     use super::*;
-    use crate::draw::Draw;
+    use crate::draw::RandomSource;
     use proptest::prelude::*;
 
-    struct Half;
+    struct ConstantSource;
 
-    impl Draw for Half {
+    impl RandomSource for ConstantSource {
         fn unit(&mut self) -> f64 {
             0.5
         }
@@ -326,22 +345,22 @@ mod tests {
     /// The eviction at which the policy ends a task, counted from 1; the causes and times are
     /// those of the worked example of the specification.
     fn ends_at(words: &str) -> Option<usize> {
-        let retry: Retry = words.parse().unwrap();
+        let retry: RetryPolicy = words.parse().unwrap();
         let evictions = [
-            (Eviction::User, 600),
-            (Eviction::Reboot, 1200),
-            (Eviction::User, 300),
-            (Eviction::User, 900),
-            (Eviction::Reboot, 7200),
-            (Eviction::User, 60),
+            (EvictionCause::User, 600),
+            (EvictionCause::Reboot, 1200),
+            (EvictionCause::User, 300),
+            (EvictionCause::User, 900),
+            (EvictionCause::Reboot, 7200),
+            (EvictionCause::User, 60),
         ];
-        let mut seen = Seen::default();
+        let mut seen = TaskHistory::default();
         let mut verdicts = evictions.into_iter().map(|(by, held_s)| {
             seen.evicted(by, Span::from_secs(held_s));
-            retry.verdict(&seen, 0, &mut Half)
+            retry.verdict(&seen, 0, &mut ConstantSource)
         });
         verdicts
-            .position(|verdict| verdict != Verdict::Again)
+            .position(|verdict| verdict != RetryDecision::Again)
             .map(|at| at + 1)
     }
 
@@ -378,33 +397,33 @@ mod tests {
 
     #[test]
     fn dedicated_computers_take_what_others_end() {
-        let dedicated = Dedicated {
+        let dedicated = DedicatedPool {
             computers: 100,
             longest: Span::from_secs(90 * 3600),
-            full: Full::Waits,
+            full: WhenFull::Waits,
         };
         for (words, counted) in [
-            ("d1:100,90h,3", Counted::All),
-            ("d1:100,90h,3+n2", Counted::NotByUsers),
-            ("n3+d1:100,90h,3", Counted::NotByReboots),
+            ("d1:100,90h,3", EvictionFilter::All),
+            ("d1:100,90h,3+n2", EvictionFilter::NotByUsers),
+            ("n3+d1:100,90h,3", EvictionFilter::NotByReboots),
         ] {
-            let retry: Retry = words.parse().unwrap();
+            let retry: RetryPolicy = words.parse().unwrap();
             assert_eq!(retry.dedicated(), Some(dedicated));
-            assert_eq!(retry.rules(), [Rule::Evictions { counted, most: 3 }]);
-            assert_eq!(retry.end(0), Verdict::Dedicate);
+            assert_eq!(retry.rules(), [RetryRule::Evictions { counted, most: 3 }]);
+            assert_eq!(retry.end(0), RetryDecision::Dedicate);
         }
-        let retry: Retry = "d1:100,90h+a1:20h".parse().unwrap();
+        let retry: RetryPolicy = "d1:100,90h+a1:20h".parse().unwrap();
         assert_eq!(retry.to_string(), "dedicated:100,90h+held-time:20h");
-        let retry: Retry = "d2:100,90h+a1:20h".parse().unwrap();
+        let retry: RetryPolicy = "d2:100,90h+a1:20h".parse().unwrap();
         assert_eq!(
             (retry.end(0), retry.end(1)),
-            (Verdict::Again, Verdict::Dedicate)
+            (RetryDecision::Again, RetryDecision::Dedicate)
         );
     }
 
     #[test]
     fn wrong_words_are_answered_with_what_was_expected() {
-        let answer = |words: &str| words.parse::<Retry>().unwrap_err().to_string();
+        let answer = |words: &str| words.parse::<RetryPolicy>().unwrap_err().to_string();
         insta::assert_snapshot!(answer("n4:3"), @"there is no retry policy `n4`: expected one of forever, max-evictions, max-non-user-evictions, max-non-reboot-evictions, random, exp-evictions, exp-held-time, held-time, non-user-held-time, non-reboot-held-time, attempt-time, evictions-percentile, held-time-percentile, dedicated, dedicated-if-free");
         insta::assert_snapshot!(answer("n2:-1"), @"retry policy `max-non-user-evictions`: expected a whole number of evictions, as in max-evictions:3, got `n2:-1`");
         insta::assert_snapshot!(answer("n2"), @"retry policy `max-non-user-evictions`: expected a number, as in max-evictions:3, or `dedicated` with a limit beside it, got `n2`");
@@ -434,8 +453,8 @@ mod tests {
         fn no_words_panic_and_what_is_read_is_written_back(
             words in "((x0|n1|n2|max-evictions|n3|r1|e1|a2|held-time|i1|p1|d1|dedicated|z)?[:+]?(0|3|0.5|90h|1.5d|-1|1e9d|5,2h|5,2h,3)?[+]?){0,4}",
         ) {
-            if let Ok(retry) = words.parse::<Retry>() {
-                prop_assert_eq!(retry.to_string().parse::<Retry>(), Ok(retry));
+            if let Ok(retry) = words.parse::<RetryPolicy>() {
+                prop_assert_eq!(retry.to_string().parse::<RetryPolicy>(), Ok(retry));
             }
         }
     }

@@ -8,14 +8,14 @@ mod learned;
 
 use tollgate_model::{Instant, NodeId, Span};
 
-use self::learned::Learned;
-use super::log::{HOURS_OF_WEEK, Log, hour_of_week};
-use super::{Group, Pool, Select, Taker};
-use crate::draw::Draw;
+use self::learned::LearnedRates;
+use super::log::{HOURS_OF_WEEK, LoginLog, hour_of_week};
+use super::{ComputerGroup, ComputerPool, Occupant, SelectPolicy};
+use crate::draw::RandomSource;
 
 /// What a task is expected to cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cost {
+pub enum CostMeasure {
     /// Time on computers.
     Time,
     /// Energy: that time at active power.
@@ -27,16 +27,16 @@ pub enum Cost {
 
 /// Where the rates come from at which users sit down.
 #[derive(Clone, Copy, Debug)]
-pub enum Knowledge<'l> {
+pub enum LoginKnowledge<'l> {
     /// A record of log-ins. If it is that of the very time that is to come, the policy looks ahead.
-    Record(&'l Log),
+    Record(&'l LoginLog),
     /// The log-ins so far.
     Learned,
 }
 
 /// When to let a task wait though a computer is free.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Patience {
+pub struct WaitRule {
     /// If every free computer would cost more than so many times what the best one would, were it
     /// free. At least 1.
     pub ratio: f64,
@@ -46,14 +46,14 @@ pub struct Patience {
 
 /// Chooses the group of computers with the least expected cost, and in it the one left last.
 #[derive(Clone, Debug)]
-pub struct Expected {
-    cost: Cost,
-    patience: Option<Patience>,
+pub struct ExpectedCostSelect {
+    cost: CostMeasure,
+    patience: Option<WaitRule>,
     /// Since when tasks wait for want of a better computer.
     waits_since: Option<Instant>,
     /// How long a task is taken to be, in hours.
     length_h: f64,
-    rates: Rates,
+    rates: LoginRates,
     /// The minute of the clock to which `costs` belongs: they are looked up once a minute, in
     /// which rates hardly move.
     minute: Option<i64>,
@@ -62,10 +62,10 @@ pub struct Expected {
 }
 
 #[derive(Clone, Debug)]
-enum Rates {
+enum LoginRates {
     /// By hour of the week and cluster, users an hour.
     Record(Vec<Vec<f64>>),
-    Learned(Learned),
+    Learned(LearnedRates),
 }
 
 /// The least rate: no computer is safe for ever.
@@ -86,17 +86,22 @@ const MOST: f64 = 20.0;
 
 const MINUTE_US: i64 = 60_000_000;
 
-impl Expected {
+impl ExpectedCostSelect {
     /// Chooses by `cost`, taking tasks to be of `length`.
-    pub fn new(cost: Cost, length: Span, knowledge: Knowledge<'_>, pool: &Pool) -> Self {
+    pub fn new(
+        cost: CostMeasure,
+        length: Span,
+        knowledge: LoginKnowledge<'_>,
+        pool: &ComputerPool,
+    ) -> Self {
         Self {
             cost,
             patience: None,
             waits_since: None,
             length_h: hours(length),
             rates: match knowledge {
-                Knowledge::Record(log) => Rates::Record(by_hour(log)),
-                Knowledge::Learned => Rates::Learned(Learned::new(pool)),
+                LoginKnowledge::Record(log) => LoginRates::Record(by_hour(log)),
+                LoginKnowledge::Learned => LoginRates::Learned(LearnedRates::new(pool)),
             },
             minute: None,
             costs: Vec::new(),
@@ -105,7 +110,7 @@ impl Expected {
 
     /// The same, but it lets tasks wait rather than take a computer that is much worse than others.
     #[must_use]
-    pub fn patient(self, patience: Patience) -> Self {
+    pub fn patient(self, patience: WaitRule) -> Self {
         Self {
             patience: Some(patience),
             ..self
@@ -127,7 +132,7 @@ impl Expected {
     }
 
     /// Looks the costs up for this minute.
-    fn look_up(&mut self, pool: &Pool, now: Instant) {
+    fn look_up(&mut self, pool: &ComputerPool, now: Instant) {
         let minute = now.as_micros().div_euclid(MINUTE_US);
         if self.minute == Some(minute) {
             return;
@@ -146,8 +151,8 @@ impl Expected {
         ];
         let places = [0, 1, 2].map(|ahead| (hour + ahead) % HOURS_OF_WEEK);
         let rates = match &mut self.rates {
-            Rates::Record(rates) => places.map(|place| rates[place].as_slice()),
-            Rates::Learned(learned) => learned.rates(start, places),
+            LoginRates::Record(rates) => places.map(|place| rates[place].as_slice()),
+            LoginRates::Learned(learned) => learned.rates(start, places),
         };
         self.costs.clear();
         for group in pool.groups() {
@@ -159,9 +164,9 @@ impl Expected {
     }
 }
 
-impl Cost {
+impl CostMeasure {
     /// The cost in hours or watt hours, but for what depends on the very computer.
-    fn of(self, held_h: f64, group: &Group) -> f64 {
+    fn of(self, held_h: f64, group: &ComputerGroup) -> f64 {
         match self {
             Self::Time => held_h,
             Self::Energy => held_h * group.power.active.0,
@@ -170,8 +175,13 @@ impl Cost {
     }
 }
 
-impl Select for Expected {
-    fn choose(&mut self, pool: &Pool, now: Instant, _: &mut dyn Draw) -> Option<NodeId> {
+impl SelectPolicy for ExpectedCostSelect {
+    fn choose(
+        &mut self,
+        pool: &ComputerPool,
+        now: Instant,
+        _: &mut dyn RandomSource,
+    ) -> Option<NodeId> {
         if let ([only], None) = (pool.free(), self.patience) {
             return Some(*only);
         }
@@ -186,8 +196,8 @@ impl Select for Expected {
                 continue;
             };
             let cost = match self.cost {
-                Cost::Time | Cost::Energy => cost,
-                Cost::Marginal => cost + wake(pool, node, now),
+                CostMeasure::Time | CostMeasure::Energy => cost,
+                CostMeasure::Marginal => cost + wake(pool, node, now),
             };
             if best.is_none_or(|(least, _)| cost < least) {
                 best = Some((cost, node));
@@ -197,21 +207,21 @@ impl Select for Expected {
         (!self.waits(cost, now)).then_some(node)
     }
 
-    fn taken(&mut self, node: NodeId, by: Taker, now: Instant) {
-        if let (Rates::Learned(learned), Taker::User) = (&mut self.rates, by) {
+    fn taken(&mut self, node: NodeId, by: Occupant, now: Instant) {
+        if let (LoginRates::Learned(learned), Occupant::User) = (&mut self.rates, by) {
             learned.came(node, now);
         }
     }
 
-    fn freed(&mut self, node: NodeId, by: Taker, now: Instant) {
-        if let (Rates::Learned(learned), Taker::User) = (&mut self.rates, by) {
+    fn freed(&mut self, node: NodeId, by: Occupant, now: Instant) {
+        if let (LoginRates::Learned(learned), Occupant::User) = (&mut self.rates, by) {
             learned.left(node, now);
         }
     }
 }
 
 /// What it costs that a computer falls asleep later than it would have, in watt hours.
-fn wake(pool: &Pool, node: NodeId, now: Instant) -> f64 {
+fn wake(pool: &ComputerPool, node: NodeId, now: Instant) -> f64 {
     let awake = pool.stays_awake();
     let gone = pool
         .since(node)
@@ -221,7 +231,7 @@ fn wake(pool: &Pool, node: NodeId, now: Instant) -> f64 {
 }
 
 /// The rates of a record by hour of the week and cluster.
-fn by_hour(log: &Log) -> Vec<Vec<f64>> {
+fn by_hour(log: &LoginLog) -> Vec<Vec<f64>> {
     (0..HOURS_OF_WEEK)
         .map(|hour| log.rate.iter().map(|cluster| cluster[hour]).collect())
         .collect()

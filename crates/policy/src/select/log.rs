@@ -10,7 +10,7 @@ const HOUR_US: i64 = 3_600_000_000;
 /// Sums over a record of log-ins. It is part of a world: a policy that is given one looks ahead,
 /// unless the record is of an earlier time.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Log {
+pub struct LoginLog {
     /// By computer: how long nobody sat there.
     pub idle: Vec<Span>,
     /// By computer: how often somebody sat down.

@@ -14,12 +14,12 @@ use std::str::FromStr;
 
 use tollgate_model::Span;
 
-use super::{Log, Pool, Select};
-use crate::draw::Draw;
+use super::{ComputerPool, LoginLog, SelectPolicy};
+use crate::draw::RandomSource;
 
 /// A policy with a name.
 #[derive(Clone, Copy, Debug)]
-pub struct Named {
+pub struct BuiltinSelectPolicy {
     /// Name of the policy.
     pub name: &'static str,
     /// Short name: where the policy was published in a paper, the paper's own.
@@ -31,20 +31,20 @@ pub struct Named {
     /// Whether it is built from a record of log-ins, and so looks ahead if that is the record of
     /// the time that is to come.
     pub looks_ahead: bool,
-    build: fn(&Grounds<'_>, &mut dyn Draw) -> Box<dyn Select>,
+    build: fn(&SelectBuildInputs<'_>, &mut dyn RandomSource) -> Box<dyn SelectPolicy>,
 }
 
 /// What a policy is built from.
 #[derive(Clone, Copy, Debug)]
-pub struct Grounds<'g> {
+pub struct SelectBuildInputs<'g> {
     /// The computers, all of them free.
-    pub pool: &'g Pool,
+    pub pool: &'g ComputerPool,
     /// A record of log-ins on them.
-    pub log: &'g Log,
+    pub log: &'g LoginLog,
 }
 
 /// Every policy, in the order in which they are listed.
-pub const REGISTRY: &[Named] = &[
+pub const REGISTRY: &[BuiltinSelectPolicy] = &[
     c1::C1,
     c2::C2,
     c3::C3,
@@ -62,32 +62,36 @@ const LENGTH: Span = Span::from_secs(45 * 60);
 /// There is no policy of that name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no select policy `{0}`: expected one of {names}", names = names())]
-pub struct SelectError(String);
+pub struct UnknownSelectPolicy(String);
 
 fn names() -> String {
     let names: Vec<&str> = REGISTRY.iter().map(|named| named.name).collect();
     names.join(", ")
 }
 
-impl FromStr for &'static Named {
-    type Err = SelectError;
+impl FromStr for &'static BuiltinSelectPolicy {
+    type Err = UnknownSelectPolicy;
 
-    fn from_str(name: &str) -> Result<Self, SelectError> {
+    fn from_str(name: &str) -> Result<Self, UnknownSelectPolicy> {
         let mut known = REGISTRY.iter();
         let named = known.find(|named| named.name == name || named.alias == name);
-        named.ok_or_else(|| SelectError(name.to_owned()))
+        named.ok_or_else(|| UnknownSelectPolicy(name.to_owned()))
     }
 }
 
-impl Named {
+impl BuiltinSelectPolicy {
     /// The policy itself. What it needs of chance is drawn here, once.
-    pub fn build(&self, grounds: &Grounds<'_>, draw: &mut dyn Draw) -> Box<dyn Select> {
+    pub fn build(
+        &self,
+        grounds: &SelectBuildInputs<'_>,
+        draw: &mut dyn RandomSource,
+    ) -> Box<dyn SelectPolicy> {
         (self.build)(grounds, draw)
     }
 }
 
 /// Names tell policies apart.
-impl PartialEq for Named {
+impl PartialEq for BuiltinSelectPolicy {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name
     }
@@ -100,8 +104,8 @@ mod tests {
     #[test]
     fn names_are_registered_once_and_found() {
         for (n, one) in REGISTRY.iter().enumerate() {
-            assert_eq!(one.name.parse::<&Named>(), Ok(one));
-            assert_eq!(one.alias.parse::<&Named>(), Ok(one));
+            assert_eq!(one.name.parse::<&BuiltinSelectPolicy>(), Ok(one));
+            assert_eq!(one.alias.parse::<&BuiltinSelectPolicy>(), Ok(one));
             let others = &REGISTRY[n + 1..];
             assert!(
                 others
@@ -109,7 +113,10 @@ mod tests {
                     .all(|other| other != one && other.alias != one.alias)
             );
         }
-        let error = "c9".parse::<&Named>().unwrap_err().to_string();
+        let error = "c9"
+            .parse::<&BuiltinSelectPolicy>()
+            .unwrap_err()
+            .to_string();
         insta::assert_snapshot!(error, @"there is no select policy `c9`: expected one of prefer-awake, longest-idle, least-used-cluster, soonest-end, least-energy, soonest-end-online, least-energy-online, least-added-energy, least-added-energy-patient");
     }
 }

@@ -2,19 +2,19 @@
 
 use tollgate_model::{Instant, NodeId};
 
-use super::{Pool, Select, Taker};
-use crate::draw::Draw;
+use super::{ComputerPool, Occupant, SelectPolicy};
+use crate::draw::RandomSource;
 
 /// Computers in a fixed order.
 #[derive(Clone, Debug)]
-pub struct Ordered {
+pub struct FixedOrderSelect {
     order: Vec<NodeId>,
     rank: Vec<u32>,
     /// A bit a rank: set while the computer is free.
     free: Vec<u64>,
 }
 
-impl Ordered {
+impl FixedOrderSelect {
     /// Computers in the order in which they are preferred, each once; all of them free.
     pub fn new(order: Vec<NodeId>) -> Self {
         let mut rank = vec![0; order.len()];
@@ -41,18 +41,18 @@ impl Ordered {
     }
 }
 
-impl Select for Ordered {
-    fn choose(&mut self, _: &Pool, _: Instant, _: &mut dyn Draw) -> Option<NodeId> {
+impl SelectPolicy for FixedOrderSelect {
+    fn choose(&mut self, _: &ComputerPool, _: Instant, _: &mut dyn RandomSource) -> Option<NodeId> {
         let word = self.free.iter().position(|&word| word != 0)?;
         let rank = word * 64 + self.free[word].trailing_zeros() as usize;
         Some(self.order[rank])
     }
 
-    fn taken(&mut self, node: NodeId, _: Taker, _: Instant) {
+    fn taken(&mut self, node: NodeId, _: Occupant, _: Instant) {
         self.set(self.rank[node.index()], false);
     }
 
-    fn freed(&mut self, node: NodeId, _: Taker, _: Instant) {
+    fn freed(&mut self, node: NodeId, _: Occupant, _: Instant) {
         self.set(self.rank[node.index()], true);
     }
 }

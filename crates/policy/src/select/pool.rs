@@ -4,7 +4,7 @@ use tollgate_model::{Instant, NodeId, Power, Span};
 
 /// A computer on the campus.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Computer {
+pub struct CampusComputer {
     /// The cluster it stands in, counted from 0.
     pub cluster: u32,
     /// What it draws.
@@ -13,7 +13,7 @@ pub struct Computer {
 
 /// Computers of one cluster that draw the same: nothing tells them apart but who was there last.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Group {
+pub struct ComputerGroup {
     /// The cluster.
     pub cluster: u32,
     /// What each of them draws.
@@ -24,9 +24,9 @@ pub struct Group {
 
 /// All computers, and which of them are free: nobody sits there and no task runs.
 #[derive(Clone, Debug)]
-pub struct Pool {
-    computers: Vec<Computer>,
-    groups: Vec<Group>,
+pub struct ComputerPool {
+    computers: Vec<CampusComputer>,
+    groups: Vec<ComputerGroup>,
     group_of: Vec<u32>,
     /// By group: the free computers, those left last at the end.
     left: Vec<Vec<NodeId>>,
@@ -41,16 +41,17 @@ pub struct Pool {
 
 const TAKEN: u32 = u32::MAX;
 
-impl Pool {
+impl ComputerPool {
     /// Computers that are all free and asleep; left alone, one stays awake for `stays_awake`.
-    pub fn new(computers: Vec<Computer>, stays_awake: Span) -> Self {
-        let mut groups: Vec<Group> = Vec::new();
+    pub fn new(computers: Vec<CampusComputer>, stays_awake: Span) -> Self {
+        let mut groups: Vec<ComputerGroup> = Vec::new();
         let mut group_of = Vec::with_capacity(computers.len());
         for (node, computer) in (0..).map(NodeId).zip(&computers) {
-            let same =
-                |group: &Group| group.cluster == computer.cluster && group.power == computer.power;
+            let same = |group: &ComputerGroup| {
+                group.cluster == computer.cluster && group.power == computer.power
+            };
             let group = groups.iter().position(same).unwrap_or_else(|| {
-                groups.push(Group {
+                groups.push(ComputerGroup {
                     cluster: computer.cluster,
                     power: computer.power,
                     members: Vec::new(),
@@ -74,7 +75,7 @@ impl Pool {
     }
 
     /// Every computer, by its id.
-    pub fn computers(&self) -> &[Computer] {
+    pub fn computers(&self) -> &[CampusComputer] {
         &self.computers
     }
 
@@ -89,7 +90,7 @@ impl Pool {
     }
 
     /// All groups of computers that are alike.
-    pub fn groups(&self) -> &[Group] {
+    pub fn groups(&self) -> &[ComputerGroup] {
         &self.groups
     }
 

@@ -2,19 +2,24 @@
 
 use tollgate_model::{Instant, NodeId};
 
-use super::{Pool, Select};
-use crate::draw::Draw;
+use super::{ComputerPool, SelectPolicy};
+use crate::draw::RandomSource;
 
 /// Draws among the free computers; while the pick is asleep it draws again, at most so many
 /// times, and then keeps the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Random {
+pub struct RandomSelect {
     /// How often it draws again.
     pub redraws: u32,
 }
 
-impl Select for Random {
-    fn choose(&mut self, pool: &Pool, now: Instant, draw: &mut dyn Draw) -> Option<NodeId> {
+impl SelectPolicy for RandomSelect {
+    fn choose(
+        &mut self,
+        pool: &ComputerPool,
+        now: Instant,
+        draw: &mut dyn RandomSource,
+    ) -> Option<NodeId> {
         let free = pool.free();
         let mut pick = *free.get(draw.below(free.len()))?;
         for _ in 0..self.redraws {

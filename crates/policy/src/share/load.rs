@@ -10,9 +10,9 @@ use std::ops::Range;
 
 use tollgate_model::{Instant, NodeId};
 
-use super::rules::Regime;
-use super::settings::Settings;
-use super::{Rule, rules};
+use super::rules::ShareRegime;
+use super::settings::ShareParams;
+use super::{ShareRule, rules};
 use crate::state::Node;
 
 /// Rows are as long as the fullest node needs, in steps of this many tasks.
@@ -20,11 +20,11 @@ const STEP: usize = 4;
 
 /// What is asked of every node, beside its total share, without looking at its row.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Marks {
+pub(super) struct NodeLoadSummary {
     /// How many tasks it holds.
     pub(super) tasks: u32,
     /// The cell of the task that is due first.
-    first: Cell,
+    first: ShareCurve,
     /// When the task that is due last is due, in microseconds.
     last_due: f64,
     /// A task is past its deadline.
@@ -36,7 +36,7 @@ pub(super) struct Marks {
 /// A task's share as a function of time: constant + numerator / (due - now), the numerator and
 /// the instants in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Cell {
+struct ShareCurve {
     constant: f64,
     numerator: f64,
     due: f64,
@@ -46,20 +46,20 @@ struct Cell {
 /// numerator (in microseconds), and the due instant (in microseconds, as a float that holds
 /// whole numbers exactly up to 285 years).
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Loads {
+pub(super) struct NodeLoads {
     width: usize,
     constants: Vec<f64>,
     numerators: Vec<f64>,
     dues: Vec<f64>,
     /// The sum of a node's constants.
     bases: Vec<f64>,
-    marks: Vec<Marks>,
+    marks: Vec<NodeLoadSummary>,
 }
 
-impl Loads {
+impl NodeLoads {
     pub(super) fn resize(&mut self, nodes: usize) {
         self.bases.resize(nodes, 0.0);
-        self.marks.resize(nodes, Marks::default());
+        self.marks.resize(nodes, NodeLoadSummary::default());
         self.fill();
     }
 
@@ -93,15 +93,15 @@ impl Loads {
     }
 
     /// Writes the row of a node whose shares were just set.
-    pub(super) fn set(&mut self, id: NodeId, node: &Node, settings: &Settings) {
+    pub(super) fn set(&mut self, id: NodeId, node: &Node, settings: &ShareParams) {
         let tasks = node.tasks();
         if tasks.len() > self.width {
             self.widen(tasks.len());
         }
         let row = self.row(id, tasks.len().next_multiple_of(STEP));
-        let mut marks = Marks {
+        let mut marks = NodeLoadSummary {
             tasks: tasks.len() as u32,
-            ..Marks::default()
+            ..NodeLoadSummary::default()
         };
         marks.first.due = f64::INFINITY;
         let (mut base, now) = (0.0, node.since().as_micros() as f64);
@@ -113,28 +113,28 @@ impl Loads {
         dues[tasks.len()..].fill(f64::INFINITY);
         for (at, task) in tasks.iter().enumerate() {
             let due = task.due.as_micros() as f64;
-            let regime = Regime::of(task.estimate - task.work, (due - now) * 1e-6);
+            let regime = ShareRegime::of(task.estimate - task.work, (due - now) * 1e-6);
             // The work left is share x time left.
             let cell = match regime {
-                Regime::Regular => Cell {
+                ShareRegime::Regular => ShareCurve {
                     constant: task.rate,
                     numerator: (task.share - task.rate) * (due - now),
                     due,
                 },
-                Regime::Overrun => Cell {
+                ShareRegime::Overrun => ShareCurve {
                     constant: task.share,
                     numerator: 0.0,
                     due,
                 },
-                Regime::Expired => Cell {
+                ShareRegime::Expired => ShareCurve {
                     constant: task.share,
                     numerator: 0.0,
                     due: f64::INFINITY,
                 },
             };
             (constants[at], numerators[at], dues[at]) = (cell.constant, cell.numerator, cell.due);
-            marks.expired |= regime == Regime::Expired;
-            marks.odd |= regime == Regime::Overrun && settings.overrun == Rule::OneSecond;
+            marks.expired |= regime == ShareRegime::Expired;
+            marks.odd |= regime == ShareRegime::Overrun && settings.overrun == ShareRule::OneSecond;
             base += cell.constant;
             if cell.due < marks.first.due {
                 marks.first = cell;
@@ -151,7 +151,7 @@ impl Loads {
         from..from + length
     }
 
-    pub(super) fn marks(&self, id: NodeId) -> Marks {
+    pub(super) fn marks(&self, id: NodeId) -> NodeLoadSummary {
         self.marks[id.index()]
     }
 
@@ -180,7 +180,7 @@ impl Loads {
     pub(super) fn delay_gap(&self, id: NodeId, now: Instant, total: f64, task: (f64, f64)) -> f64 {
         let (deadline, share) = (task.0 * 1e6, task.1);
         let now = now.as_micros() as f64;
-        let Marks {
+        let NodeLoadSummary {
             first, last_due, ..
         } = self.marks[id.index()];
         let first_due = time_left(first.due, now);
@@ -234,7 +234,7 @@ fn time_left(due: f64, now: f64) -> f64 {
 }
 
 /// The total share of a node at `now`, asked of its tasks one by one.
-pub(super) fn total_by_tasks(settings: &Settings, node: &Node, now: Instant) -> f64 {
+pub(super) fn total_by_tasks(settings: &ShareParams, node: &Node, now: Instant) -> f64 {
     node.tasks()
         .iter()
         .map(|task| rules::share(settings, task, node.work_at(task, now), now))

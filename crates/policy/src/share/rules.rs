@@ -2,13 +2,13 @@
 
 use tollgate_model::Instant;
 
-use super::settings::Settings;
-use crate::settings::Word;
-use crate::state::{TOLERANCE_S, Task};
+use super::settings::ShareParams;
+use crate::settings::ParameterEnum;
+use crate::state::{NodeTask, TOLERANCE_S};
 
 /// What share a task gets that outlived its estimate or its deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rule {
+pub enum ShareRule {
     /// A whole node's: 1.
     Full,
     /// None.
@@ -19,7 +19,7 @@ pub enum Rule {
     OneSecond,
 }
 
-impl Word for Rule {
+impl ParameterEnum for ShareRule {
     const WORDS: &'static [(&'static str, Self)] = &[
         ("full", Self::Full),
         ("zero", Self::Zero),
@@ -28,7 +28,7 @@ impl Word for Rule {
     ];
 }
 
-impl Rule {
+impl ShareRule {
     fn share(self, requested: f64, time_left: f64) -> f64 {
         match self {
             Self::Full => 1.0,
@@ -41,7 +41,7 @@ impl Rule {
 
 /// How the share of a task develops while its node is left alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Regime {
+pub(super) enum ShareRegime {
     /// Its deadline has passed.
     Expired,
     /// Its estimate is used up.
@@ -50,7 +50,7 @@ pub(super) enum Regime {
     Regular,
 }
 
-impl Regime {
+impl ShareRegime {
     pub(super) fn of(work_left: f64, time_left: f64) -> Self {
         if time_left <= TOLERANCE_S {
             Self::Expired
@@ -63,11 +63,11 @@ impl Regime {
 }
 
 /// The share of a task that has done `work` seconds of work by `now`.
-pub(super) fn share(settings: &Settings, task: &Task, work: f64, now: Instant) -> f64 {
+pub(super) fn share(settings: &ShareParams, task: &NodeTask, work: f64, now: Instant) -> f64 {
     let (work_left, time_left) = (task.estimate - work, task.time_left(now));
-    match Regime::of(work_left, time_left) {
-        Regime::Expired => settings.expired.share(task.requested, time_left),
-        Regime::Overrun => settings.overrun.share(task.requested, time_left),
-        Regime::Regular => work_left / time_left,
+    match ShareRegime::of(work_left, time_left) {
+        ShareRegime::Expired => settings.expired.share(task.requested, time_left),
+        ShareRegime::Overrun => settings.overrun.share(task.requested, time_left),
+        ShareRegime::Regular => work_left / time_left,
     }
 }

@@ -2,30 +2,35 @@
 
 use tollgate_model::NodeId;
 
-use super::{Phase, State};
-use crate::cx::Violation;
+use super::{ClusterState, JobPhase};
+use crate::cx::InvariantViolation;
 
 /// The rates of a node's tasks may sum to this much more than 1: rounding.
 const RATE_TOLERANCE: f64 = 1e-9;
 
-impl State {
+impl ClusterState {
     /// Verifies that nodes and jobs agree on who runs where: no node is idle and busy, or held by
     /// two jobs that want it to themselves; the rates of a node's tasks sum to at most 1.
     ///
     /// # Errors
     /// The first thing that is wrong.
-    pub fn check(&self) -> Result<(), Violation> {
+    pub fn check(&self) -> Result<(), InvariantViolation> {
         let mut holders = vec![0u32; self.n_nodes as usize];
-        for (id, job) in self.jobs().filter(|(_, job)| job.phase == Phase::Running) {
+        for (id, job) in self
+            .jobs()
+            .filter(|(_, job)| job.phase == JobPhase::Running)
+        {
             let wide: u32 = job.placement.iter().map(|range| range.len).sum();
             if wide != job.spec.procs {
-                return Err(Violation(format!(
+                return Err(InvariantViolation(format!(
                     "{id:?} wants {} nodes and has {wide}",
                     job.spec.procs
                 )));
             }
             if job.start.is_none_or(|start| start < job.spec.submit) {
-                return Err(Violation(format!("{id:?} started before it was submitted")));
+                return Err(InvariantViolation(format!(
+                    "{id:?} started before it was submitted"
+                )));
             }
             for node in job.placement.iter().flat_map(|range| range.nodes()) {
                 holders[node.index()] += 1;
@@ -36,8 +41,8 @@ impl State {
             .try_for_each(|node| self.check_node(node, holders[node.index()]))
     }
 
-    fn check_node(&self, id: NodeId, holders: u32) -> Result<(), Violation> {
-        let wrong = |what: &str| Err(Violation(format!("node {}: {what}", id.0)));
+    fn check_node(&self, id: NodeId, holders: u32) -> Result<(), InvariantViolation> {
+        let wrong = |what: &str| Err(InvariantViolation(format!("node {}: {what}", id.0)));
         let node = &self.nodes[id.index()];
         let idle = self.idle.contains(id);
         if node.tasks.is_empty() {

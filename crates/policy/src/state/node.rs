@@ -9,11 +9,11 @@ pub const TOLERANCE_S: f64 = 1e-6 + 1e-9;
 
 /// A node and the tasks that share it, in order of arrival.
 ///
-/// Work is integrated lazily: [`Task::work`] is what was done until [`Node::since`], and from
+/// Work is integrated lazily: [`NodeTask::work`] is what was done until [`Node::since`], and from
 /// then on each task progresses at a constant rate until shares are set again.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Node {
-    pub(super) tasks: Vec<Task>,
+    pub(super) tasks: Vec<NodeTask>,
     pub(super) since: Instant,
     pub(super) total: f64,
     /// Bytes, where that is known.
@@ -22,7 +22,7 @@ pub struct Node {
 
 /// One job's part of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Task {
+pub struct NodeTask {
     /// Whose it is.
     pub job: JobId,
     /// The share it weighs in with, at least 0.
@@ -41,7 +41,7 @@ pub struct Task {
     pub requested: f64,
 }
 
-impl Task {
+impl NodeTask {
     pub(super) fn new(job: JobId, spec: &JobSpec) -> Self {
         let estimate = spec.estimate.as_secs_f64();
         Self {
@@ -74,11 +74,11 @@ pub(crate) fn requested_share(spec: &JobSpec) -> f64 {
 
 impl Node {
     /// The tasks in order of arrival.
-    pub fn tasks(&self) -> &[Task] {
+    pub fn tasks(&self) -> &[NodeTask] {
         &self.tasks
     }
 
-    /// The instant until which [`Task::work`] counts, and at which shares were last set.
+    /// The instant until which [`NodeTask::work`] counts, and at which shares were last set.
     pub fn since(&self) -> Instant {
         self.since
     }
@@ -94,7 +94,7 @@ impl Node {
     }
 
     /// Seconds of work that a task has done by `now`.
-    pub fn work_at(&self, task: &Task, now: Instant) -> f64 {
+    pub fn work_at(&self, task: &NodeTask, now: Instant) -> f64 {
         let elapsed = now.since(self.since).max(Span::ZERO);
         task.work + task.rate * elapsed.as_secs_f64()
     }
@@ -103,7 +103,7 @@ impl Node {
     pub fn begin(&mut self, job: JobId, spec: &JobSpec, now: Instant) {
         self.advance(now);
         self.since = now;
-        self.tasks.push(Task::new(job, spec));
+        self.tasks.push(NodeTask::new(job, spec));
     }
 
     /// Ends a task, by its place among the tasks. Shares must be set next.
@@ -118,8 +118,8 @@ impl Node {
     pub fn share_out(
         &mut self,
         now: Instant,
-        share: impl Fn(&Task) -> f64,
-        mark: impl Fn(&Task) -> f64,
+        share: impl Fn(&NodeTask) -> f64,
+        mark: impl Fn(&NodeTask) -> f64,
     ) -> Option<Instant> {
         self.advance(now);
         self.set_shares(share, mark)
@@ -139,8 +139,8 @@ impl Node {
 
     fn set_shares(
         &mut self,
-        share: impl Fn(&Task) -> f64,
-        mark: impl Fn(&Task) -> f64,
+        share: impl Fn(&NodeTask) -> f64,
+        mark: impl Fn(&NodeTask) -> f64,
     ) -> Option<Instant> {
         self.total = 0.0;
         for task in &mut self.tasks {

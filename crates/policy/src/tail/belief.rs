@@ -3,7 +3,7 @@
 use tollgate_model::distribution::N_LEVELS;
 use tollgate_model::{Distribution, JobSpec, Probability, Span};
 
-use super::settings::{Deadlines, Settings};
+use super::settings::{DeadlineTrust, TailParams};
 use crate::state::TOLERANCE_S;
 
 /// Which part of its estimate a job takes, at the levels of a [`Distribution`]: rounded means of
@@ -14,9 +14,9 @@ const PARTS: [f64; N_LEVELS] = [
 
 /// The distribution of a job's run time.
 #[derive(Clone, Debug)]
-pub(crate) struct Belief(Distribution);
+pub(crate) struct RuntimeModel(Distribution);
 
-impl Belief {
+impl RuntimeModel {
     /// At each level the larger of what was forecast and what estimates are generally worth: one
     /// who errs upward keeps out a job that would have fitted, one who errs downward breaks
     /// promises. Without a forecast it is the estimate alone.
@@ -35,7 +35,7 @@ impl Belief {
     /// probability that is asked for. Where deadlines are trusted, given that they suffice within
     /// `deadline`, the span from its start to when it is due: whoever needs longer is late whatever
     /// is done, and until then costs the others no more than that.
-    pub(super) fn need_s(&self, work_s: f64, deadline: Option<Span>, settings: &Settings) -> f64 {
+    pub(super) fn need_s(&self, work_s: f64, deadline: Option<Span>, settings: &TailParams) -> f64 {
         let gone = if work_s > 0.0 {
             let survived = Span::from_secs_f64(work_s + TOLERANCE_S);
             self.0.probability_within(survived).as_f64()
@@ -43,8 +43,8 @@ impl Belief {
             0.0
         };
         let most = match settings.deadlines {
-            Deadlines::Trusted => deadline,
-            Deadlines::Tested => None,
+            DeadlineTrust::Trusted => deadline,
+            DeadlineTrust::Tested => None,
         };
         let possible = most.map_or(1.0, |most| self.0.probability_within(most).as_f64());
         let quantile = Probability::new(gone + (possible - gone) * settings.level());
@@ -57,7 +57,7 @@ impl Belief {
 
     /// The seconds of work at which a task that has done `work_s` of them outlives its next
     /// quantile, and beyond the last one what it was believed to need.
-    pub(super) fn mark_s(&self, work_s: f64, settings: &Settings) -> f64 {
+    pub(super) fn mark_s(&self, work_s: f64, settings: &TailParams) -> f64 {
         let quantiles = self.0.quantiles().iter().map(|known| known.as_secs_f64());
         let mut ahead = quantiles.filter(|&known| known > work_s + 2.0 * TOLERANCE_S);
         let next = ahead.next();
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
     use tollgate_model::{Instant, Sla};
 
-    const SETTINGS: Settings = Settings::DEFAULT;
+    const SETTINGS: TailParams = TailParams::DEFAULT;
 
     fn spec(estimate: i64) -> JobSpec {
         JobSpec {
@@ -84,13 +84,13 @@ mod tests {
 
     #[test]
     fn an_estimate_alone_is_nearly_all_that_is_needed() {
-        let belief = Belief::of(&spec(1000), None);
+        let belief = RuntimeModel::of(&spec(1000), None);
         assert_eq!(belief.need_s(0.0, None, &SETTINGS), 1200.0);
         let deadline = Some(Span::from_secs(900));
         let need_s = belief.need_s(0.0, deadline, &SETTINGS);
         assert!((880.0..900.0).contains(&need_s), "{need_s}");
-        let tested = Settings {
-            deadlines: Deadlines::Tested,
+        let tested = TailParams {
+            deadlines: DeadlineTrust::Tested,
             ..SETTINGS
         };
         assert_eq!(belief.need_s(0.0, deadline, &tested), 1200.0);
@@ -102,13 +102,13 @@ mod tests {
     fn the_larger_of_estimate_and_forecast_counts() {
         let forecast = Distribution::new([Span::from_secs(100); N_LEVELS]);
         let (short, long) = (spec(10), spec(1000));
-        let need = |spec| Belief::of(spec, Some(&forecast)).need_s(0.0, None, &SETTINGS);
+        let need = |spec| RuntimeModel::of(spec, Some(&forecast)).need_s(0.0, None, &SETTINGS);
         assert_eq!((need(&short), need(&long)), (100.0, 1200.0));
     }
 
     #[test]
     fn whoever_outlives_what_was_believed_needs_more_and_is_watched_on() {
-        let belief = Belief::of(&spec(1000), None);
+        let belief = RuntimeModel::of(&spec(1000), None);
         let mut work_s = 0.0;
         let mut marks = 0;
         while work_s < 10_000.0 {

@@ -2,21 +2,21 @@
 
 use tollgate_model::{Instant, JobId, Span};
 
-use super::belief::Belief;
-use super::settings::Settings;
-use crate::state::{Node, TOLERANCE_S, Task, View};
+use super::belief::RuntimeModel;
+use super::settings::TailParams;
+use crate::state::{Node, NodeTask, TOLERANCE_S, View};
 
 /// The work that a node's promises need, in order of deadline: the order in which it is done.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Demand {
+pub(super) struct NodeDemand {
     /// When the work left was counted.
     since: Instant,
-    rows: Vec<Row>,
+    rows: Vec<TaskDemand>,
 }
 
 /// A task whose deadline has not passed.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Row {
+struct TaskDemand {
     job: JobId,
     due: Instant,
     /// Seconds of work done.
@@ -32,14 +32,14 @@ fn passed(due: Instant, now: Instant) -> bool {
 
 /// The task that runs: the one due first whose deadline has not passed, else the one due first; of
 /// equals the one that came first.
-pub(super) fn first(node: &Node, now: Instant) -> Option<&Task> {
+pub(super) fn first(node: &Node, now: Instant) -> Option<&NodeTask> {
     let tasks = node.tasks().iter();
     tasks.min_by_key(|task| (passed(task.due, now), task.due))
 }
 
-impl Demand {
+impl NodeDemand {
     /// What is promised on `node`, whose shares were just set.
-    pub(super) fn of(view: View<'_>, node: &Node, settings: &Settings) -> Self {
+    pub(super) fn of(view: View<'_>, node: &Node, settings: &TailParams) -> Self {
         let mut demand = Self::default();
         demand.set(view, node, settings);
         demand
@@ -47,16 +47,16 @@ impl Demand {
 
     /// Brings it up to date with `node`, whose shares were just set. Of a task that has not run
     /// since, as all but one have not, nothing new is known.
-    pub(super) fn set(&mut self, view: View<'_>, node: &Node, settings: &Settings) {
+    pub(super) fn set(&mut self, view: View<'_>, node: &Node, settings: &TailParams) {
         let old = std::mem::take(&mut self.rows);
         self.since = node.since();
         for task in node.tasks() {
             if passed(task.due, self.since) {
                 continue;
             }
-            let same = |row: &&Row| row.job == task.job && row.work_s == task.work;
+            let same = |row: &&TaskDemand| row.job == task.job && row.work_s == task.work;
             let known = old.iter().find(same).copied();
-            self.rows.push(known.unwrap_or_else(|| Row {
+            self.rows.push(known.unwrap_or_else(|| TaskDemand {
                 job: task.job,
                 due: task.due,
                 work_s: task.work,
@@ -109,9 +109,9 @@ fn until_s(due: Instant, now: Instant) -> f64 {
 
 /// Seconds of work that a task is believed to need still, by what it had done when its node's
 /// shares were last set.
-fn left_s(view: View<'_>, task: &Task, settings: &Settings) -> f64 {
+fn left_s(view: View<'_>, task: &NodeTask, settings: &TailParams) -> f64 {
     let job = view.job(task.job);
-    let belief = Belief::of(&job.spec, view.forecast(task.job));
+    let belief = RuntimeModel::of(&job.spec, view.forecast(task.job));
     let start = job.start.unwrap_or(job.spec.submit);
     let deadline = job.spec.due().map(|due| due.since(start));
     f64::max(
@@ -129,14 +129,14 @@ mod tests {
     }
 
     /// A node with tasks given as (due, left), in seconds.
-    fn node(rows: &[(i64, f64)]) -> Demand {
-        let rows = (0..).zip(rows).map(|(job, &(due, left_s))| Row {
+    fn node(rows: &[(i64, f64)]) -> NodeDemand {
+        let rows = (0..).zip(rows).map(|(job, &(due, left_s))| TaskDemand {
             job: JobId(job),
             due: at(due),
             work_s: 0.0,
             left_s,
         });
-        Demand {
+        NodeDemand {
             since: at(0),
             rows: rows.collect(),
         }

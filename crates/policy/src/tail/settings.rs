@@ -1,10 +1,10 @@
 //! The settings of the tail family.
 
-use crate::settings::{Parameter, Word};
+use crate::settings::{ParameterEnum, PolicyParameter};
 
 /// What a deadline says about its job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deadlines {
+pub enum DeadlineTrust {
     /// That it can be met: nobody asks for what is impossible.
     Trusted,
     /// Nothing: a job that may be longer than its deadline is kept out.
@@ -13,18 +13,18 @@ pub enum Deadlines {
 
 /// A policy that admits by the tail of distributions.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Settings {
+pub struct TailParams {
     /// The probability with which promises on a node may break. Above 0, below 1.
     pub bound: f64,
     /// What a deadline says about its job.
-    pub deadlines: Deadlines,
+    pub deadlines: DeadlineTrust,
 }
 
-impl Settings {
+impl TailParams {
     /// What a policy does not set. The bound was chosen on KTH SP2, LANL CM-5 and SDSC Blue Horizon.
     pub const DEFAULT: Self = Self {
         bound: 0.01,
-        deadlines: Deadlines::Trusted,
+        deadlines: DeadlineTrust::Trusted,
     };
 
     /// The probability with which a task needs no longer than it is taken to need.
@@ -33,7 +33,7 @@ impl Settings {
     }
 }
 
-impl Word for Deadlines {
+impl ParameterEnum for DeadlineTrust {
     const WORDS: &'static [(&'static str, Self)] =
         &[("trusted", Self::Trusted), ("tested", Self::Tested)];
 }
@@ -46,8 +46,8 @@ fn read_bound(place: &mut f64, word: &str) -> bool {
     bound.map(|bound| *place = bound).is_some()
 }
 
-pub(crate) const PARAMETERS: &[Parameter<Settings>] = &[
-    Parameter {
+pub(crate) const PARAMETERS: &[PolicyParameter<TailParams>] = &[
+    PolicyParameter {
         key: "bound",
         values: "a probability, above 0 and below 1",
         meaning: "with what probability promises on a node may break",
@@ -55,12 +55,12 @@ pub(crate) const PARAMETERS: &[Parameter<Settings>] = &[
         get: |s| s.bound.to_string(),
         set: |s, word| read_bound(&mut s.bound, word),
     },
-    Parameter {
+    PolicyParameter {
         key: "deadlines",
         values: "trusted or tested",
         meaning: "whether a deadline is taken to be long enough for its job",
         applies: |_| true,
         get: |s| s.deadlines.word(),
-        set: |s, word| Word::read(&mut s.deadlines, word),
+        set: |s, word| ParameterEnum::read(&mut s.deadlines, word),
     },
 ];

@@ -2,10 +2,10 @@
 
 use tollgate_model::{Instant, NodeRange, Outcome, Span};
 
-use super::{Gantt, Place, Sharing};
+use super::{GanttChart, GanttPlacement, GanttSharing};
 
 /// A job that ran, as it is drawn.
-pub(super) struct Bar {
+pub(super) struct JobBar {
     pub(super) start: Instant,
     pub(super) finish: Instant,
     /// The deadline, if it was missed.
@@ -20,15 +20,15 @@ pub(super) struct Bar {
 
 /// The jobs that ran on nodes of the chart, in order.
 pub(super) fn of<'a>(
-    gantt: &Gantt<'_>,
+    gantt: &GanttChart<'_>,
     number_of: impl Fn(usize) -> u64,
-    place_of: impl Fn(usize) -> Place<'a>,
-) -> Vec<Bar> {
+    place_of: impl Fn(usize) -> GanttPlacement<'a>,
+) -> Vec<JobBar> {
     let bar = |(index, job): (usize, &Outcome)| {
         let ran = job.ran?;
         let place = place_of(index);
         let nodes = merged(place.nodes, gantt.nodes);
-        (!nodes.is_empty()).then(|| Bar {
+        (!nodes.is_empty()).then(|| JobBar {
             start: ran.start,
             finish: ran.finish,
             missed: job.due.filter(|_| job.delay() > Span::ZERO),
@@ -42,8 +42,8 @@ pub(super) fn of<'a>(
 
 /// Whether two bars ever lie on one another: whether, on some node, one job starts before
 /// another has finished.
-pub(super) fn sharing(bars: &[Bar]) -> Sharing {
-    let mut order: Vec<&Bar> = bars.iter().collect();
+pub(super) fn sharing(bars: &[JobBar]) -> GanttSharing {
+    let mut order: Vec<&JobBar> = bars.iter().collect();
     order.sort_by_key(|bar| bar.start);
     let last = bars.iter().flat_map(|bar| &bar.nodes);
     let nodes = last.map(|range| range.first + range.len).max().unwrap_or(0);
@@ -51,12 +51,12 @@ pub(super) fn sharing(bars: &[Bar]) -> Sharing {
     for bar in order {
         for node in bar.nodes.iter().flat_map(|range| range.nodes()) {
             if bar.start < free_from[node.index()] {
-                return Sharing::Time;
+                return GanttSharing::Time;
             }
             free_from[node.index()] = bar.finish;
         }
     }
-    Sharing::Space
+    GanttSharing::Space
 }
 
 /// Ranges in ascending order, neighbours as one, without what lies beyond the last node.
@@ -137,8 +137,8 @@ mod tests {
         NodeRange { first, len }
     }
 
-    fn bar(start: i64, finish: i64, nodes: NodeRange) -> Bar {
-        Bar {
+    fn bar(start: i64, finish: i64, nodes: NodeRange) -> JobBar {
+        JobBar {
             start: Instant::from_secs(start),
             finish: Instant::from_secs(finish),
             missed: None,
@@ -168,9 +168,9 @@ mod tests {
             bar(5, 6, range(1, 2)),
             bar(0, 9, range(2, 1)),
         ];
-        assert_eq!(sharing(&apart[..2]), Sharing::Space);
-        assert_eq!(sharing(&apart), Sharing::Time);
-        assert_eq!(sharing(&[]), Sharing::Space);
+        assert_eq!(sharing(&apart[..2]), GanttSharing::Space);
+        assert_eq!(sharing(&apart), GanttSharing::Time);
+        assert_eq!(sharing(&[]), GanttSharing::Space);
     }
 
     #[test]

@@ -1,81 +1,81 @@
 //! Which colour of a Gantt chart means what.
 
 use crate::font;
-use crate::svg::{Anchor, Px, Svg};
+use crate::svg::{PixelNumber, SvgBuilder, TextAnchor};
 
 use super::LEFT;
 
 const SIZE: f64 = 12.0;
 
 /// A colour and what it means. The colours differ in lightness as much as in hue.
-pub(super) struct Tint {
+pub(super) struct BarColour {
     pub(super) class: &'static str,
     pub(super) colour: &'static str,
     words: &'static str,
 }
 
 /// A job that kept its deadline, or has none.
-pub(super) const MET: Tint = Tint {
+pub(super) const MET: BarColour = BarColour {
     class: "met",
     colour: "#8fc1e3",
     words: "job in time, or without a deadline",
 };
 /// A job that missed its deadline, before it passed.
-pub(super) const MISSED: Tint = Tint {
+pub(super) const MISSED: BarColour = BarColour {
     class: "missed",
     colour: "#f0a868",
     words: "late job, before its deadline",
 };
 /// A job after its deadline.
-pub(super) const LATE: Tint = Tint {
+pub(super) const LATE: BarColour = BarColour {
     class: "late",
     colour: "#a63603",
     words: "late job, past its deadline",
 };
 /// The instant for which processors were reserved for a job.
-pub(super) const RESERVED: Tint = Tint {
+pub(super) const RESERVED: BarColour = BarColour {
     class: "reserved",
     colour: "#1a3a52",
     words: "reserved start",
 };
 /// A rejected job.
-pub(super) const REJECTED: Tint = Tint {
+pub(super) const REJECTED: BarColour = BarColour {
     class: "rejected",
     colour: "#444444",
     words: "rejected job, at its decision",
 };
 /// Jobs that wait.
-pub(super) const WAITING: Tint = Tint {
+pub(super) const WAITING: BarColour = BarColour {
     class: "waiting",
     colour: "#9a9a9a",
     words: "processors that waiting jobs ask for",
 };
 
 /// Draws all of them in a row on the base line `y`.
-pub(super) fn draw(svg: &mut Svg, y: f64) {
+pub(super) fn draw(svg: &mut SvgBuilder, y: f64) {
     let mut x = LEFT;
     for tint in [MET, MISSED, LATE, RESERVED, REJECTED, WAITING] {
         tint.open(svg);
-        let (left, top) = (Px(x), Px(y - 9.0));
+        let (left, top) = (PixelNumber(x), PixelNumber(y - 9.0));
         let sample = if tint.class == REJECTED.class {
             format!("M{left} {top}h1v10h-1zm5 0h1v10h-1zm3 0h1v10h-1z")
         } else if tint.class == RESERVED.class {
-            format!("M{} {top}h1.5v10h-1.5z", Px(x + 8.0))
+            format!("M{} {top}h1.5v10h-1.5z", PixelNumber(x + 8.0))
         } else {
             format!("M{left} {top}h18v10h-18z")
         };
         svg.path("fill=\"currentColor\"", &sample, None);
         svg.close();
         svg.open("class=\"ink\" color=\"#222222\" fill=\"currentColor\"");
-        svg.text((x + 24.0, y), Anchor::Start, SIZE, tint.words);
+        svg.text((x + 24.0, y), TextAnchor::Start, SIZE, tint.words);
         svg.close();
         x += 24.0 + font::width(tint.words, SIZE) + 22.0;
     }
 }
 
-impl Tint {
+impl BarColour {
     /// Opens a group in this colour.
-    pub(super) fn open(&self, svg: &mut Svg) {
+    pub(super) fn open(&self, svg: &mut SvgBuilder) {
         svg.open(format_args!(
             "class=\"{}\" color=\"{}\"",
             self.class, self.colour

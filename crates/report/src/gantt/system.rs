@@ -2,13 +2,13 @@
 
 use tollgate_model::{Instant, NodeRange};
 
-use super::bars::Bar;
-use super::key::{LATE, MET, MISSED, REJECTED, RESERVED, Tint, WAITING};
-use super::time_axis::TimeStep;
-use super::waiting::Waiting;
-use super::{LEFT, RIGHT, Sharing, WIDTH, Window};
-use crate::axis::{Extent, Scale};
-use crate::svg::{Anchor, Px, Svg, put};
+use super::bars::JobBar;
+use super::key::{BarColour, LATE, MET, MISSED, REJECTED, RESERVED, WAITING};
+use super::time_axis::TimeTickStep;
+use super::waiting::WaitingCurve;
+use super::{GanttSharing, GanttWindow, LEFT, RIGHT, WIDTH};
+use crate::axis::{AxisExtent, AxisScale};
+use crate::svg::{PixelNumber, SvgBuilder, TextAnchor, put};
 
 /// The height that all nodes together want: as much as a few jobs need, as little as many allow.
 const MIN_NODES_HEIGHT: f64 = 60.0;
@@ -27,19 +27,19 @@ const MIN_BAR: f64 = 0.5;
 const RESERVED_WIDTH: f64 = 0.8;
 
 /// The sizes that all lines share.
-pub(super) struct System {
+pub(super) struct GanttPanel {
     nodes: u32,
     nodes_height: f64,
-    sharing: Sharing,
+    sharing: GanttSharing,
     /// Processors waited for; none where no job ever waits.
-    waiting: Option<Scale>,
+    waiting: Option<AxisScale>,
 }
 
-impl System {
-    pub(super) fn sized(nodes: u32, sharing: Sharing, most_waiting: u64) -> Self {
+impl GanttPanel {
+    pub(super) fn sized(nodes: u32, sharing: GanttSharing, most_waiting: u64) -> Self {
         let nodes_height =
             (f64::from(nodes) * NODE_HEIGHT).clamp(MIN_NODES_HEIGHT, MAX_NODES_HEIGHT);
-        let extent = Extent::AtLeast {
+        let extent = AxisExtent::AtLeast {
             low: 0.0,
             high: most_waiting as f64,
         };
@@ -47,7 +47,7 @@ impl System {
             nodes,
             nodes_height,
             sharing,
-            waiting: (most_waiting > 0).then(|| Scale::of(extent, std::iter::empty(), 3)),
+            waiting: (most_waiting > 0).then(|| AxisScale::of(extent, std::iter::empty(), 3)),
         }
     }
 
@@ -72,11 +72,11 @@ impl System {
 
     pub(super) fn draw_frame(
         &self,
-        svg: &mut Svg,
+        svg: &mut SvgBuilder,
         top: f64,
-        window: &Window,
+        window: &GanttWindow,
         origin: Instant,
-        step: TimeStep,
+        step: TimeTickStep,
     ) {
         let bottom = self.bottom(top);
         let mut grid = String::new();
@@ -85,26 +85,31 @@ impl System {
             let x = window.place(mark);
             put(
                 &mut grid,
-                format_args!("M{} {}V{}", Px(x), Px(top), Px(bottom + 4.0)),
+                format_args!(
+                    "M{} {}V{}",
+                    PixelNumber(x),
+                    PixelNumber(top),
+                    PixelNumber(bottom + 4.0)
+                ),
             );
-            svg.text((x, bottom + 5.0 + SIZE), Anchor::Middle, SIZE, &label);
+            svg.text((x, bottom + 5.0 + SIZE), TextAnchor::Middle, SIZE, &label);
         }
-        let right = Px(WIDTH - RIGHT);
+        let right = PixelNumber(WIDTH - RIGHT);
         for (y, label) in self.node_marks(top) {
             put(
                 &mut grid,
-                format_args!("M{} {}H{right}", Px(LEFT - 4.0), Px(y)),
+                format_args!("M{} {}H{right}", PixelNumber(LEFT - 4.0), PixelNumber(y)),
             );
-            svg.text((LEFT - 7.0, y + SIZE * 0.35), Anchor::End, SIZE, &label);
+            svg.text((LEFT - 7.0, y + SIZE * 0.35), TextAnchor::End, SIZE, &label);
         }
         let middle = self.nodes_top(top) + self.nodes_height / 2.0;
-        svg.text_upwards((18.0, middle), Anchor::Middle, SIZE, "node");
+        svg.text_upwards((18.0, middle), TextAnchor::Middle, SIZE, "node");
         for (y, label) in self.waiting_marks(top) {
             put(
                 &mut grid,
-                format_args!("M{} {}H{right}", Px(LEFT - 4.0), Px(y)),
+                format_args!("M{} {}H{right}", PixelNumber(LEFT - 4.0), PixelNumber(y)),
             );
-            svg.text((LEFT - 7.0, y + SIZE * 0.35), Anchor::End, SIZE, &label);
+            svg.text((LEFT - 7.0, y + SIZE * 0.35), TextAnchor::End, SIZE, &label);
         }
         svg.close();
         svg.open("class=\"grid\" color=\"#dcdcdc\"");
@@ -115,8 +120,8 @@ impl System {
     /// The first and the last node, and round ones between them.
     fn node_marks(&self, top: f64) -> Vec<(f64, String)> {
         let high = f64::from(self.nodes.max(1));
-        let extent = Extent::AtLeast { low: 0.0, high };
-        let marks = Scale::of(extent, std::iter::empty(), 5).between(0.0, 1.0);
+        let extent = AxisExtent::AtLeast { low: 0.0, high };
+        let marks = AxisScale::of(extent, std::iter::empty(), 5).between(0.0, 1.0);
         let (_, end) = marks.ends();
         let on_page = marks.marks().filter(|(part, _)| part * end <= high);
         on_page
@@ -129,7 +134,7 @@ impl System {
             .collect()
     }
 
-    fn waiting_scale(&self, top: f64) -> Option<Scale> {
+    fn waiting_scale(&self, top: f64) -> Option<AxisScale> {
         let bottom = self.bottom(top);
         let scale = self.waiting.clone()?;
         Some(scale.between(bottom, bottom - WAITING_HEIGHT))
@@ -140,7 +145,13 @@ impl System {
         scale.map_or_else(Vec::new, |scale| scale.marks().collect())
     }
 
-    pub(super) fn draw_bars(&self, svg: &mut Svg, top: f64, window: &Window, bars: &[Bar]) {
+    pub(super) fn draw_bars(
+        &self,
+        svg: &mut SvgBuilder,
+        top: f64,
+        window: &GanttWindow,
+        bars: &[JobBar],
+    ) {
         let met = bars.iter().filter(|bar| bar.missed.is_none());
         self.draw_tint(
             svg,
@@ -158,16 +169,16 @@ impl System {
 
     fn draw_tint<'a>(
         &self,
-        svg: &mut Svg,
+        svg: &mut SvgBuilder,
         top: f64,
-        window: &Window,
-        tint: &Tint,
-        parts: impl Iterator<Item = (&'a Bar, Instant, Instant)>,
+        window: &GanttWindow,
+        tint: &BarColour,
+        parts: impl Iterator<Item = (&'a JobBar, Instant, Instant)>,
     ) {
         tint.open(svg);
         svg.open(match self.sharing {
-            Sharing::Space => "fill=\"currentColor\" stroke=\"#ffffff\" stroke-width=\"0.35\"",
-            Sharing::Time => {
+            GanttSharing::Space => "fill=\"currentColor\" stroke=\"#ffffff\" stroke-width=\"0.35\"",
+            GanttSharing::Time => {
                 "fill=\"currentColor\" fill-opacity=\"0.28\" stroke=\"currentColor\" \
                  stroke-width=\"0.4\""
             }
@@ -185,7 +196,13 @@ impl System {
     }
 
     /// A line across the nodes of each job for which processors had been reserved.
-    pub(super) fn draw_reservations(&self, svg: &mut Svg, top: f64, window: &Window, bars: &[Bar]) {
+    pub(super) fn draw_reservations(
+        &self,
+        svg: &mut SvgBuilder,
+        top: f64,
+        window: &GanttWindow,
+        bars: &[JobBar],
+    ) {
         let reserved = bars.iter().filter_map(|bar| Some((bar, bar.reserved?)));
         let mut lines = String::new();
         for (bar, at) in reserved.filter(|(_, at)| window.holds(*at)) {
@@ -203,7 +220,12 @@ impl System {
         for range in nodes {
             let y = self.node_y(top, range.first);
             let height = self.node_y(top, range.first + range.len) - y;
-            let (x, y, width, height) = (Px(x), Px(y), Px(width), Px(height));
+            let (x, y, width, height) = (
+                PixelNumber(x),
+                PixelNumber(y),
+                PixelNumber(width),
+                PixelNumber(height),
+            );
             put(
                 &mut data,
                 format_args!("M{x} {y}h{width}v{height}h-{width}z"),
@@ -214,17 +236,21 @@ impl System {
 
     pub(super) fn draw_rejections(
         &self,
-        svg: &mut Svg,
+        svg: &mut SvgBuilder,
         top: f64,
-        window: &Window,
+        window: &GanttWindow,
         rejections: impl Iterator<Item = Instant>,
     ) {
         let mut ticks = String::new();
         for instant in rejections.filter(|&instant| window.holds(instant)) {
-            let x = Px(window.place(instant));
+            let x = PixelNumber(window.place(instant));
             put(
                 &mut ticks,
-                format_args!("M{x} {}v{}", Px(top), Px(REJECTIONS_HEIGHT)),
+                format_args!(
+                    "M{x} {}v{}",
+                    PixelNumber(top),
+                    PixelNumber(REJECTIONS_HEIGHT)
+                ),
             );
         }
         if !ticks.is_empty() {
@@ -238,26 +264,36 @@ impl System {
         }
     }
 
-    pub(super) fn draw_waiting(&self, svg: &mut Svg, top: f64, window: &Window, waiting: &Waiting) {
+    pub(super) fn draw_waiting(
+        &self,
+        svg: &mut SvgBuilder,
+        top: f64,
+        window: &GanttWindow,
+        waiting: &WaitingCurve,
+    ) {
         let Some(scale) = self.waiting_scale(top) else {
             return;
         };
         let columns = (WIDTH - LEFT - RIGHT) as usize;
-        let mut area = format!("M{} {}", Px(LEFT), Px(scale.place(0.0)));
+        let mut area = format!("M{} {}", PixelNumber(LEFT), PixelNumber(scale.place(0.0)));
         let mut last = 0;
         for (column, level) in waiting.columns(window, columns).into_iter().enumerate() {
             if level != last {
                 let y = scale.place(level as f64);
                 put(
                     &mut area,
-                    format_args!("H{}V{}", Px(LEFT + column as f64), Px(y)),
+                    format_args!("H{}V{}", PixelNumber(LEFT + column as f64), PixelNumber(y)),
                 );
                 last = level;
             }
         }
         put(
             &mut area,
-            format_args!("H{}V{}z", Px(WIDTH - RIGHT), Px(scale.place(0.0))),
+            format_args!(
+                "H{}V{}z",
+                PixelNumber(WIDTH - RIGHT),
+                PixelNumber(scale.place(0.0))
+            ),
         );
         WAITING.open(svg);
         svg.path("fill=\"currentColor\"", &area, None);

@@ -38,11 +38,11 @@ const MARKS: i64 = 16;
 
 /// A distance between marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct TimeStep {
+pub(super) struct TimeTickStep {
     secs: i64,
 }
 
-impl TimeStep {
+impl TimeTickStep {
     /// The shortest step that is no shorter than `span`.
     fn at_least(span: Span) -> Self {
         let long_enough = |&secs: &i64| Span::from_secs(secs) >= span;
@@ -110,7 +110,8 @@ mod tests {
 
     #[test]
     fn marks_are_labelled_as_finely_as_they_are_set() {
-        let labels = |secs: i64, step: i64| TimeStep { secs: step }.label(Span::from_secs(secs));
+        let labels =
+            |secs: i64, step: i64| TimeTickStep { secs: step }.label(Span::from_secs(secs));
         assert_eq!(labels(14 * DAY, 2 * DAY), "day 14");
         assert_eq!(labels(DAY + 6 * HOUR, 6 * HOUR), "1 d 06:00");
         assert_eq!(labels(75, 15), "0 d 00:01:15");
@@ -120,7 +121,7 @@ mod tests {
         #[test]
         fn marks_are_few_and_inside(span in 1_000_000i64..i64::MAX / 4, start in -1_000_000_000i64..1_000_000_000) {
             let (from, span) = (Instant::from_micros(start), Span::from_micros(span));
-            let step = TimeStep::dividing(span);
+            let step = TimeTickStep::dividing(span);
             let marks: Vec<_> = step.marks(from, from, from + span).collect();
             prop_assert!(!marks.is_empty() && marks.len() <= MARKS as usize + 1);
             prop_assert_eq!(marks[0].0, from);

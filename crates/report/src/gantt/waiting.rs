@@ -2,14 +2,14 @@
 
 use tollgate_model::{Decision, Instant, Outcome};
 
-use super::Window;
+use super::GanttWindow;
 
 /// A step function: from each instant on, this many processors are waited for.
-pub(super) struct Waiting {
+pub(super) struct WaitingCurve {
     steps: Vec<(Instant, u64)>,
 }
 
-impl Waiting {
+impl WaitingCurve {
     /// Jobs wait from submission until they start, or until they are rejected.
     pub(super) fn of(jobs: &[Outcome]) -> Self {
         let mut changes: Vec<(Instant, i64)> = Vec::new();
@@ -41,7 +41,7 @@ impl Waiting {
 
     /// The most processors waited for in each pixel column of a window `columns` wide: however
     /// many jobs there are, the curve has no more points than can be seen.
-    pub(super) fn columns(&self, window: &Window, columns: usize) -> Vec<u64> {
+    pub(super) fn columns(&self, window: &GanttWindow, columns: usize) -> Vec<u64> {
         let width = window.span.as_secs_f64() / columns as f64;
         let first = self.steps.partition_point(|step| step.0 <= window.from);
         let mut level = first
@@ -66,7 +66,7 @@ impl Waiting {
 
 #[cfg(test)]
 mod tests {
-    use tollgate_model::{Credits, Reason, Span, outcome::Ran};
+    use tollgate_model::{Credits, Reason, Span, outcome::RunInterval};
 
     use super::*;
 
@@ -79,7 +79,7 @@ mod tests {
                 Decision::Accepted
             }),
             decided: Instant::from_secs(decided),
-            ran: start.map(|start| Ran {
+            ran: start.map(|start| RunInterval {
                 start: Instant::from_secs(start),
                 finish: Instant::from_secs(start + 10),
             }),
@@ -97,8 +97,8 @@ mod tests {
             job(0, 3, Some(4), 4),
             job(2, 5, None, 6),
         ];
-        let waiting = Waiting::of(&jobs);
-        let window = |from, span| Window {
+        let waiting = WaitingCurve::of(&jobs);
+        let window = |from, span| GanttWindow {
             from: Instant::from_secs(from),
             span: Span::from_secs(span),
         };

@@ -1,16 +1,16 @@
 //! The pictures that a world draws beside those that an experiment lists.
 
-use tollgate_study::chart::{Chart, Drawn, Sheet};
+use tollgate_study::chart::{ChartTable, SeriesKind, WorldChart};
 
-use crate::axis::{Axis, Extent};
-use crate::line_chart::{Joined, LineChart, Point, Series};
-use crate::look::Look;
-use crate::page::{Block, Cell, Figure, Section, Table};
+use crate::axis::{AxisExtent, ChartAxis};
+use crate::line_chart::{LineChart, LineInterpolation, LinePoint, LineSeries};
+use crate::look::SeriesStyle;
+use crate::page::{PageBlock, PageCell, PageFigure, PageSection, PageTable};
 
 /// A section a heading, in the order in which the first picture of each comes: pictures, then
 /// their tables.
-pub(super) fn sections(charts: &[Chart]) -> Vec<Section> {
-    let mut sections: Vec<(String, Vec<Figure>, Vec<Block>)> = Vec::new();
+pub(super) fn sections(charts: &[WorldChart]) -> Vec<PageSection> {
+    let mut sections: Vec<(String, Vec<PageFigure>, Vec<PageBlock>)> = Vec::new();
     for chart in charts {
         let at = sections
             .iter()
@@ -21,13 +21,13 @@ pub(super) fn sections(charts: &[Chart]) -> Vec<Section> {
         });
         let (_, figures, tables) = &mut sections[at];
         if !chart.series.is_empty() {
-            figures.push(Figure::new(&chart.id, line_chart(chart).to_svg()));
+            figures.push(PageFigure::new(&chart.id, line_chart(chart).to_svg()));
         }
         tables.extend(chart.sheet.as_ref().map(table));
     }
-    let section = |(heading, figures, tables): (String, Vec<Figure>, Vec<Block>)| {
-        let pictures = (!figures.is_empty()).then_some(Block::Figures { figures });
-        Section {
+    let section = |(heading, figures, tables): (String, Vec<PageFigure>, Vec<PageBlock>)| {
+        let pictures = (!figures.is_empty()).then_some(PageBlock::Figures { figures });
+        PageSection {
             heading,
             blocks: pictures.into_iter().chain(tables).collect(),
         }
@@ -36,20 +36,20 @@ pub(super) fn sections(charts: &[Chart]) -> Vec<Section> {
 }
 
 /// A column of numbers is set as one.
-fn table(sheet: &Sheet) -> Block {
+fn table(sheet: &ChartTable) -> PageBlock {
     let cell = |text: &String| match text.parse::<f64>() {
-        Ok(_) => Cell::number(text),
-        Err(_) => Cell::words(text),
+        Ok(_) => PageCell::number(text),
+        Err(_) => PageCell::words(text),
     };
     let first = sheet.rows.first();
     let head = sheet.head.iter().enumerate().map(|(column, text)| {
         let numbers = first.and_then(|row| row.get(column)?.parse::<f64>().ok());
         match numbers {
-            Some(_) => Cell::number(text),
-            None => Cell::words(text),
+            Some(_) => PageCell::number(text),
+            None => PageCell::words(text),
         }
     });
-    Block::Table(Table {
+    PageBlock::Table(PageTable {
         caption: sheet.caption.clone(),
         head: head.collect(),
         rows: sheet
@@ -60,41 +60,45 @@ fn table(sheet: &Sheet) -> Block {
     })
 }
 
-fn line_chart(chart: &Chart) -> LineChart {
-    let axis = |label: &str, extent| Axis {
+fn line_chart(chart: &WorldChart) -> LineChart {
+    let axis = |label: &str, extent| ChartAxis {
         label: label.to_owned(),
         unit: None,
         extent,
     };
     let extent = match chart.from_zero {
-        true => Extent::AtLeast {
+        true => AxisExtent::AtLeast {
             low: 0.0,
             high: 0.0,
         },
-        false => Extent::Fitted,
+        false => AxisExtent::Fitted,
     };
-    let series = chart.series.iter().enumerate().map(|(at, series)| Series {
-        name: series.name.clone(),
-        look: Look(at),
-        joined: match series.drawn {
-            Drawn::Lines => Joined::Marked,
-            Drawn::Curve => Joined::Plain,
-            Drawn::Steps => Joined::Steps,
-            Drawn::Points => Joined::Apart,
-        },
-        points: series.points.iter().map(point).collect(),
-        labels: series.labels.clone(),
-    });
+    let series = chart
+        .series
+        .iter()
+        .enumerate()
+        .map(|(at, series)| LineSeries {
+            name: series.name.clone(),
+            look: SeriesStyle(at),
+            joined: match series.drawn {
+                SeriesKind::Lines => LineInterpolation::Marked,
+                SeriesKind::Curve => LineInterpolation::Plain,
+                SeriesKind::Steps => LineInterpolation::Steps,
+                SeriesKind::Points => LineInterpolation::Apart,
+            },
+            points: series.points.iter().map(point).collect(),
+            labels: series.labels.clone(),
+        });
     LineChart {
         title: chart.title.clone(),
-        x: axis(&chart.x, Extent::Fitted),
+        x: axis(&chart.x, AxisExtent::Fitted),
         y: axis(&chart.y, extent),
         series: series.collect(),
     }
 }
 
-fn point(&[x, y]: &[f64; 2]) -> Point {
-    Point {
+fn point(&[x, y]: &[f64; 2]) -> LinePoint {
+    LinePoint {
         x,
         y: Some(y),
         interval: None,

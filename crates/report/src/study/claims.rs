@@ -1,56 +1,56 @@
 //! The claims ledger.
 
-use tollgate_study::Ledger;
-use tollgate_study::claim::Expectation;
-use tollgate_study::estimate::Estimate;
-use tollgate_study::ledger::{Entry, Verdict};
+use tollgate_study::ClaimResults;
+use tollgate_study::claim::ClaimExpectation;
+use tollgate_study::estimate::SeedMean;
+use tollgate_study::ledger::{ClaimResult, ClaimVerdict};
 
-use crate::page::{Block, Cell, Role, Section, Table};
+use crate::page::{CellRole, PageBlock, PageCell, PageSection, PageTable};
 
 /// The section about claims, if there are any.
-pub(super) fn section(ledger: &Ledger) -> Option<Section> {
+pub(super) fn section(ledger: &ClaimResults) -> Option<PageSection> {
     if ledger.entries.is_empty() {
         return None;
     }
     let counts = format!(
         "Of {} statements {} hold, {} fail and {} cannot be told. {}",
         ledger.entries.len(),
-        ledger.count(Verdict::Holds),
-        ledger.count(Verdict::Fails),
-        ledger.count(Verdict::Undecided),
+        ledger.count(ClaimVerdict::Holds),
+        ledger.count(ClaimVerdict::Fails),
+        ledger.count(ClaimVerdict::Undecided),
         match ledger.broken().count() {
             0 => "All that were expected to hold do.".to_owned(),
             broken => format!("{broken} that were expected to hold do not."),
         }
     );
-    let table = Table {
+    let table = PageTable {
         caption: String::new(),
         head: vec![
-            Cell::words("claim"),
-            Cell::words("statement"),
-            Cell::words("source"),
-            Cell::words("verdict"),
-            Cell::number("measured"),
-            Cell::number("from"),
-            Cell::number("to"),
+            PageCell::words("claim"),
+            PageCell::words("statement"),
+            PageCell::words("source"),
+            PageCell::words("verdict"),
+            PageCell::number("measured"),
+            PageCell::number("from"),
+            PageCell::number("to"),
         ],
         rows: ledger.entries.iter().map(row).collect(),
     };
-    Some(Section {
+    Some(PageSection {
         heading: "Claims".to_owned(),
-        blocks: vec![Block::Text { text: counts }, Block::Table(table)],
+        blocks: vec![PageBlock::Text { text: counts }, PageBlock::Table(table)],
     })
 }
 
-fn row(entry: &Entry) -> Vec<Cell> {
+fn row(entry: &ClaimResult) -> Vec<PageCell> {
     let interval = entry
         .measured
-        .and_then(|measured: Estimate| measured.interval);
-    let number = |value: Option<f64>| Cell::number(value.map(short).unwrap_or_default());
+        .and_then(|measured: SeedMean| measured.interval);
+    let number = |value: Option<f64>| PageCell::number(value.map(short).unwrap_or_default());
     vec![
-        Cell::words(&entry.claim.id),
-        Cell::words(&entry.claim.claim),
-        Cell::words(&entry.claim.source),
+        PageCell::words(&entry.claim.id),
+        PageCell::words(&entry.claim.claim),
+        PageCell::words(&entry.claim.source),
         verdict(entry),
         number(entry.measured.map(|measured| measured.mean)),
         number(interval.map(|interval| interval.low)),
@@ -59,19 +59,21 @@ fn row(entry: &Entry) -> Vec<Cell> {
 }
 
 /// The verdict, and that it was another one that was expected.
-fn verdict(entry: &Entry) -> Cell {
+fn verdict(entry: &ClaimResult) -> PageCell {
     let role = match entry.verdict {
-        Verdict::Holds => Role::Good,
-        Verdict::Fails => Role::Bad,
-        Verdict::Undecided => Role::Unsure,
+        ClaimVerdict::Holds => CellRole::Good,
+        ClaimVerdict::Fails => CellRole::Bad,
+        ClaimVerdict::Undecided => CellRole::Unsure,
     };
     let surprise = match (entry.claim.expected.0, entry.verdict) {
-        (Expectation::Holds, Verdict::Holds)
-        | (Expectation::Fails, Verdict::Fails | Verdict::Undecided) => "",
-        (Expectation::Holds, Verdict::Fails | Verdict::Undecided) => ", expected to hold",
-        (Expectation::Fails, Verdict::Holds) => ", not expected to",
+        (ClaimExpectation::Holds, ClaimVerdict::Holds)
+        | (ClaimExpectation::Fails, ClaimVerdict::Fails | ClaimVerdict::Undecided) => "",
+        (ClaimExpectation::Holds, ClaimVerdict::Fails | ClaimVerdict::Undecided) => {
+            ", expected to hold"
+        }
+        (ClaimExpectation::Fails, ClaimVerdict::Holds) => ", not expected to",
     };
-    Cell::of(role, format!("{}{surprise}", entry.verdict))
+    PageCell::of(role, format!("{}{surprise}", entry.verdict))
 }
 
 /// A number with four significant digits, or all before the point.

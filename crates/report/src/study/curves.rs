@@ -1,35 +1,35 @@
 //! Measures over the varied settings.
 
 use tollgate_risk::{Interval, Objective};
-use tollgate_study::Results;
-use tollgate_study::estimate::Estimate;
-use tollgate_study::experiment::{Curves, Scenario};
-use tollgate_study::measure::{Measure, RunMeasure};
-use tollgate_study::results::At;
+use tollgate_study::StudyResults;
+use tollgate_study::estimate::SeedMean;
+use tollgate_study::experiment::{CurvePlotSpec, Scenario};
+use tollgate_study::measure::{RunMetric, StudyMetric};
+use tollgate_study::results::ExperimentPoint;
 
-use super::{Looks, measure, place};
-use crate::axis::{Axis, Extent};
-use crate::line_chart::{Joined, LineChart, Point, Series};
-use crate::look::Look;
-use crate::page::{Block, Figure, Section};
+use super::{PolicyStyles, measure, place};
+use crate::axis::{AxisExtent, ChartAxis};
+use crate::line_chart::{LineChart, LineInterpolation, LinePoint, LineSeries};
+use crate::look::SeriesStyle;
+use crate::page::{PageBlock, PageFigure, PageSection};
 
 /// A chart that is to be drawn.
-struct Chart {
+struct CurveChart {
     name: String,
     title: String,
     set: usize,
     market: usize,
     scenario: usize,
-    measure: RunMeasure,
+    measure: RunMetric,
     /// Those that are shown; all if none is named.
     policies: Vec<String>,
 }
 
 /// The section with all curves, if there are any, scenario by scenario. Those that the experiment
 /// lists are in sight; those that nobody asked for are there to be unfolded.
-pub(super) fn section(results: &Results, looks: &Looks) -> Option<Section> {
+pub(super) fn section(results: &StudyResults, looks: &PolicyStyles) -> Option<PageSection> {
     let curves = results.experiment().curves.iter();
-    let listed: Vec<Chart> = curves
+    let listed: Vec<CurveChart> = curves
         .filter_map(|curves| listed(results, curves))
         .collect();
     let asked_for = !listed.is_empty();
@@ -37,21 +37,21 @@ pub(super) fn section(results: &Results, looks: &Looks) -> Option<Section> {
     let mut blocks = Vec::new();
     for (scenario, varied) in results.experiment().scenarios.iter().enumerate() {
         let of_scenario = all.iter().filter(|chart| chart.scenario == scenario);
-        let figures: Vec<Figure> = of_scenario
-            .map(|chart| Figure::new(&chart.name, chart.line_chart(results, looks).to_svg()))
+        let figures: Vec<PageFigure> = of_scenario
+            .map(|chart| PageFigure::new(&chart.name, chart.line_chart(results, looks).to_svg()))
             .collect();
         let heading = heading(varied);
         if figures.is_empty() {
             continue;
         }
         if asked_for {
-            blocks.push(Block::Heading { heading });
-            blocks.push(Block::Figures { figures });
+            blocks.push(PageBlock::Heading { heading });
+            blocks.push(PageBlock::Figures { figures });
         } else {
-            blocks.push(Block::Folded { heading, figures });
+            blocks.push(PageBlock::Folded { heading, figures });
         }
     }
-    (!blocks.is_empty()).then(|| Section {
+    (!blocks.is_empty()).then(|| PageSection {
         heading: "Curves".to_owned(),
         blocks,
     })
@@ -66,13 +66,13 @@ fn heading(scenario: &Scenario) -> String {
 }
 
 /// A chart of the experiment's own list.
-fn listed(results: &Results, curves: &Curves) -> Option<Chart> {
+fn listed(results: &StudyResults, curves: &CurvePlotSpec) -> Option<CurveChart> {
     let experiment = results.experiment();
     let market = experiment.market(curves.market)?;
-    let Measure::Run(measure) = experiment.measure(&curves.measure)? else {
+    let StudyMetric::Run(measure) = experiment.measure(&curves.measure)? else {
         return None;
     };
-    Some(Chart {
+    Some(CurveChart {
         name: curves.id.clone(),
         title: curves.title.clone(),
         set: experiment
@@ -93,7 +93,7 @@ fn listed(results: &Results, curves: &Curves) -> Option<Chart> {
 }
 
 /// Every objective in every scenario, set and market.
-fn every(results: &Results) -> Vec<Chart> {
+fn every(results: &StudyResults) -> Vec<CurveChart> {
     let experiment = results.experiment();
     let mut charts = Vec::new();
     for (scenario, varied) in experiment.scenarios.iter().enumerate() {
@@ -102,7 +102,7 @@ fn every(results: &Results) -> Vec<Chart> {
                 charts.extend(Objective::ALL.map(|objective| {
                     let measure = measure::of_objective(objective);
                     let what = measure::label(measure);
-                    Chart {
+                    CurveChart {
                         name: format!(
                             "curves-{}-{}-{}-{objective}",
                             plan.name, variant.name, varied.name
@@ -125,13 +125,13 @@ fn every(results: &Results) -> Vec<Chart> {
     charts
 }
 
-impl Chart {
+impl CurveChart {
     fn shows(&self, policy: &str) -> bool {
         self.policies.is_empty() || self.policies.iter().any(|words| words == policy)
     }
 
-    fn at(&self, value: usize, policy: usize) -> At {
-        At {
+    fn at(&self, value: usize, policy: usize) -> ExperimentPoint {
+        ExperimentPoint {
             set: self.set,
             market: self.market,
             scenario: self.scenario,
@@ -141,17 +141,17 @@ impl Chart {
     }
 
     /// The mean over the seeds that have a value, with its interval.
-    fn estimate(&self, results: &Results, value: usize, policy: usize) -> Option<Estimate> {
+    fn estimate(&self, results: &StudyResults, value: usize, policy: usize) -> Option<SeedMean> {
         let at = self.at(value, policy);
         let values: Vec<f64> = results
             .values(at, self.measure)
             .into_iter()
             .flatten()
             .collect();
-        Estimate::of(&values, &format!("{:?} {at:?}", self.measure))
+        SeedMean::of(&values, &format!("{:?} {at:?}", self.measure))
     }
 
-    fn is_measured(&self, results: &Results) -> bool {
+    fn is_measured(&self, results: &StudyResults) -> bool {
         let values = results.experiment().scenarios[self.scenario].values.len();
         let policies = results.experiment().markets[self.market].policies.len();
         let mut places = (0..values).flat_map(|value| (0..policies).map(move |p| (value, p)));
@@ -161,11 +161,11 @@ impl Chart {
         })
     }
 
-    fn line_chart(&self, results: &Results, looks: &Looks) -> LineChart {
+    fn line_chart(&self, results: &StudyResults, looks: &PolicyStyles) -> LineChart {
         let experiment = results.experiment();
         let scenario = &experiment.scenarios[self.scenario];
         let policies = &experiment.markets[self.market].policies;
-        let estimates: Vec<Vec<Option<Estimate>>> = (0..policies.len())
+        let estimates: Vec<Vec<Option<SeedMean>>> = (0..policies.len())
             .map(|policy| {
                 let values = 0..scenario.values.len();
                 values
@@ -179,7 +179,7 @@ impl Chart {
             .flatten()
             .map(|estimate| estimate.mean);
         let scaled = measure::scaled(self.measure, means.fold(0.0, f64::max));
-        let point = |(&x, estimate): (&f64, &Option<Estimate>)| Point {
+        let point = |(&x, estimate): (&f64, &Option<SeedMean>)| LinePoint {
             x,
             y: estimate.map(|estimate| estimate.mean / scaled.per),
             interval: estimate
@@ -191,23 +191,25 @@ impl Chart {
         };
         let shown = policies.iter().zip(&estimates);
         let shown = shown.filter(|(policy, _)| scenario.has(policy) && self.shows(policy));
-        let series = shown.enumerate().map(|(nth, (policy, estimates))| Series {
-            name: policy.clone(),
-            // Where a picture shows some of many policies, looks would repeat in it.
-            look: match self.policies.is_empty() && scenario.policies.is_empty() {
-                true => looks.look(policy),
-                false => Look(nth),
-            },
-            joined: Joined::Marked,
-            points: scenario.values.iter().zip(estimates).map(point).collect(),
-            labels: Vec::new(),
-        });
+        let series = shown
+            .enumerate()
+            .map(|(nth, (policy, estimates))| LineSeries {
+                name: policy.clone(),
+                // Where a picture shows some of many policies, looks would repeat in it.
+                look: match self.policies.is_empty() && scenario.policies.is_empty() {
+                    true => looks.look(policy),
+                    false => SeriesStyle(nth),
+                },
+                joined: LineInterpolation::Marked,
+                points: scenario.values.iter().zip(estimates).map(point).collect(),
+                labels: Vec::new(),
+            });
         LineChart {
             title: self.title.clone(),
-            x: Axis {
+            x: ChartAxis {
                 label: heading(scenario),
                 unit: None,
-                extent: Extent::Fitted,
+                extent: AxisExtent::Fitted,
             },
             series: series.collect(),
             y: scaled.axis.clone(),

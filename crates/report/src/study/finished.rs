@@ -6,37 +6,37 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use thiserror::Error;
-use tollgate_study::chart::{CHARTS, Chart};
+use tollgate_study::chart::{CHARTS, WorldChart};
 use tollgate_study::results::ResultsError;
-use tollgate_study::{Experiment, Ledger, Results};
+use tollgate_study::{ClaimResults, Experiment, StudyResults};
 
 /// Everything that a report tells of.
 #[derive(Clone, Debug)]
-pub struct Finished {
+pub struct FinishedStudy {
     /// What came out, a row a run.
-    pub results: Results,
+    pub results: StudyResults,
     /// What the claims came to.
-    pub ledger: Ledger,
+    pub ledger: ClaimResults,
     /// What was run on.
-    pub summary: Summary,
+    pub summary: StudySummary,
     /// The pictures that its world drew.
-    pub charts: Vec<Chart>,
+    pub charts: Vec<WorldChart>,
 }
 
 /// What a study was run on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Summary {
+pub struct StudySummary {
     /// The version of tollgate that ran it.
     pub version: String,
     /// Its jobs and its machine; none in a world without jobs of its own.
-    pub input: Option<Input>,
+    pub input: Option<StudyInput>,
     /// How many runs were made.
     pub runs: u64,
 }
 
 /// The jobs and the machine of a study.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Input {
+pub struct StudyInput {
     /// Where its jobs come from.
     pub workload: String,
     /// How many jobs there are, before any is left out.
@@ -49,7 +49,7 @@ pub struct Input {
 
 /// A folder that holds no finished study.
 #[derive(Debug, Error)]
-pub enum FinishedError {
+pub enum FinishedStudyError {
     /// A file is not there, or cannot be read.
     #[error("{}: cannot be read: {error}", file.display())]
     Io {
@@ -84,7 +84,7 @@ pub enum FinishedError {
     },
 }
 
-impl FinishedError {
+impl FinishedStudyError {
     /// The next thing to try, if there is one.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
@@ -98,35 +98,35 @@ impl FinishedError {
     }
 }
 
-impl Finished {
+impl FinishedStudy {
     /// Reads the study in `folder`: its summary and its results. Claims are tested anew.
     ///
     /// # Errors
-    /// [`FinishedError`] if no study was run to its end there.
-    pub fn read(folder: &Path) -> Result<Self, FinishedError> {
+    /// [`FinishedStudyError`] if no study was run to its end there.
+    pub fn read(folder: &Path) -> Result<Self, FinishedStudyError> {
         let file = folder.join("summary.json");
-        let text = fs::read(&file).map_err(|error| FinishedError::Io {
+        let text = fs::read(&file).map_err(|error| FinishedStudyError::Io {
             file: file.clone(),
             error,
         })?;
-        let stored: Stored = serde_json::from_slice(&text)
-            .map_err(|error| FinishedError::Summary { file, error })?;
+        let stored: StoredSummary = serde_json::from_slice(&text)
+            .map_err(|error| FinishedStudyError::Summary { file, error })?;
         let file = folder.join("results.csv");
-        let table = File::open(&file).map_err(|error| FinishedError::Io {
+        let table = File::open(&file).map_err(|error| FinishedStudyError::Io {
             file: file.clone(),
             error,
         })?;
-        let results = Results::read(stored.experiment, table)
-            .map_err(|error| FinishedError::Results { file, error })?;
+        let results = StudyResults::read(stored.experiment, table)
+            .map_err(|error| FinishedStudyError::Results { file, error })?;
         Ok(Self {
-            ledger: Ledger::of(&results),
+            ledger: ClaimResults::of(&results),
             results,
-            summary: Summary {
+            summary: StudySummary {
                 version: stored.tollgate,
                 input: stored
                     .workload
                     .zip(stored.nodes)
-                    .map(|(workload, nodes)| Input {
+                    .map(|(workload, nodes)| StudyInput {
                         workload: workload.source,
                         jobs: workload.jobs,
                         never_ran: workload.never_ran,
@@ -140,19 +140,19 @@ impl Finished {
 }
 
 /// The pictures in the folder; none if its world drew none.
-fn charts(folder: &Path) -> Result<Vec<Chart>, FinishedError> {
+fn charts(folder: &Path) -> Result<Vec<WorldChart>, FinishedStudyError> {
     let file = folder.join(CHARTS);
     let text = match fs::read(&file) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(FinishedError::Io { file, error }),
+        Err(error) => return Err(FinishedStudyError::Io { file, error }),
     };
-    serde_json::from_slice(&text).map_err(|error| FinishedError::Charts { file, error })
+    serde_json::from_slice(&text).map_err(|error| FinishedStudyError::Charts { file, error })
 }
 
 /// The parts of the summary that a report needs.
 #[derive(Deserialize)]
-struct Stored {
+struct StoredSummary {
     tollgate: String,
     workload: Option<StoredWorkload>,
     nodes: Option<u32>,

@@ -2,11 +2,11 @@
 
 use tollgate_study::Experiment;
 
-use super::finished::Finished;
-use crate::page::{Block, Cell, Section, Table};
+use super::finished::FinishedStudy;
+use crate::page::{PageBlock, PageCell, PageSection, PageTable};
 
 /// The section about it.
-pub(super) fn section(finished: &Finished) -> Section {
+pub(super) fn section(finished: &FinishedStudy) -> PageSection {
     let (experiment, summary) = (finished.results.experiment(), &finished.summary);
     let mut facts = vec![("world", experiment.world.kind.to_string())];
     if let Some(input) = &summary.input {
@@ -48,33 +48,36 @@ pub(super) fn section(finished: &Finished) -> Section {
     let facts = facts.into_iter();
     let facts = facts.map(|(name, fact)| (name.to_owned(), fact));
     let rows = facts.chain(markets).chain(sets);
-    let inputs = Table {
+    let inputs = PageTable {
         caption: String::new(),
-        head: vec![Cell::words("what"), Cell::words("was run")],
+        head: vec![PageCell::words("what"), PageCell::words("was run")],
         rows: rows
-            .map(|(name, fact)| vec![Cell::words(name), Cell::words(fact)])
+            .map(|(name, fact)| vec![PageCell::words(name), PageCell::words(fact)])
             .collect(),
     };
-    Section {
+    PageSection {
         heading: "Input".to_owned(),
-        blocks: vec![Block::Table(inputs), Block::Table(scenarios(experiment))],
+        blocks: vec![
+            PageBlock::Table(inputs),
+            PageBlock::Table(scenarios(experiment)),
+        ],
     }
 }
 
-fn scenarios(experiment: &Experiment) -> Table {
+fn scenarios(experiment: &Experiment) -> PageTable {
     let rows = experiment.scenarios.iter().map(|scenario| {
         let values: Vec<String> = scenario.values.iter().map(f64::to_string).collect();
         vec![
-            Cell::words(&scenario.name),
-            Cell::words(&scenario.title),
-            Cell::words(scenario.vary.to_string()),
-            Cell::words(values.join(", ")),
+            PageCell::words(&scenario.name),
+            PageCell::words(&scenario.title),
+            PageCell::words(scenario.vary.to_string()),
+            PageCell::words(values.join(", ")),
         ]
     });
-    Table {
+    PageTable {
         caption: "In each scenario one setting varies while the others stay.".to_owned(),
         head: ["scenario", "in words", "setting", "values"]
-            .map(Cell::words)
+            .map(PageCell::words)
             .to_vec(),
         rows: rows.collect(),
     }

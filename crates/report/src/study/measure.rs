@@ -1,13 +1,13 @@
 //! What measures are called on axes, in which unit, and how far their axes go.
 
 use tollgate_risk::Objective;
-use tollgate_study::measure::RunMeasure;
+use tollgate_study::measure::RunMetric;
 
-use crate::axis::{Axis, Extent};
+use crate::axis::{AxisExtent, ChartAxis};
 
-/// A measure on an axis: its raw values are divided by [`Scaled::per`].
-pub(super) struct Scaled {
-    pub(super) axis: Axis,
+/// A measure on an axis: its raw values are divided by [`ScaledAxis::per`].
+pub(super) struct ScaledAxis {
+    pub(super) axis: ChartAxis,
     pub(super) per: f64,
 }
 
@@ -16,43 +16,45 @@ const HOURS_FROM_S: f64 = 7_200.0;
 const DAYS_FROM_S: f64 = 345_600.0;
 
 /// The axis of a measure of which the largest value is `most`.
-pub(super) fn scaled(measure: RunMeasure, most: f64) -> Scaled {
+pub(super) fn scaled(measure: RunMetric, most: f64) -> ScaledAxis {
     let label = label(measure).to_owned();
     let (unit, per, extent) = match measure {
-        RunMeasure::Sla
-        | RunMeasure::Reliability
-        | RunMeasure::Accepted
-        | RunMeasure::Profitability => {
-            let all = Extent::AtLeast {
+        RunMetric::Sla
+        | RunMetric::Reliability
+        | RunMetric::Accepted
+        | RunMetric::Profitability => {
+            let all = AxisExtent::AtLeast {
                 low: 0.0,
                 high: 100.0,
             };
             (Some("%"), 1.0, all)
         }
-        RunMeasure::Wait | RunMeasure::MeanWait | RunMeasure::MedianWait | RunMeasure::Makespan => {
+        RunMetric::Wait | RunMetric::MeanWait | RunMetric::MedianWait | RunMetric::Makespan => {
             let (unit, per) = time_unit(most);
             (Some(unit), per, FROM_ZERO)
         }
-        RunMeasure::Utility => (Some("credits"), 1.0, FROM_ZERO),
-        RunMeasure::SlowdownFulfilled | RunMeasure::BoundedSlowdown => (None, 1.0, Extent::Fitted),
-        RunMeasure::Utilisation => {
-            let all = Extent::AtLeast {
+        RunMetric::Utility => (Some("credits"), 1.0, FROM_ZERO),
+        RunMetric::SlowdownFulfilled | RunMetric::BoundedSlowdown => {
+            (None, 1.0, AxisExtent::Fitted)
+        }
+        RunMetric::Utilisation => {
+            let all = AxisExtent::AtLeast {
                 low: 0.0,
                 high: 1.0,
             };
             (None, 1.0, all)
         }
-        RunMeasure::Quantity(quantity) => (quantity.unit, 1.0, Extent::Fitted),
+        RunMetric::Quantity(quantity) => (quantity.unit, 1.0, AxisExtent::Fitted),
     };
-    let axis = Axis {
+    let axis = ChartAxis {
         label,
         unit: unit.map(str::to_owned),
         extent,
     };
-    Scaled { axis, per }
+    ScaledAxis { axis, per }
 }
 
-const FROM_ZERO: Extent = Extent::AtLeast {
+const FROM_ZERO: AxisExtent = AxisExtent::AtLeast {
     low: 0.0,
     high: 0.0,
 };
@@ -68,31 +70,31 @@ fn time_unit(most_s: f64) -> (&'static str, f64) {
 }
 
 /// A measure in words.
-pub(super) const fn label(measure: RunMeasure) -> &'static str {
+pub(super) const fn label(measure: RunMetric) -> &'static str {
     match measure {
-        RunMeasure::Wait => "mean wait of fulfilled jobs",
-        RunMeasure::Sla => "jobs with SLA fulfilled",
-        RunMeasure::Reliability => "accepted jobs with SLA fulfilled",
-        RunMeasure::Profitability => "profitability",
-        RunMeasure::Utility => "utility",
-        RunMeasure::Accepted => "jobs accepted",
-        RunMeasure::MeanWait => "mean wait",
-        RunMeasure::MedianWait => "median wait",
-        RunMeasure::SlowdownFulfilled => "mean slowdown of fulfilled jobs",
-        RunMeasure::BoundedSlowdown => "mean bounded slowdown",
-        RunMeasure::Utilisation => "utilisation",
-        RunMeasure::Makespan => "makespan",
-        RunMeasure::Quantity(quantity) => quantity.meaning,
+        RunMetric::Wait => "mean wait of fulfilled jobs",
+        RunMetric::Sla => "jobs with SLA fulfilled",
+        RunMetric::Reliability => "accepted jobs with SLA fulfilled",
+        RunMetric::Profitability => "profitability",
+        RunMetric::Utility => "utility",
+        RunMetric::Accepted => "jobs accepted",
+        RunMetric::MeanWait => "mean wait",
+        RunMetric::MedianWait => "median wait",
+        RunMetric::SlowdownFulfilled => "mean slowdown of fulfilled jobs",
+        RunMetric::BoundedSlowdown => "mean bounded slowdown",
+        RunMetric::Utilisation => "utilisation",
+        RunMetric::Makespan => "makespan",
+        RunMetric::Quantity(quantity) => quantity.meaning,
     }
 }
 
 /// The measure of an objective.
-pub(super) const fn of_objective(objective: Objective) -> RunMeasure {
+pub(super) const fn of_objective(objective: Objective) -> RunMetric {
     match objective {
-        Objective::Wait => RunMeasure::Wait,
-        Objective::Sla => RunMeasure::Sla,
-        Objective::Reliability => RunMeasure::Reliability,
-        Objective::Profitability => RunMeasure::Profitability,
+        Objective::Wait => RunMetric::Wait,
+        Objective::Sla => RunMetric::Sla,
+        Objective::Reliability => RunMetric::Reliability,
+        Objective::Profitability => RunMetric::Profitability,
     }
 }
 
@@ -119,7 +121,7 @@ mod tests {
     #[test]
     fn times_are_in_a_unit_that_fits() {
         let unit = |most| {
-            let scaled = scaled(RunMeasure::Wait, most);
+            let scaled = scaled(RunMetric::Wait, most);
             (scaled.axis.caption(), scaled.per)
         };
         assert_eq!(

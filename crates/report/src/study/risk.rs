@@ -1,18 +1,18 @@
 //! Risk analysis plots, and the rankings that follow from them.
 
 use tollgate_risk::{Objective, Ranking, Weights};
-use tollgate_study::analysis::Ranked;
-use tollgate_study::experiment::RiskPlot as Planned;
-use tollgate_study::results::At;
-use tollgate_study::{Analysis, Results};
+use tollgate_study::analysis::RankedPolicy;
+use tollgate_study::experiment::RiskPlotSpec as Planned;
+use tollgate_study::results::ExperimentPoint;
+use tollgate_study::{RiskAnalysis, StudyResults};
 
-use super::{Looks, measure, place};
-use crate::axis::Extent;
-use crate::page::{Block, Cell, Figure, Role, Section, Table};
+use super::{PolicyStyles, measure, place};
+use crate::axis::AxisExtent;
+use crate::page::{CellRole, PageBlock, PageCell, PageFigure, PageSection, PageTable};
 use crate::risk_plot::{RiskPlot, RiskPoint, RiskSeries};
 
 /// A combination of objectives that is to be plotted and ranked.
-struct Combination {
+struct ObjectiveCombination {
     name: String,
     title: String,
     objectives: Vec<Objective>,
@@ -21,10 +21,10 @@ struct Combination {
 
 /// A section a market and set.
 pub(super) fn sections(
-    results: &Results,
-    looks: &Looks,
+    results: &StudyResults,
+    looks: &PolicyStyles,
     weights: Option<&Weights>,
-) -> Vec<Section> {
+) -> Vec<PageSection> {
     let experiment = results.experiment();
     let markets = 0..experiment.markets.len();
     let places =
@@ -39,13 +39,13 @@ pub(super) fn sections(
 }
 
 fn section(
-    results: &Results,
-    looks: &Looks,
+    results: &StudyResults,
+    looks: &PolicyStyles,
     (market, set): (usize, usize),
-    mut combinations: Vec<Combination>,
-) -> Option<Section> {
+    mut combinations: Vec<ObjectiveCombination>,
+) -> Option<PageSection> {
     let experiment = results.experiment();
-    let analysis = Analysis::of(results, set, market, experiment.normalisation.0);
+    let analysis = RiskAnalysis::of(results, set, market, experiment.normalisation.0);
     // An objective that has a weight may mean nothing in this market.
     combinations.retain(|combination| analysis.points(0, &combination.weights).is_ok());
     if combinations.is_empty() {
@@ -54,10 +54,10 @@ fn section(
     let extent = common_extent(&analysis, &combinations);
     let figures = combinations.iter().map(|combination| {
         let plot = combination.plot(results, &analysis, looks, extent);
-        Figure::new(&combination.name, plot.to_svg())
+        PageFigure::new(&combination.name, plot.to_svg())
     });
     let mut blocks = vec![
-        Block::Text {
+        PageBlock::Text {
             text: format!(
                 "Each mark is one scenario: performance is the mean, volatility the standard \
                  deviation of the normalised results ({}) as the setting varies. The best corner \
@@ -65,10 +65,10 @@ fn section(
                 analysis.normalisation()
             ),
         },
-        Block::Figures {
+        PageBlock::Figures {
             figures: figures.collect(),
         },
-        Block::Table(orders(&analysis, &combinations)),
+        PageBlock::Table(orders(&analysis, &combinations)),
     ];
     let widest = combinations
         .iter()
@@ -85,12 +85,12 @@ fn section(
     } else {
         format!("Risk analysis: {}", words.join(", "))
     };
-    Some(Section { heading, blocks })
+    Some(PageSection { heading, blocks })
 }
 
 /// The combinations that the experiment lists for a market and set; if it lists none for any,
 /// each objective that was measured, and all of them.
-fn combinations(results: &Results, market: usize, set: usize) -> Vec<Combination> {
+fn combinations(results: &StudyResults, market: usize, set: usize) -> Vec<ObjectiveCombination> {
     let experiment = results.experiment();
     if experiment.risk_plots.is_empty() {
         return every(results, market, set);
@@ -103,18 +103,18 @@ fn combinations(results: &Results, market: usize, set: usize) -> Vec<Combination
     plots
         .filter_map(|plot| {
             let objectives: Vec<Objective> = plot.objectives.iter().map(|word| word.0).collect();
-            Combination::new(plot.id.clone(), plot.title.clone(), objectives)
+            ObjectiveCombination::new(plot.id.clone(), plot.title.clone(), objectives)
         })
         .collect()
 }
 
-fn every(results: &Results, market: usize, set: usize) -> Vec<Combination> {
+fn every(results: &StudyResults, market: usize, set: usize) -> Vec<ObjectiveCombination> {
     let measured: Vec<Objective> = Objective::ALL
         .into_iter()
         .filter(|&objective| {
             let rows = results.rows().iter();
             let mut here = rows.filter(|row| {
-                let At {
+                let ExperimentPoint {
                     set: s, market: m, ..
                 } = row.planned.at();
                 (s, m) == (set, market)
@@ -133,14 +133,19 @@ fn every(results: &Results, market: usize, set: usize) -> Vec<Combination> {
                 .map(|objective| objective.name())
                 .collect();
             let name = format!("{prefix}-{}", names.join("-"));
-            Combination::new(name, measure::objectives(&objectives), objectives)
+            ObjectiveCombination::new(name, measure::objectives(&objectives), objectives)
         })
         .collect()
 }
 
 /// The objectives as the reader weighs them.
-fn weighted(results: &Results, market: usize, set: usize, weights: &Weights) -> Combination {
-    Combination {
+fn weighted(
+    results: &StudyResults,
+    market: usize,
+    set: usize,
+    weights: &Weights,
+) -> ObjectiveCombination {
+    ObjectiveCombination {
         name: format!("{}-weighted", prefix(results, market, set)),
         title: format!("Weighted: {weights}"),
         objectives: weights.iter().map(|(objective, _)| objective).collect(),
@@ -149,7 +154,7 @@ fn weighted(results: &Results, market: usize, set: usize, weights: &Weights) -> 
 }
 
 /// How the names of pictures of a market and set begin.
-fn prefix(results: &Results, market: usize, set: usize) -> String {
+fn prefix(results: &StudyResults, market: usize, set: usize) -> String {
     let experiment = results.experiment();
     format!(
         "risk-{}-{}",
@@ -158,19 +163,19 @@ fn prefix(results: &Results, market: usize, set: usize) -> String {
 }
 
 /// Plots of one market and set have the same axes, so that they can be compared.
-fn common_extent(analysis: &Analysis, combinations: &[Combination]) -> Extent {
+fn common_extent(analysis: &RiskAnalysis, combinations: &[ObjectiveCombination]) -> AxisExtent {
     let points = combinations.iter().flat_map(|combination| {
         let policies = 0..analysis.policies().len();
         policies.flat_map(|policy| combination.points(analysis, policy))
     });
     let most = points.map(|point| point.1.volatility).fold(0.1, f64::max);
-    Extent::AtLeast {
+    AxisExtent::AtLeast {
         low: 0.0,
         high: most,
     }
 }
 
-impl Combination {
+impl ObjectiveCombination {
     /// None if an objective is named twice, which checked experiments never do.
     fn new(name: String, title: String, objectives: Vec<Objective>) -> Option<Self> {
         let weights = Weights::equal(&objectives).ok()?;
@@ -193,7 +198,7 @@ impl Combination {
     }
 
     /// The points of a policy by scenario; none if an objective was not measured.
-    fn points(&self, analysis: &Analysis, policy: usize) -> Vec<(usize, tollgate_risk::Risk)> {
+    fn points(&self, analysis: &RiskAnalysis, policy: usize) -> Vec<(usize, tollgate_risk::Risk)> {
         let points = analysis.points(policy, &self.weights).unwrap_or_default();
         let means = points.iter().map(|point| point.mean());
         analysis.scenarios().iter().copied().zip(means).collect()
@@ -201,10 +206,10 @@ impl Combination {
 
     fn plot(
         &self,
-        results: &Results,
-        analysis: &Analysis,
-        looks: &Looks,
-        extent: Extent,
+        results: &StudyResults,
+        analysis: &RiskAnalysis,
+        looks: &PolicyStyles,
+        extent: AxisExtent,
     ) -> RiskPlot {
         let scenarios = &results.experiment().scenarios;
         let policies = analysis.policies().iter().enumerate();
@@ -229,26 +234,26 @@ impl Combination {
 }
 
 /// Both rankings of every combination, a line each.
-fn orders(analysis: &Analysis, combinations: &[Combination]) -> Table {
+fn orders(analysis: &RiskAnalysis, combinations: &[ObjectiveCombination]) -> PageTable {
     let rows = combinations.iter().map(|combination| {
         let order = |by| {
             let ranked = analysis.ranking(by, &combination.weights);
-            Cell::words(
+            PageCell::words(
                 ranked.map_or_else(|_| String::new(), |ranked| in_a_line(analysis, &ranked)),
             )
         };
         vec![
-            Cell::words(combination.words()),
+            PageCell::words(combination.words()),
             order(Ranking::BestPerformance),
             order(Ranking::BestVolatility),
         ]
     });
-    Table {
+    PageTable {
         caption: "Rankings, the best first. Policies with \u{2248} between them cannot be told \
                   apart at 95 %; those with = tie."
             .to_owned(),
         head: ["objectives", "by best performance", "by best volatility"]
-            .map(Cell::words)
+            .map(PageCell::words)
             .to_vec(),
         rows: rows.collect(),
     }
@@ -256,7 +261,7 @@ fn orders(analysis: &Analysis, combinations: &[Combination]) -> Table {
 
 /// Policies with a sign between neighbours: `=` for a tie, U+2248 where they cannot be told
 /// apart, `>` otherwise.
-fn in_a_line(analysis: &Analysis, ranked: &[Ranked]) -> String {
+fn in_a_line(analysis: &RiskAnalysis, ranked: &[RankedPolicy]) -> String {
     let mut line = String::new();
     for (position, one) in ranked.iter().enumerate() {
         line.push_str(&analysis.policies()[one.policy]);
@@ -271,20 +276,24 @@ fn in_a_line(analysis: &Analysis, ranked: &[Ranked]) -> String {
 }
 
 /// One ranking with all figures that it goes by, as in Tables III and IV of Yeo & Buyya (2008).
-fn details(analysis: &Analysis, combination: &Combination, by: Ranking) -> Option<Block> {
+fn details(
+    analysis: &RiskAnalysis,
+    combination: &ObjectiveCombination,
+    by: Ranking,
+) -> Option<PageBlock> {
     let ranked = analysis.ranking(by, &combination.weights).ok()?;
     let rows = ranked.iter().map(|one| row(analysis, one, by));
     let first = match by {
         Ranking::BestPerformance => "performance",
         Ranking::BestVolatility => "volatility",
     };
-    let mut head = vec![Cell::number("rank"), Cell::words("policy")];
-    head.extend(by_weight(by, HEADS).map(Cell::number));
-    head.push(Cell::words("gradient"));
-    head.push(Cell::number("mean distance"));
-    head.push(Cell::words("next one"));
+    let mut head = vec![PageCell::number("rank"), PageCell::words("policy")];
+    head.extend(by_weight(by, HEADS).map(PageCell::number));
+    head.push(PageCell::words("gradient"));
+    head.push(PageCell::number("mean distance"));
+    head.push(PageCell::words("next one"));
     let objectives = combination.words();
-    Some(Block::Table(Table {
+    Some(PageBlock::Table(PageTable {
         caption: format!("Ranking by best {first}: {objectives}"),
         head,
         rows: rows.collect(),
@@ -307,7 +316,7 @@ fn by_weight<T>(by: Ranking, [a, b, c, d]: [T; 4]) -> [T; 4] {
     }
 }
 
-fn row(analysis: &Analysis, one: &Ranked, by: Ranking) -> Vec<Cell> {
+fn row(analysis: &RiskAnalysis, one: &RankedPolicy, by: Ranking) -> Vec<PageCell> {
     let profile = &one.profile;
     let figures = [
         profile.max_performance,
@@ -315,18 +324,18 @@ fn row(analysis: &Analysis, one: &Ranked, by: Ranking) -> Vec<Cell> {
         profile.performance_difference(),
         profile.volatility_difference(),
     ];
-    let figure = |figure: f64| Cell::number(format!("{figure:.3}"));
+    let figure = |figure: f64| PageCell::number(format!("{figure:.3}"));
     let mut row = vec![
-        Cell::number(one.rank.to_string()),
-        Cell::words(&analysis.policies()[one.policy]),
+        PageCell::number(one.rank.to_string()),
+        PageCell::words(&analysis.policies()[one.policy]),
     ];
     row.extend(by_weight(by, figures).map(figure));
-    row.push(Cell::words(profile.gradient.to_string()));
+    row.push(PageCell::words(profile.gradient.to_string()));
     row.push(figure(profile.mean_distance));
     row.push(match one.like_next {
-        Some(true) => Cell::of(Role::Unsure, "cannot be told apart"),
-        Some(false) => Cell::words("is worse"),
-        None => Cell::words(""),
+        Some(true) => PageCell::of(CellRole::Unsure, "cannot be told apart"),
+        Some(false) => PageCell::words("is worse"),
+        None => PageCell::words(""),
     });
     row
 }

@@ -1,9 +1,9 @@
 //! Gantt charts.
 
 use proptest::prelude::*;
-use tollgate_model::outcome::Ran;
+use tollgate_model::outcome::RunInterval;
 use tollgate_model::{Credits, Decision, Instant, NodeRange, Outcome, Reason, Span};
-use tollgate_report::{Gantt, Place};
+use tollgate_report::{GanttChart, GanttPlacement};
 
 use crate::xml::{drawn, texts};
 
@@ -17,7 +17,7 @@ fn job(submit: i64, procs: u32, ran: Option<(i64, i64)>, due: Option<i64>) -> Ou
             Decision::Accepted
         }),
         decided: at(ran.map_or(submit + 30, |(start, _)| start)),
-        ran: ran.map(|(start, finish)| Ran {
+        ran: ran.map(|(start, finish)| RunInterval {
             start: at(start),
             finish: at(finish),
         }),
@@ -30,14 +30,14 @@ fn job(submit: i64, procs: u32, ran: Option<(i64, i64)>, due: Option<i64>) -> Ou
 
 fn svg(jobs: &[Outcome], nodes: u32, nodes_of: impl Fn(usize) -> Vec<NodeRange>) -> String {
     let places: Vec<Vec<NodeRange>> = (0..jobs.len()).map(nodes_of).collect();
-    let gantt = Gantt {
+    let gantt = GanttChart {
         title: "a <small> schedule",
         nodes,
         jobs,
     };
     gantt.to_svg(
         |job| job as u64 + 1,
-        |job| Place {
+        |job| GanttPlacement {
             nodes: &places[job],
             reserved: (job % 2 == 0).then_some(jobs[job].submit),
         },

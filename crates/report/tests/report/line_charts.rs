@@ -1,28 +1,30 @@
 //! Line charts with bands.
 
 use proptest::prelude::*;
-use tollgate_report::{Axis, Extent, Joined, LineChart, Look, Point, Series};
+use tollgate_report::{
+    AxisExtent, ChartAxis, LineChart, LineInterpolation, LinePoint, LineSeries, SeriesStyle,
+};
 use tollgate_risk::Interval;
 
 use crate::xml::{drawn, texts};
 
-fn axis(label: &str, unit: Option<&str>) -> Axis {
-    Axis {
+fn axis(label: &str, unit: Option<&str>) -> ChartAxis {
+    ChartAxis {
         label: label.to_owned(),
         unit: unit.map(str::to_owned),
-        extent: Extent::Fitted,
+        extent: AxisExtent::Fitted,
     }
 }
 
-fn point(x: f64, y: f64) -> Point {
-    Point {
+fn point(x: f64, y: f64) -> LinePoint {
+    LinePoint {
         x,
         y: Some(y),
         interval: None,
     }
 }
 
-fn chart(series: Vec<Series>) -> LineChart {
+fn chart(series: Vec<LineSeries>) -> LineChart {
     LineChart {
         title: "Jobs fulfilled".to_owned(),
         x: axis("arrival delay factor", None),
@@ -31,18 +33,18 @@ fn chart(series: Vec<Series>) -> LineChart {
     }
 }
 
-fn series(name: &str, look: usize, points: Vec<Point>) -> Series {
-    Series {
+fn series(name: &str, look: usize, points: Vec<LinePoint>) -> LineSeries {
+    LineSeries {
         name: name.to_owned(),
-        look: Look(look),
-        joined: Joined::Marked,
+        look: SeriesStyle(look),
+        joined: LineInterpolation::Marked,
         labels: Vec::new(),
         points,
     }
 }
 
 fn small() -> LineChart {
-    let sure = |x, y, low, high| Point {
+    let sure = |x, y, low, high| LinePoint {
         interval: Some(Interval { low, high }),
         ..point(x, y)
     };
@@ -51,7 +53,7 @@ fn small() -> LineChart {
         sure(0.5, 50.0, 48.0, 52.0),
         sure(1.0, 60.0, 60.0, 61.0),
     ];
-    let gap = Point {
+    let gap = LinePoint {
         y: None,
         ..point(0.5, 0.0)
     };
@@ -134,7 +136,7 @@ proptest! {
         points in prop::collection::vec((any::<f64>(), prop::option::of(any::<f64>()), any::<(f64, f64)>()), 0..20),
         name in "\\PC{0,40}",
     ) {
-        let points = points.into_iter().map(|(x, y, (a, b))| Point {
+        let points = points.into_iter().map(|(x, y, (a, b))| LinePoint {
             x,
             y,
             interval: Some(Interval { low: a.min(b), high: a.max(b) }),

@@ -2,16 +2,18 @@
 
 use std::fs;
 
-use tollgate_report::page::{Block, Cell, Figure, Page, Role, Section, Table};
-use tollgate_report::{Axis, Extent, LineChart, folder};
+use tollgate_report::page::{
+    CellRole, PageBlock, PageCell, PageFigure, PageSection, PageTable, ReportPage,
+};
+use tollgate_report::{AxisExtent, ChartAxis, LineChart, folder};
 
 const MARKUP: &str = "<script>alert(\"1 & 2\")</script>";
 
-fn figure(name: &str) -> Figure {
-    let axis = |label: &str| Axis {
+fn figure(name: &str) -> PageFigure {
+    let axis = |label: &str| ChartAxis {
         label: label.to_owned(),
         unit: None,
-        extent: Extent::Fitted,
+        extent: AxisExtent::Fitted,
     };
     let chart = LineChart {
         title: name.to_owned(),
@@ -19,46 +21,46 @@ fn figure(name: &str) -> Figure {
         y: axis("y"),
         series: vec![],
     };
-    Figure::new(name, chart.to_svg())
+    PageFigure::new(name, chart.to_svg())
 }
 
-fn page(title: &str) -> Page {
-    let table = Table {
+fn page(title: &str) -> ReportPage {
+    let table = PageTable {
         caption: title.to_owned(),
         head: vec![
-            Cell::words("claim"),
-            Cell::number("measured"),
-            Cell::words("verdict"),
+            PageCell::words("claim"),
+            PageCell::number("measured"),
+            PageCell::words("verdict"),
         ],
         rows: vec![vec![
-            Cell::words(title),
-            Cell::number("0.5"),
-            Cell::of(Role::Bad, "fails"),
+            PageCell::words(title),
+            PageCell::number("0.5"),
+            PageCell::of(CellRole::Bad, "fails"),
         ]],
     };
-    Page {
+    ReportPage {
         title: title.to_owned(),
         lead: title.to_owned(),
         sections: vec![
-            Section {
+            PageSection {
                 heading: title.to_owned(),
                 blocks: vec![
-                    Block::Heading {
+                    PageBlock::Heading {
                         heading: title.to_owned(),
                     },
-                    Block::Text {
+                    PageBlock::Text {
                         text: title.to_owned(),
                     },
-                    Block::Table(table),
+                    PageBlock::Table(table),
                 ],
             },
-            Section {
+            PageSection {
                 heading: "Pictures".to_owned(),
                 blocks: vec![
-                    Block::Figures {
+                    PageBlock::Figures {
                         figures: vec![figure("one")],
                     },
-                    Block::Folded {
+                    PageBlock::Folded {
                         heading: title.to_owned(),
                         figures: vec![figure("two"), figure("one")],
                     },
@@ -99,7 +101,7 @@ fn words_with_markup_are_shown_as_they_are() {
 #[test]
 fn the_name_of_a_picture_leads_nowhere_else() {
     assert_eq!(
-        Figure::new("../a/b\\c:é", String::new()).name(),
+        PageFigure::new("../a/b\\c:é", String::new()).name(),
         "..-a-b-c--"
     );
 }

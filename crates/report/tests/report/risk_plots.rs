@@ -1,7 +1,7 @@
 //! Risk analysis plots.
 
 use proptest::prelude::*;
-use tollgate_report::{Extent, Look, RiskPlot, RiskPoint, RiskSeries};
+use tollgate_report::{AxisExtent, RiskPlot, RiskPoint, RiskSeries, SeriesStyle};
 use tollgate_risk::Risk;
 
 use crate::xml::{drawn, texts};
@@ -16,7 +16,7 @@ fn series(name: &str, look: usize, points: &[(f64, f64)]) -> RiskSeries {
     };
     RiskSeries {
         name: name.to_owned(),
-        look: Look(look),
+        look: SeriesStyle(look),
         points: points.iter().enumerate().map(point).collect(),
     }
 }
@@ -24,7 +24,7 @@ fn series(name: &str, look: usize, points: &[(f64, f64)]) -> RiskSeries {
 fn plot(series: Vec<RiskSeries>) -> RiskPlot {
     RiskPlot {
         title: "wait, SLA".to_owned(),
-        volatility: Extent::AtLeast {
+        volatility: AxisExtent::AtLeast {
             low: 0.0,
             high: 0.1,
         },

@@ -4,8 +4,8 @@ use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use tollgate_report::study::{Finished, FinishedError, page};
-use tollgate_study::{Changes, Earlier, Experiment, Folder, Study};
+use tollgate_report::study::{FinishedStudy, FinishedStudyError, page};
+use tollgate_study::{Experiment, ExperimentOverrides, OnExistingResults, OutputDir, Study};
 
 use crate::xml::texts;
 
@@ -101,15 +101,15 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-fn finished(name: &str, text: &str) -> Finished {
+fn finished(name: &str, text: &str) -> FinishedStudy {
     let folder = folder(name);
     let experiment = Experiment::parse(name, text).unwrap();
-    let study = Study::new(experiment, text.to_owned(), &Changes::default()).unwrap();
-    let place = Folder::create(&folder).unwrap();
+    let study = Study::new(experiment, text.to_owned(), &ExperimentOverrides::default()).unwrap();
+    let place = OutputDir::create(&folder).unwrap();
     study
-        .run(&place, NonZeroUsize::MIN, Earlier::Refuse, |_| {})
+        .run(&place, NonZeroUsize::MIN, OnExistingResults::Refuse, |_| {})
         .unwrap();
-    Finished::read(&folder).unwrap()
+    FinishedStudy::read(&folder).unwrap()
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn the_same_study_gives_the_same_bytes() {
 #[test]
 fn a_folder_without_a_study_says_what_is_missing() {
     let nothing = folder("nothing");
-    let error = Finished::read(&nothing).unwrap_err();
+    let error = FinishedStudy::read(&nothing).unwrap_err();
     assert!(
         error.to_string().contains("summary.json: cannot be read"),
         "{error}"
@@ -205,10 +205,13 @@ fn a_folder_without_a_study_says_what_is_missing() {
     finished("damaged", LISTED);
     let damaged = Path::new(env!("CARGO_TARGET_TMPDIR")).join("studies/damaged");
     fs::write(damaged.join("results.csv"), "set,market\nA,bid\n").unwrap();
-    let error = Finished::read(&damaged).unwrap_err();
-    assert!(matches!(error, FinishedError::Results { .. }), "{error}");
+    let error = FinishedStudy::read(&damaged).unwrap_err();
+    assert!(
+        matches!(error, FinishedStudyError::Results { .. }),
+        "{error}"
+    );
     fs::write(damaged.join("summary.json"), "{}").unwrap();
-    let error = Finished::read(&damaged).unwrap_err();
+    let error = FinishedStudy::read(&damaged).unwrap_err();
     assert!(
         error
             .to_string()

@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
-use tollgate_engine::memory::Deed;
-use tollgate_engine::{MemoryEngine, MemoryWorld};
-use tollgate_gate::Retry;
+use tollgate_engine::memory::SimProgram;
+use tollgate_engine::{SimEngine, SimHost};
+use tollgate_gate::OnEviction;
 use tollgate_model::{CreditsPerSecond, Span};
-use tollgate_service::core::{Plan, Submission};
-use tollgate_service::keeper::{self, Ask, Door, Keeper};
-use tollgate_service::store::{Program, Store};
+use tollgate_service::core::{Submission, SubmissionOptions};
+use tollgate_service::keeper::{self, Controller, ControllerHandle, ControllerRequest};
+use tollgate_service::store::{JobProgram, Store};
 
 use crate::server::{NODES, config};
 
@@ -25,11 +25,11 @@ const FLOODER: u32 = 1;
 const OTHER: u32 = 2;
 
 /// What a flood is made of.
-type Drop = fn(&Door);
+type FloodRequest = fn(&ControllerHandle);
 
 /// Prints the median and the longest time of the other user's quotes, a line a flood.
 pub(crate) fn measure() {
-    let floods: [(&str, Option<Drop>); 5] = [
+    let floods: [(&str, Option<FloodRequest>); 5] = [
         ("nothing", None),
         ("held jobs", Some(|door| submit(door, 100))),
         (
@@ -42,18 +42,18 @@ pub(crate) fn measure() {
     for (what, flood) in floods {
         let folder = tempfile::tempdir().expect("a folder");
         let store = Store::open(&folder.path().join("tollgate.db")).expect("a store");
-        let world = MemoryWorld::new(NODES, 1 << 30, Deed::of_command);
-        let engine = MemoryEngine::open(&world);
+        let world = SimHost::new(NODES, 1 << 30, SimProgram::of_command);
+        let engine = SimEngine::open(&world);
         let rules = config().rules().expect("settings");
         let began = Instant::now();
         let clock = move || {
             let micros = i64::try_from(began.elapsed().as_micros()).expect("a short time");
             tollgate_model::Instant::from_micros(micros)
         };
-        let keeper = Keeper::new(store, engine, &rules, Box::new(clock)).expect("a keeper");
+        let keeper = Controller::new(store, engine, &rules, Box::new(clock)).expect("a keeper");
         let (door, thread) = keeper::start(keeper).expect("a thread");
         let (times, drops) = round(&door, flood);
-        door.ask(Ask::Stop);
+        door.ask(ControllerRequest::Stop);
         thread.join().expect("it stops");
         let median = times[times.len() / 2].as_secs_f64() * 1e3;
         let longest = times[times.len() - 1].as_secs_f64() * 1e3;
@@ -62,7 +62,7 @@ pub(crate) fn measure() {
 }
 
 /// The times of the other user's quotes, ascending, and how many requests the flood was.
-fn round(door: &Door, flood: Option<Drop>) -> (Vec<Duration>, u64) {
+fn round(door: &ControllerHandle, flood: Option<FloodRequest>) -> (Vec<Duration>, u64) {
     let over = Arc::new(AtomicBool::new(false));
     let drops = AtomicU64::new(0);
     let mut times = Vec::new();
@@ -90,7 +90,7 @@ fn round(door: &Door, flood: Option<Drop>) -> (Vec<Duration>, u64) {
     (times, drops.into_inner())
 }
 
-fn submission(user: u32, plan: Plan, hold: Option<Span>) -> Submission {
+fn submission(user: u32, plan: SubmissionOptions, hold: Option<Span>) -> Submission {
     Submission {
         user,
         name: "work".to_owned(),
@@ -101,35 +101,39 @@ fn submission(user: u32, plan: Plan, hold: Option<Span>) -> Submission {
         budget: None,
         penalty: CreditsPerSecond::from_f64(0.0),
         confidence: None,
-        retry: Retry::Never,
+        retry: OnEviction::Never,
         hold,
         plan,
     }
 }
 
-fn answer<T>(door: &Door, ask: impl FnOnce(keeper::Reply<T>) -> Ask) {
+fn answer<T>(door: &ControllerHandle, ask: impl FnOnce(keeper::Responder<T>) -> ControllerRequest) {
     let (reply, answer) = oneshot::channel();
     door.ask(ask(reply));
     // A quote too many is refused, which is an answer too.
     drop(answer.blocking_recv().expect("an answer"));
 }
 
-fn quote(door: &Door, user: u32) {
-    let submission = submission(user, Plan::default(), None);
-    answer(door, |reply| Ask::Quote {
+fn quote(door: &ControllerHandle, user: u32) {
+    let submission = submission(user, SubmissionOptions::default(), None);
+    answer(door, |reply| ControllerRequest::Quote {
         submission,
         due: None,
         reply,
     });
 }
 
-fn quote_as_flooder(door: &Door) {
+fn quote_as_flooder(door: &ControllerHandle) {
     quote(door, FLOODER);
 }
 
-fn reserve(door: &Door) {
-    let submission = submission(FLOODER, Plan::default(), Some(Span::from_secs(60)));
-    answer(door, |reply| Ask::Hold {
+fn reserve(door: &ControllerHandle) {
+    let submission = submission(
+        FLOODER,
+        SubmissionOptions::default(),
+        Some(Span::from_secs(60)),
+    );
+    answer(door, |reply| ControllerRequest::Hold {
         submission,
         due: None,
         reply,
@@ -137,13 +141,13 @@ fn reserve(door: &Door) {
 }
 
 /// Submits a job that its user holds back, with so many bytes of environment.
-fn submit(door: &Door, bytes: usize) {
-    let held = Plan {
+fn submit(door: &ControllerHandle, bytes: usize) {
+    let held = SubmissionOptions {
         held: true,
-        ..Plan::default()
+        ..SubmissionOptions::default()
     };
     let submission = submission(FLOODER, held, None);
-    let program = Box::new(Program {
+    let program = Box::new(JobProgram {
         argv: vec!["true".to_owned()],
         script: None,
         env: vec![("A".to_owned(), "x".repeat(bytes))],
@@ -152,7 +156,7 @@ fn submit(door: &Door, bytes: usize) {
         umask: 0o022,
         memory: None,
     });
-    answer(door, |reply| Ask::Submit {
+    answer(door, |reply| ControllerRequest::Submit {
         submission,
         due: None,
         program,

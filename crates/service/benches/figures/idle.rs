@@ -6,13 +6,15 @@ use std::path::Path;
 use std::time::{Duration, Instant as Clock};
 
 use rusqlite::Connection;
-use tollgate_gate::{Retry, WorkerId};
+use tollgate_gate::{OnEviction, WorkerId};
 use tollgate_model::{CreditsPerSecond, Instant, Span};
-use tollgate_service::api::types::{Jobs, Status};
-use tollgate_service::core::{AttemptKey, Command, ExitStatus, Fate, Plan, Submission};
-use tollgate_service::store::{Batch, Program, Store};
+use tollgate_service::api::types::{JobList, ServiceStatus};
+use tollgate_service::core::{
+    AttemptExit, AttemptProgress, ServiceCommand, Submission, SubmissionOptions, TaskAttemptKey,
+};
+use tollgate_service::store::{CommandBatch, JobProgram, Store};
 
-use crate::server::{NODES, Server, config};
+use crate::server::{BenchServer, NODES, config};
 
 /// Jobs that are handed in and end in one transaction each.
 const BATCH: u64 = 20;
@@ -36,15 +38,15 @@ pub(crate) fn measure(jobs: u64) {
         began.elapsed().as_secs_f64()
     );
     let began = Clock::now();
-    let server = Server::start(folder);
+    let server = BenchServer::start(folder);
     println!(
         "answers after {:.0} ms",
         began.elapsed().as_secs_f64() * 1e3
     );
     let mut client = server.client();
     for _ in 0..20 {
-        let _: Status = client.get("/v1/status").expect("an answer");
-        let _: Jobs = client.get("/v1/jobs?limit=100").expect("an answer");
+        let _: ServiceStatus = client.get("/v1/status").expect("an answer");
+        let _: JobList = client.get("/v1/jobs?limit=100").expect("an answer");
     }
     let before = cpu_ticks(server.pid());
     std::thread::sleep(WATCHED);
@@ -61,19 +63,19 @@ fn fill(folder: &Path, jobs: u64) {
     let mut store = Store::open(&folder.join("tollgate.db")).expect("a store");
     let rules = config().rules().expect("settings");
     let mut core = store.recover(&rules).expect("a state");
-    let up = Command::WorkerUp {
+    let up = ServiceCommand::WorkerUp {
         worker: WorkerId(0),
         epoch: 1,
         nodes: NODES,
         memory: None,
     };
     let mut at = Instant::from_secs(1_700_000_000);
-    let mut step = |at, commands: &[Command], first: u64| {
+    let mut step = |at, commands: &[ServiceCommand], first: u64| {
         let step = core.step(at, commands);
-        let programs: BTreeMap<u64, Program> =
+        let programs: BTreeMap<u64, JobProgram> =
             (first..first + BATCH).map(|job| (job, program())).collect();
         store
-            .commit(&Batch {
+            .commit(&CommandBatch {
                 at,
                 commands,
                 changes: &step.changes,
@@ -116,8 +118,8 @@ fn copy(folder: &Path, real: u64, jobs: u64) {
     transaction.commit().expect("committed");
 }
 
-fn submit(job: u64) -> Command {
-    Command::Submit(Submission {
+fn submit(job: u64) -> ServiceCommand {
+    ServiceCommand::Submit(Submission {
         user: 1_000 + (job % USERS) as u32,
         name: format!("class-{}", job % NAMES),
         procs: 1,
@@ -127,21 +129,21 @@ fn submit(job: u64) -> Command {
         budget: None,
         penalty: CreditsPerSecond::ZERO,
         confidence: None,
-        retry: Retry::Never,
+        retry: OnEviction::Never,
         hold: None,
-        plan: Plan::default(),
+        plan: SubmissionOptions::default(),
     })
 }
 
-fn end(job: u64, at: Instant) -> Command {
-    Command::Report {
-        attempt: AttemptKey {
+fn end(job: u64, at: Instant) -> ServiceCommand {
+    ServiceCommand::Report {
+        attempt: TaskAttemptKey {
             job,
             task: 0,
             attempt: 1,
         },
-        fate: Fate::Ended {
-            status: ExitStatus::Code(0),
+        fate: AttemptProgress::Ended {
+            status: AttemptExit::Code(0),
             killed: None,
             at,
             wall: Span::from_secs(30 + (job * 7_919 % 60) as i64),
@@ -151,8 +153,8 @@ fn end(job: u64, at: Instant) -> Command {
     }
 }
 
-fn program() -> Program {
-    Program {
+fn program() -> JobProgram {
+    JobProgram {
         argv: ["./simulate", "--steps", "10000", "input.dat"]
             .map(str::to_owned)
             .to_vec(),

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use tollgate_service::Client;
-use tollgate_service::api::types::{Answer, Decision, JobRequest};
+use tollgate_service::ApiClient;
+use tollgate_service::api::types::{JobDecision, JobRequest, SubmitResponse};
 
-use crate::server::Server;
+use crate::server::BenchServer;
 
 /// Connections that ask at the same time.
 const CONNECTIONS: usize = 4;
@@ -14,7 +14,7 @@ const ROUNDS: usize = 3;
 
 pub(crate) fn measure() {
     for jobs in [0, 20, 200] {
-        let server = Server::start(tempfile::tempdir().expect("a folder"));
+        let server = BenchServer::start(tempfile::tempdir().expect("a folder"));
         let mut client = server.client();
         for _ in 0..jobs {
             let job = JobRequest {
@@ -22,8 +22,8 @@ pub(crate) fn measure() {
                 budget: None,
                 ..request(600.0, 86_400.0)
             };
-            let answer: Answer = client.post("/v1/jobs", &job).expect("an answer");
-            assert_eq!(answer.decision, Decision::Accepted);
+            let answer: SubmitResponse = client.post("/v1/jobs", &job).expect("an answer");
+            assert_eq!(answer.decision, JobDecision::Accepted);
         }
         let cases = [
             ("status", None),
@@ -58,8 +58,8 @@ fn request(estimate_s: f64, deadline_s: f64) -> JobRequest {
 }
 
 /// Answers a second, over all connections.
-fn round(server: &Server, request: &Option<JobRequest>) -> f64 {
-    let clients: Vec<Client> = (0..CONNECTIONS).map(|_| server.client()).collect();
+fn round(server: &BenchServer, request: &Option<JobRequest>) -> f64 {
+    let clients: Vec<ApiClient> = (0..CONNECTIONS).map(|_| server.client()).collect();
     let began = Instant::now();
     let asked: u64 = std::thread::scope(|scope| {
         let asking: Vec<_> = clients
@@ -72,12 +72,12 @@ fn round(server: &Server, request: &Option<JobRequest>) -> f64 {
     asked as f64 / began.elapsed().as_secs_f64()
 }
 
-fn ask(mut client: Client, request: &Option<JobRequest>, began: Instant) -> u64 {
+fn ask(mut client: ApiClient, request: &Option<JobRequest>, began: Instant) -> u64 {
     let mut asked = 0;
     while began.elapsed() < ROUND {
         match request {
             Some(request) => {
-                let _: Answer = client.post("/v1/quotes", request).expect("an answer");
+                let _: SubmitResponse = client.post("/v1/quotes", request).expect("an answer");
             }
             None => {
                 let _: serde_json::Value = client.get("/v1/status").expect("an answer");

@@ -4,39 +4,40 @@ use std::path::Path;
 use std::process::{Child, Command};
 use std::time::Duration;
 
-use tollgate_engine::memory::Deed;
-use tollgate_engine::{MemoryEngine, MemoryWorld};
-use tollgate_service::{Client, Config, Doors, Folder, folder};
+use tollgate_engine::memory::SimProgram;
+use tollgate_engine::{SimEngine, SimHost};
+use tollgate_service::{ApiClient, DataDir, ServeOptions, ServiceConfig, folder};
 
 /// Cores of the machine that runs nothing.
 pub(crate) const NODES: u32 = 16;
 
 /// The settings: what a site gets that sets nothing, but somebody pays, and as many tasks share a
 /// core as come: more on one than any site would want is what is hardest to look ahead over.
-pub(crate) fn config() -> Config {
-    Config {
+pub(crate) fn config() -> ServiceConfig {
+    ServiceConfig {
         market: "commodity".to_owned(),
         max_resident: 1_000,
-        ..Config::default()
+        ..ServiceConfig::default()
     }
 }
 
 /// The service itself. Its machine's clock stands still, so that what runs never ends.
 pub(crate) fn serve(path: &Path) {
-    let folder = Folder::lock(path).expect("a folder");
-    let world = MemoryWorld::new(NODES, 1 << 30, Deed::of_command);
+    let folder = DataDir::lock(path).expect("a folder");
+    let world = SimHost::new(NODES, 1 << 30, SimProgram::of_command);
     let rules = config().rules().expect("settings");
-    let engine = MemoryEngine::open(&world);
-    tollgate_service::serve(&folder, engine, &rules, Doors::default(), |_| {}).expect("it serves");
+    let engine = SimEngine::open(&world);
+    tollgate_service::serve(&folder, engine, &rules, ServeOptions::default(), |_| {})
+        .expect("it serves");
 }
 
 /// A service that ends with this.
-pub(crate) struct Server {
+pub(crate) struct BenchServer {
     child: Child,
     folder: tempfile::TempDir,
 }
 
-impl Server {
+impl BenchServer {
     pub(crate) fn start(folder: tempfile::TempDir) -> Self {
         let this = std::env::current_exe().expect("this program");
         let child = Command::new(this)
@@ -51,11 +52,11 @@ impl Server {
         server
     }
 
-    fn connect(&self) -> Option<Client> {
-        Client::connect(&folder::socket(self.folder.path())).ok()
+    fn connect(&self) -> Option<ApiClient> {
+        ApiClient::connect(&folder::socket(self.folder.path())).ok()
     }
 
-    pub(crate) fn client(&self) -> Client {
+    pub(crate) fn client(&self) -> ApiClient {
         self.connect().expect("it answers")
     }
 
@@ -64,7 +65,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for BenchServer {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

@@ -5,52 +5,52 @@ use axum::handler::Handler;
 use axum::routing::{MethodFilter, MethodRouter, on};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-use super::routes::{self, Few, Service, Until, Wanted};
+use super::routes::{self, ApiState, JobsQuery, TasksQuery, WaitQuery};
 use super::types::{
-    Answer, Calibration, Done, Explanation, Job, JobRequest, Jobs, Ledger, NewToken, Nodes,
-    Objectives, Status, TokenRequest, Tokens,
+    CalibrationReport, JobDetails, JobExplanation, JobList, JobRef, JobRequest, LedgerReport,
+    NewToken, NodeList, ServiceObjectives, ServiceStatus, SubmitResponse, TokenList, TokenRequest,
 };
 use super::{metrics, openapi, streams, tokens, work};
 use crate::fleet;
 
 /// A path.
-pub(super) struct Endpoint {
+pub(super) struct ApiEndpoint {
     pub(super) path: &'static str,
-    pub(super) router: MethodRouter<Service>,
-    pub(super) operations: Vec<Operation>,
+    pub(super) router: MethodRouter<ApiState>,
+    pub(super) operations: Vec<ApiOperation>,
 }
 
 /// What can be done with a path.
-pub(super) struct Operation {
+pub(super) struct ApiOperation {
     /// In small letters.
     pub(super) method: &'static str,
     pub(super) summary: &'static str,
-    pub(super) query: Option<Describe>,
-    pub(super) takes: Option<Describe>,
+    pub(super) query: Option<SchemaFn>,
+    pub(super) takes: Option<SchemaFn>,
     /// By status.
-    pub(super) answers: Vec<(u16, Content)>,
+    pub(super) answers: Vec<(u16, ResponseContent)>,
     /// Statuses of what goes wrong beside what may go wrong with every request like it.
     pub(super) problems: &'static [u16],
 }
 
 /// The schema of a type.
-pub(super) type Describe = fn(&mut SchemaGenerator) -> Schema;
+pub(super) type SchemaFn = fn(&mut SchemaGenerator) -> Schema;
 
 /// What an answer holds.
-pub(super) enum Content {
+pub(super) enum ResponseContent {
     /// JSON.
-    Json(Describe),
+    Json(SchemaFn),
     /// Something else, of this media type.
     Other(&'static str),
     Nothing,
 }
 
 /// Every path.
-pub(super) fn all() -> Vec<Endpoint> {
-    let text = Content::Other;
+pub(super) fn all() -> Vec<ApiEndpoint> {
+    let text = ResponseContent::Other;
     let job_events = does("Stream the state of a job and its events, until the job is over")
         .answers(200, text("text/event-stream"))
-        .answers(204, Content::Nothing)
+        .answers(204, ResponseContent::Nothing)
         .problems(&[]);
     vec![
         at("/healthz").get(
@@ -70,71 +70,73 @@ pub(super) fn all() -> Vec<Endpoint> {
         ),
         at("/v1/status").get(
             routes::status,
-            does("Show the state of the service").gives::<Status>(200),
+            does("Show the state of the service").gives::<ServiceStatus>(200),
         ),
         at("/v1/jobs")
             .get(
                 routes::jobs,
                 does("List jobs, latest first")
-                    .query::<Wanted>()
-                    .gives::<Jobs>(200),
+                    .query::<JobsQuery>()
+                    .gives::<JobList>(200),
             )
             .post(
                 routes::submit,
                 does("Submit a job")
                     .takes_as(submission)
-                    .gives::<Answer>(201)
-                    .gives::<Answer>(200)
+                    .gives::<SubmitResponse>(201)
+                    .gives::<SubmitResponse>(200)
                     .problems(&[403, 429, 507]),
             ),
         at("/v1/jobs/{id}")
             .get(
                 routes::job,
                 does("Show a job, or one task of an array")
-                    .gives::<Job>(200)
+                    .gives::<JobDetails>(200)
                     .problems(&[404]),
             )
             .delete(
                 routes::cancel,
                 does("Cancel a job")
-                    .gives::<Done>(200)
+                    .gives::<JobRef>(200)
                     .problems(&[404, 409]),
             ),
         at("/v1/jobs/{id}/tasks").get(
             routes::tasks,
             does("List the tasks of an array")
-                .query::<Few>()
-                .gives::<Jobs>(200)
+                .query::<TasksQuery>()
+                .gives::<JobList>(200)
                 .problems(&[404]),
         ),
         at("/v1/jobs/{id}/explain").get(
             routes::explain,
             does("Explain the state of a job")
-                .gives::<Explanation>(200)
+                .gives::<JobExplanation>(200)
                 .problems(&[404]),
         ),
         at("/v1/jobs/{id}/wait").get(
             routes::wait,
             does("Wait until a job is over, or admitted or rejected")
-                .query::<Until>()
-                .gives::<Job>(200)
+                .query::<WaitQuery>()
+                .gives::<JobDetails>(200)
                 .problems(&[404]),
         ),
         at("/v1/jobs/{id}/events").get(streams::of_job, job_events),
         at("/v1/jobs/{id}/cancel").post(
             routes::cancel,
             does("Cancel a job")
-                .gives::<Done>(200)
+                .gives::<JobRef>(200)
                 .problems(&[404, 409]),
         ),
         at("/v1/jobs/{id}/hold").post(
             routes::hold,
-            does("Hold a job").gives::<Done>(200).problems(&[404, 409]),
+            does("Hold a job")
+                .gives::<JobRef>(200)
+                .problems(&[404, 409]),
         ),
         at("/v1/jobs/{id}/release").post(
             routes::release,
             does("Release a held job")
-                .gives::<Done>(200)
+                .gives::<JobRef>(200)
                 .problems(&[404, 409]),
         ),
         at("/v1/events").get(
@@ -147,43 +149,43 @@ pub(super) fn all() -> Vec<Endpoint> {
             routes::quote,
             does("Quote a job, or reserve room for it")
                 .takes_as(question)
-                .gives::<Answer>(200)
+                .gives::<SubmitResponse>(200)
                 .problems(&[403, 429, 507]),
         ),
         at("/v1/quotes/{id}/claim").post(
             routes::claim,
             does("Claim a reserved quote")
                 .takes_as(runnable)
-                .gives::<Done>(200)
+                .gives::<JobRef>(200)
                 .problems(&[403, 404, 409, 507]),
         ),
         at("/v1/ledger").get(
             routes::ledger,
-            does("Show the ledger, by user and day").gives::<Ledger>(200),
+            does("Show the ledger, by user and day").gives::<LedgerReport>(200),
         ),
         at("/v1/objectives").get(
             routes::objectives,
-            does("Show the objectives so far").gives::<Objectives>(200),
+            does("Show the objectives so far").gives::<ServiceObjectives>(200),
         ),
         at("/v1/calibration").get(
             routes::calibration,
-            does("Compare promises with how many were kept").gives::<Calibration>(200),
+            does("Compare promises with how many were kept").gives::<CalibrationReport>(200),
         ),
         at("/v1/nodes").get(
             routes::nodes,
-            does("List nodes and workers").gives::<Nodes>(200),
+            does("List nodes and workers").gives::<NodeList>(200),
         ),
         at(fleet::route::PATH).get(
             work::take,
             does("Register a worker (connection upgrade)")
-                .answers(101, Content::Nothing)
+                .answers(101, ResponseContent::Nothing)
                 .problems(&[426]),
         ),
         at("/v1/tokens")
             .get(
                 tokens::list,
                 does("List tokens and certificates")
-                    .gives::<Tokens>(200)
+                    .gives::<TokenList>(200)
                     .problems(&[403]),
             )
             .post(
@@ -196,22 +198,22 @@ pub(super) fn all() -> Vec<Endpoint> {
         at("/v1/tokens/{id}/revoke").post(
             tokens::revoke,
             does("Revoke a token")
-                .gives::<Tokens>(200)
+                .gives::<TokenList>(200)
                 .problems(&[403, 404, 409]),
         ),
     ]
 }
 
-fn at(path: &'static str) -> Endpoint {
-    Endpoint {
+fn at(path: &'static str) -> ApiEndpoint {
+    ApiEndpoint {
         path,
         router: MethodRouter::new(),
         operations: Vec::new(),
     }
 }
 
-fn does(summary: &'static str) -> Operation {
-    Operation {
+fn does(summary: &'static str) -> ApiOperation {
+    ApiOperation {
         method: "",
         summary,
         query: None,
@@ -267,16 +269,20 @@ fn describe<T: JsonSchema>(types: &mut SchemaGenerator) -> Schema {
     types.subschema_for::<T>()
 }
 
-impl Endpoint {
-    fn get<T: 'static>(self, handler: impl Handler<T, Service>, operation: Operation) -> Self {
+impl ApiEndpoint {
+    fn get<T: 'static>(self, handler: impl Handler<T, ApiState>, operation: ApiOperation) -> Self {
         self.on("get", MethodFilter::GET, handler, operation)
     }
 
-    fn post<T: 'static>(self, handler: impl Handler<T, Service>, operation: Operation) -> Self {
+    fn post<T: 'static>(self, handler: impl Handler<T, ApiState>, operation: ApiOperation) -> Self {
         self.on("post", MethodFilter::POST, handler, operation)
     }
 
-    fn delete<T: 'static>(self, handler: impl Handler<T, Service>, operation: Operation) -> Self {
+    fn delete<T: 'static>(
+        self,
+        handler: impl Handler<T, ApiState>,
+        operation: ApiOperation,
+    ) -> Self {
         self.on("delete", MethodFilter::DELETE, handler, operation)
     }
 
@@ -284,11 +290,11 @@ impl Endpoint {
         mut self,
         method: &'static str,
         filter: MethodFilter,
-        handler: impl Handler<T, Service>,
-        operation: Operation,
+        handler: impl Handler<T, ApiState>,
+        operation: ApiOperation,
     ) -> Self {
         self.router = self.router.merge(on(filter, handler));
-        self.operations.push(Operation {
+        self.operations.push(ApiOperation {
             method,
             ..operation
         });
@@ -296,9 +302,9 @@ impl Endpoint {
     }
 }
 
-impl Operation {
+impl ApiOperation {
     fn query<T: JsonSchema>(self) -> Self {
-        let query = Some::<Describe>(|types| T::json_schema(types));
+        let query = Some::<SchemaFn>(|types| T::json_schema(types));
         Self { query, ..self }
     }
 
@@ -306,16 +312,16 @@ impl Operation {
         self.takes_as(describe::<T>)
     }
 
-    fn takes_as(self, takes: Describe) -> Self {
+    fn takes_as(self, takes: SchemaFn) -> Self {
         let takes = Some(takes);
         Self { takes, ..self }
     }
 
     fn gives<T: JsonSchema>(self, status: u16) -> Self {
-        self.answers(status, Content::Json(describe::<T>))
+        self.answers(status, ResponseContent::Json(describe::<T>))
     }
 
-    fn answers(mut self, status: u16, content: Content) -> Self {
+    fn answers(mut self, status: u16, content: ResponseContent) -> Self {
         self.answers.push((status, content));
         self
     }

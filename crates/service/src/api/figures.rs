@@ -1,20 +1,23 @@
 //! What is said of the whole: objectives, kept promises, nodes.
 
-use tollgate_engine::Capacity;
+use tollgate_engine::EngineCapacity;
 
 use super::instant::iso;
-use super::types::{Calibration, CalibrationBin, Node, Nodes, Objectives, Shadow, Worker};
-use crate::core::{Comparison, Sums};
-use crate::fleet::{self, Standing};
-use crate::keeper::Site;
-use crate::store::{Bin, Figures};
+use super::types::{
+    CalibrationBin, CalibrationReport, NodeList, NodeStatus, ServiceObjectives, ShadowStatus,
+    WorkerStatus,
+};
+use crate::core::{PolicyComparison, ShadowTotals};
+use crate::fleet::{self, WorkerState};
+use crate::keeper::ClusterInfo;
+use crate::store::{ObjectiveSums, PromiseBin};
 
 /// The objectives that follow from sums.
-pub(super) fn objectives(sums: &Figures) -> Objectives {
+pub(super) fn objectives(sums: &ObjectiveSums) -> ServiceObjectives {
     let pct = |part: u64, of: u64| (of > 0).then(|| 100.0 * part as f64 / of as f64);
     let budgets = sums.budgets.as_f64();
     let fulfilled = sums.fulfilled as f64;
-    Objectives {
+    ServiceObjectives {
         submitted: sums.submitted,
         accepted: sums.accepted,
         fulfilled: sums.fulfilled,
@@ -26,9 +29,9 @@ pub(super) fn objectives(sums: &Figures) -> Objectives {
 }
 
 /// Two policies side by side.
-pub(super) fn shadow(comparison: &Comparison) -> Shadow {
-    let sums = |of: &Sums| {
-        objectives(&Figures {
+pub(super) fn shadow(comparison: &PolicyComparison) -> ShadowStatus {
+    let sums = |of: &ShadowTotals| {
+        objectives(&ObjectiveSums {
             submitted: of.submitted,
             accepted: of.accepted,
             fulfilled: of.fulfilled,
@@ -37,7 +40,7 @@ pub(super) fn shadow(comparison: &Comparison) -> Shadow {
             utility: of.utility,
         })
     };
-    Shadow {
+    ShadowStatus {
         policy: comparison.policy.clone(),
         since_at: iso(comparison.since),
         running: comparison.running,
@@ -50,8 +53,8 @@ pub(super) fn shadow(comparison: &Comparison) -> Shadow {
 }
 
 /// Promised against kept.
-pub(super) fn calibration(bins: &[Bin]) -> Calibration {
-    let bin = |bin: &Bin| CalibrationBin {
+pub(super) fn calibration(bins: &[PromiseBin]) -> CalibrationReport {
+    let bin = |bin: &PromiseBin| CalibrationBin {
         from: f64::from(bin.tenth) / 10.0,
         to: f64::from(bin.tenth + 1) / 10.0,
         promises: bin.promises,
@@ -59,20 +62,20 @@ pub(super) fn calibration(bins: &[Bin]) -> Calibration {
         kept: bin.kept,
         kept_part: bin.kept as f64 / bin.promises as f64,
     };
-    Calibration {
+    CalibrationReport {
         bins: bins.iter().map(bin).collect(),
     }
 }
 
 /// What there is to run on. Nodes of workers that are gone are left out: they may be many.
-pub(super) fn nodes(site: &Site) -> Nodes {
+pub(super) fn nodes(site: &ClusterInfo) -> NodeList {
     let worker_of = |id: u32| {
-        let has = |worker: &&fleet::Site| worker.nodes.nodes().any(|node| node.0 == id);
+        let has = |worker: &&fleet::WorkerInfo| worker.nodes.nodes().any(|node| node.0 == id);
         site.workers.iter().find(has)
     };
     let node = |(id, tasks): (u32, &Option<u32>)| {
         let worker = worker_of(id);
-        let node = Node {
+        let node = NodeStatus {
             id,
             state: match tasks {
                 None => "down",
@@ -83,10 +86,10 @@ pub(super) fn nodes(site: &Site) -> Nodes {
             tasks: tasks.unwrap_or(0),
             worker: worker.map(|worker| worker.name.clone()),
         };
-        let is_gone = worker.is_some_and(|worker| worker.standing == Standing::Gone);
+        let is_gone = worker.is_some_and(|worker| worker.standing == WorkerState::Gone);
         (!is_gone).then_some(node)
     };
-    Nodes {
+    NodeList {
         nodes: (0..).zip(&site.nodes).filter_map(node).collect(),
         memory_per_node_bytes: site.capacity.memory_per_node,
         enforced: sentences(&site.capacity),
@@ -94,14 +97,14 @@ pub(super) fn nodes(site: &Site) -> Nodes {
     }
 }
 
-fn worker(site: &fleet::Site) -> Worker {
+fn worker(site: &fleet::WorkerInfo) -> WorkerStatus {
     let state = match site.standing {
-        Standing::Here => "connected",
-        Standing::Away => "disconnected",
-        Standing::Gone => "lost",
+        WorkerState::Here => "connected",
+        WorkerState::Away => "disconnected",
+        WorkerState::Gone => "lost",
     };
     let capacity = site.capacity.as_ref();
-    Worker {
+    WorkerStatus {
         name: site.name.clone(),
         state: state.to_owned(),
         incarnation: site.epoch,
@@ -112,6 +115,6 @@ fn worker(site: &fleet::Site) -> Worker {
     }
 }
 
-fn sentences(capacity: &Capacity) -> Vec<String> {
+fn sentences(capacity: &EngineCapacity) -> Vec<String> {
     capacity.to_string().lines().map(str::to_owned).collect()
 }

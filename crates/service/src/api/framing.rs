@@ -15,7 +15,7 @@ use axum::http::header::{CONNECTION, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::reply::Refused;
+use super::reply::ApiError;
 
 /// The two headers, as the beginning of a line.
 const FRAMING_HEADERS: [&[u8]; 2] = [b"content-length:", b"transfer-encoding:"];
@@ -63,7 +63,7 @@ impl AmbiguousFraming {
     pub(super) fn refusal(&self) -> Option<Response> {
         self.0.load(Ordering::Acquire).then(|| {
             let error = "expected content-length or transfer-encoding, not both";
-            let mut response = Refused::new(StatusCode::BAD_REQUEST, error).into_response();
+            let mut response = ApiError::new(StatusCode::BAD_REQUEST, error).into_response();
             let close = HeaderValue::from_static("close");
             response.headers_mut().insert(CONNECTION, close);
             response

@@ -10,12 +10,12 @@ use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 
-use super::reply::Refused;
-use super::routes::{Service, ask, read};
-use super::types::Decision;
-use crate::keeper::{Ask, Census};
-use crate::store::{Coverage, StoreError};
-use text::Text;
+use super::reply::ApiError;
+use super::routes::{ApiState, ask, read};
+use super::types::JobDecision;
+use crate::keeper::{ControllerRequest, StatusSnapshot};
+use crate::store::{EstimateCoverage, StoreError};
+use text::MetricsText;
 
 /// The media type of the answer.
 pub(super) const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -30,7 +30,7 @@ const FRESH: Duration = Duration::from_secs(30);
 
 /// What is counted from the start of the service.
 #[derive(Debug, Default)]
-pub struct Metrics {
+pub struct ServiceMetrics {
     accepted: AtomicU64,
     queued: AtomicU64,
     deferred: AtomicU64,
@@ -38,27 +38,27 @@ pub struct Metrics {
     /// Quotes by how long they took: up to each bound, and longer.
     quotes: [AtomicU64; BOUNDS.len() + 1],
     quotes_micros: AtomicU64,
-    sums: Mutex<Option<(Instant, Arc<Sums>)>>,
+    sums: Mutex<Option<(Instant, Arc<JobTotals>)>>,
 }
 
 /// Sums over all jobs that there ever were.
 #[derive(Debug)]
-struct Sums {
+struct JobTotals {
     states: Vec<(String, u64)>,
     promises: u64,
     expected: f64,
     kept: u64,
-    coverage: Coverage,
+    coverage: EstimateCoverage,
 }
 
-impl Metrics {
+impl ServiceMetrics {
     /// A job was handed in.
-    pub(super) fn decided(&self, decision: Decision) {
+    pub(super) fn decided(&self, decision: JobDecision) {
         let count = match decision {
-            Decision::Accepted => &self.accepted,
-            Decision::Queued => &self.queued,
-            Decision::Deferred => &self.deferred,
-            Decision::Rejected => &self.rejected,
+            JobDecision::Accepted => &self.accepted,
+            JobDecision::Queued => &self.queued,
+            JobDecision::Deferred => &self.deferred,
+            JobDecision::Rejected => &self.rejected,
         };
         count.fetch_add(1, Relaxed);
     }
@@ -71,9 +71,9 @@ impl Metrics {
         self.quotes_micros.fetch_add(micros, Relaxed);
     }
 
-    fn write(&self, census: &Census, sums: &Sums, up_since_s: f64) -> String {
-        let mut text = Text::new();
-        let gauge = |text: &mut Text, name, help, value: u32| {
+    fn write(&self, census: &StatusSnapshot, sums: &JobTotals, up_since_s: f64) -> String {
+        let mut text = MetricsText::new();
+        let gauge = |text: &mut MetricsText, name, help, value: u32| {
             text.family(name, "gauge", help)
                 .sample(name, &[], f64::from(value));
         };
@@ -132,7 +132,7 @@ impl Metrics {
             text.sample("tollgate_admissions_total", &[("verdict", verdict)], count);
         }
         self.write_quotes(&mut text);
-        let counter = |text: &mut Text, name: &str, help, value: f64| {
+        let counter = |text: &mut MetricsText, name: &str, help, value: f64| {
             let total = format!("{name}_total");
             text.family(name, "counter", help)
                 .sample(&total, &[], value);
@@ -173,7 +173,7 @@ impl Metrics {
         text.end()
     }
 
-    fn write_quotes(&self, text: &mut Text) {
+    fn write_quotes(&self, text: &mut MetricsText) {
         let name = "tollgate_quote_seconds";
         text.family(
             name,
@@ -196,24 +196,26 @@ impl Metrics {
     }
 }
 
-pub(super) async fn metrics(State(service): State<Service>) -> Result<impl IntoResponse, Refused> {
-    let census = ask(&service, |reply| Ask::Census { reply }).await?;
+pub(super) async fn metrics(
+    State(service): State<ApiState>,
+) -> Result<impl IntoResponse, ApiError> {
+    let census = ask(&service, |reply| ControllerRequest::Census { reply }).await?;
     let sums = sums(&service).await?;
     let since_s = service.about.since.as_micros() as f64 / 1e6;
     let text = service.metrics.write(&census, &sums, since_s);
     Ok(([(CONTENT_TYPE, MEDIA_TYPE)], text))
 }
 
-async fn sums(service: &Service) -> Result<Arc<Sums>, Refused> {
+async fn sums(service: &ApiState) -> Result<Arc<JobTotals>, ApiError> {
     let kept = &service.metrics.sums;
     if let Some((at, sums)) = &*kept.lock().unwrap_or_else(PoisonError::into_inner)
         && at.elapsed() < FRESH
     {
         return Ok(Arc::clone(sums));
     }
-    let sums = read(service, |reader| -> Result<Sums, StoreError> {
+    let sums = read(service, |reader| -> Result<JobTotals, StoreError> {
         let bins = reader.calibration(None)?;
-        Ok(Sums {
+        Ok(JobTotals {
             states: reader.states()?,
             promises: bins.iter().map(|bin| bin.promises).sum(),
             // Not `sum`, which begins at -0.

@@ -9,8 +9,8 @@ use schemars::generate::SchemaSettings;
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use super::endpoints::{self, Content, Describe, Operation};
-use super::types::Problem;
+use super::endpoints::{self, ApiOperation, ResponseContent, SchemaFn};
+use super::types::ErrorResponse;
 
 /// Where types are described.
 const TYPES: &str = "/components/schemas";
@@ -34,7 +34,7 @@ pub fn document() -> Value {
         }
         paths.insert(endpoint.path.to_owned(), Value::Object(item));
     }
-    let problem = written.subschema_for::<Problem>();
+    let problem = written.subschema_for::<ErrorResponse>();
     let mut types = read.take_definitions(true);
     types.extend(written.take_definitions(true));
     let mut types = Value::Object(types);
@@ -83,7 +83,7 @@ fn generator(contract: fn(SchemaSettings) -> SchemaSettings) -> SchemaGenerator 
 
 fn describe(
     path: &str,
-    operation: &Operation,
+    operation: &ApiOperation,
     read: &mut SchemaGenerator,
     written: &mut SchemaGenerator,
 ) -> Value {
@@ -114,12 +114,14 @@ fn describe(
     let mut responses = Map::new();
     for (status, content) in &operation.answers {
         let answer = match content {
-            Content::Json(describe) => {
+            ResponseContent::Json(describe) => {
                 let schema = describe(written);
                 json!({"description": "Done", "content": {"application/json": {"schema": schema}}})
             }
-            Content::Other(media) => json!({"description": "Done", "content": {*media: {}}}),
-            Content::Nothing => json!({"description": "Without a body"}),
+            ResponseContent::Other(media) => {
+                json!({"description": "Done", "content": {*media: {}}})
+            }
+            ResponseContent::Nothing => json!({"description": "Without a body"}),
         };
         responses.insert(status.to_string(), answer);
     }
@@ -148,7 +150,7 @@ fn in_path(name: &str) -> Value {
 }
 
 /// Each field of a query is a parameter.
-fn in_query(query: Describe, read: &mut SchemaGenerator) -> Vec<Value> {
+fn in_query(query: SchemaFn, read: &mut SchemaGenerator) -> Vec<Value> {
     let schema: Schema = query(read);
     let fields = schema.get("properties").and_then(Value::as_object);
     let fields = fields.into_iter().flatten();

@@ -8,9 +8,9 @@ use axum::response::{IntoResponse, Response};
 use http_body_util::{BodyExt, Limited};
 
 use super::instant::iso;
-use super::types::Problem;
-use crate::core::Ignored;
-use crate::keeper::Failed;
+use super::types::ErrorResponse;
+use crate::core::CommandError;
+use crate::keeper::RequestError;
 use crate::store::StoreError;
 
 /// The most bytes of a problem in words.
@@ -18,13 +18,13 @@ const MAX_PROBLEM: usize = 4_096;
 
 /// Why a request is not answered as it was meant.
 #[derive(Debug)]
-pub(crate) struct Refused {
+pub(crate) struct ApiError {
     status: StatusCode,
     error: String,
     hint: Option<&'static str>,
 }
 
-impl Refused {
+impl ApiError {
     pub(crate) fn new(status: StatusCode, error: impl Into<String>) -> Self {
         Self {
             status,
@@ -80,30 +80,31 @@ impl Refused {
     }
 }
 
-impl From<Failed> for Refused {
-    fn from(failed: Failed) -> Self {
+impl From<RequestError> for ApiError {
+    fn from(failed: RequestError) -> Self {
         let status = match &failed {
-            Failed::Ignored(Ignored::UnknownJob) => return Self::unknown_job(),
-            Failed::Ignored(Ignored::NoQuote) => StatusCode::NOT_FOUND,
-            Failed::Ignored(Ignored::Gate(_) | Ignored::NoTask) | Failed::InVain(_) => {
-                StatusCode::CONFLICT
-            }
-            Failed::NotToCome(now) => {
+            RequestError::Ignored(CommandError::UnknownJob) => return Self::unknown_job(),
+            RequestError::Ignored(CommandError::NoQuote) => StatusCode::NOT_FOUND,
+            RequestError::Ignored(CommandError::Gate(_) | CommandError::NoTask)
+            | RequestError::InVain(_) => StatusCode::CONFLICT,
+            RequestError::NotToCome(now) => {
                 let now = iso(*now);
                 let expected =
                     format!("an instant that is still to come: by the service's clock it is {now}");
                 return Self::field("deadline_at", &expected);
             }
-            Failed::NoPredecessor(_) => StatusCode::UNPROCESSABLE_ENTITY,
-            Failed::TooMany(_) | Failed::TooMuchStored(_) => StatusCode::TOO_MANY_REQUESTS,
-            Failed::Full => StatusCode::INSUFFICIENT_STORAGE,
-            Failed::Store(_) | Failed::Engine(_) => StatusCode::SERVICE_UNAVAILABLE,
+            RequestError::NoPredecessor(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            RequestError::TooMany(_) | RequestError::TooMuchStored(_) => {
+                StatusCode::TOO_MANY_REQUESTS
+            }
+            RequestError::Full => StatusCode::INSUFFICIENT_STORAGE,
+            RequestError::Store(_) | RequestError::Engine(_) => StatusCode::SERVICE_UNAVAILABLE,
         };
         Self::new(status, failed.to_string())
     }
 }
 
-impl From<StoreError> for Refused {
+impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         Self {
             status: StatusCode::INTERNAL_SERVER_ERROR,
@@ -113,22 +114,22 @@ impl From<StoreError> for Refused {
     }
 }
 
-impl From<JsonRejection> for Refused {
+impl From<JsonRejection> for ApiError {
     fn from(rejection: JsonRejection) -> Self {
         Self::new(rejection.status(), rejection.body_text())
     }
 }
 
-impl From<QueryRejection> for Refused {
+impl From<QueryRejection> for ApiError {
     fn from(rejection: QueryRejection) -> Self {
         Self::new(rejection.status(), rejection.body_text())
     }
 }
 
-impl IntoResponse for Refused {
+impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         self.log();
-        let problem = Problem {
+        let problem = ErrorResponse {
             error: self.error,
             hint: self.hint.map(str::to_owned),
         };
@@ -150,7 +151,7 @@ pub(super) async fn in_json(method: &Method, response: Response) -> Response {
     let body = body.map(|body| body.to_bytes()).unwrap_or_default();
     let words = String::from_utf8_lossy(&body);
     let error = problem_words(status, method, allowed.as_ref(), words.trim());
-    let mut response = Refused::new(status, error).into_response();
+    let mut response = ApiError::new(status, error).into_response();
     let headers = response.headers_mut();
     headers.extend(allowed.map(|allowed| (ALLOW, allowed)));
     response

@@ -15,23 +15,23 @@ use serde::Deserialize;
 use tokio::sync::oneshot;
 
 use super::instant::iso;
-use super::metrics::Metrics;
-use super::reply::Refused;
+use super::metrics::ServiceMetrics;
+use super::reply::ApiError;
 use super::types::{
-    Answer, Calibration, Done, Explanation, Job, JobRequest, Jobs, Ledger, Nodes, Objectives,
-    Status,
+    CalibrationReport, JobDetails, JobExplanation, JobList, JobRef, JobRequest, LedgerReport,
+    NodeList, ServiceObjectives, ServiceStatus, SubmitResponse,
 };
-use super::which::{MAX_ID, Which};
+use super::which::{JobSelector, MAX_ID};
 use super::words::words;
 use super::{endpoints, figures, translate};
-use crate::access::{Access, Limits, Peer};
-use crate::core::{Command, Plan, Ranges, Submission, TaskKey};
-use crate::events::Log;
-use crate::fleet::Porch;
-use crate::keeper::{Ask, Door, Failed, Reply};
-use crate::net::Keyring;
-use crate::seats::Seats;
-use crate::store::{JobRow, Reader, Selection, StoreError};
+use crate::access::{AccessRules, Peer, ServiceLimits};
+use crate::core::{ServiceCommand, Submission, SubmissionOptions, TaskKey, TaskRanges};
+use crate::events::EventLog;
+use crate::fleet::WorkerAcceptor;
+use crate::keeper::{ControllerHandle, ControllerRequest, RequestError, Responder};
+use crate::net::CredentialStore;
+use crate::seats::KeyedSemaphore;
+use crate::store::{JobFilter, JobRow, StoreError, StoreReader};
 
 /// How long the thread that decides may take to say that it is there: many of the longest turns.
 const PULSE: Duration = Duration::from_secs(5);
@@ -45,32 +45,32 @@ pub(super) fn only(peer: &Peer) -> Option<u32> {
 
 /// What the paths need to answer.
 #[derive(Clone)]
-pub struct Service {
+pub struct ApiState {
     /// The way to the keeper.
-    pub door: Door,
+    pub door: ControllerHandle,
     /// The store, to read.
-    pub reader: Arc<Mutex<Reader>>,
+    pub reader: Arc<Mutex<StoreReader>>,
     /// What is said about the service itself.
-    pub about: Arc<About>,
+    pub about: Arc<ServiceInfo>,
     /// Whom it lets do what, and how much.
-    pub access: Access,
+    pub access: AccessRules,
     /// Whom tokens stand for.
-    pub keyring: Arc<Keyring>,
+    pub keyring: Arc<CredentialStore>,
     /// What happens to jobs.
-    pub log: Log,
+    pub log: EventLog,
     /// What is counted.
-    pub metrics: Arc<Metrics>,
+    pub metrics: Arc<ServiceMetrics>,
     /// Streams of events of each user.
-    pub streams: Seats<u32>,
+    pub streams: KeyedSemaphore<u32>,
     /// Tells the time.
     pub clock: fn() -> tollgate_model::Instant,
     /// Where workers come in.
-    pub porch: Porch,
+    pub porch: WorkerAcceptor,
 }
 
 /// What is said about the service itself.
 #[derive(Clone, Debug)]
-pub struct About {
+pub struct ServiceInfo {
     /// Who gets in.
     pub policy: String,
     /// Who pays.
@@ -79,10 +79,10 @@ pub struct About {
     pub since: tollgate_model::Instant,
 }
 
-pub(super) type Answered<T> = Result<Json<T>, Refused>;
+pub(super) type JsonResult<T> = Result<Json<T>, ApiError>;
 
 /// Every path.
-pub fn router(service: Service) -> Router {
+pub fn router(service: ApiState) -> Router {
     let paths = endpoints::all().into_iter();
     let routes = paths.fold(Router::new(), |routes, endpoint| {
         routes.route(endpoint.path, endpoint.router)
@@ -97,10 +97,10 @@ pub fn router(service: Service) -> Router {
 /// Takes in the whole request before anything is done about it: a client that sends it slowly, or
 /// too much of it, keeps nobody busy.
 async fn take_whole(
-    State(limits): State<Limits>,
+    State(limits): State<ServiceLimits>,
     request: Request,
     next: Next,
-) -> Result<Response, Refused> {
+) -> Result<Response, ApiError> {
     let (head, body) = request.into_parts();
     let time = Duration::from_secs_f64(limits.request_s);
     let whole = Limited::new(body, limits.body_bytes).collect();
@@ -108,55 +108,55 @@ async fn take_whole(
         Ok(Ok(body)) => body.to_bytes(),
         Ok(Err(error)) if error.is::<LengthLimitError>() => {
             let error = format!("expected a request of at most {} bytes", limits.body_bytes);
-            return Err(Refused::new(StatusCode::PAYLOAD_TOO_LARGE, error));
+            return Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, error));
         }
         Ok(Err(error)) => {
             let error = format!("the request broke off: {error}");
-            return Err(Refused::new(StatusCode::BAD_REQUEST, error));
+            return Err(ApiError::new(StatusCode::BAD_REQUEST, error));
         }
         Err(_) => {
             let error = "the request took too long to come in";
-            return Err(Refused::new(StatusCode::REQUEST_TIMEOUT, error));
+            return Err(ApiError::new(StatusCode::REQUEST_TIMEOUT, error));
         }
     };
     Ok(next.run(Request::from_parts(head, body.into())).await)
 }
 
 /// Asks the thread that decides: a service whose other threads answer may still be stuck.
-pub(super) async fn healthz(State(service): State<Service>) -> Result<&'static str, Refused> {
+pub(super) async fn healthz(State(service): State<ApiState>) -> Result<&'static str, ApiError> {
     pulse(&service.door).await
 }
 
-async fn pulse(door: &Door) -> Result<&'static str, Refused> {
-    let pulse = ask_at(door, |reply| Ask::Pulse { reply });
+async fn pulse(door: &ControllerHandle) -> Result<&'static str, ApiError> {
+    let pulse = ask_at(door, |reply| ControllerRequest::Pulse { reply });
     match tokio::time::timeout(PULSE, pulse).await {
         Ok(answered) => answered.map(|()| "ok\n"),
         Err(_) => {
             let error = format!("the service has decided nothing for {} s", PULSE.as_secs());
-            Err(Refused::new(StatusCode::SERVICE_UNAVAILABLE, error))
+            Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, error))
         }
     }
 }
 
-async fn nowhere() -> Refused {
-    Refused::new(StatusCode::NOT_FOUND, "there is nothing at this path")
+async fn nowhere() -> ApiError {
+    ApiError::new(StatusCode::NOT_FOUND, "there is nothing at this path")
 }
 
 pub(super) async fn submit(
-    State(service): State<Service>,
+    State(service): State<ApiState>,
     Extension(peer): Extension<Peer>,
     request: Result<Json<JobRequest>, JsonRejection>,
-) -> Result<(StatusCode, Json<Answer>), Refused> {
+) -> Result<(StatusCode, Json<SubmitResponse>), ApiError> {
     let Json(request) = request?;
     may_submit(&peer)?;
     if request.hold_s.is_some() {
-        return Err(Refused::field("hold_s", "nothing: only a quote is held"));
+        return Err(ApiError::field("hold_s", "nothing: only a quote is held"));
     }
     let submission = translate::submission(&request, peer.user)?;
     let due = translate::due(&request)?;
     check_size(&service, &submission)?;
     let program = Box::new(translate::program(request)?);
-    let verdict = ask(&service, |reply| Ask::Submit {
+    let verdict = ask(&service, |reply| ControllerRequest::Submit {
         submission,
         due,
         program,
@@ -166,38 +166,38 @@ pub(super) async fn submit(
     let answer = translate::answer(Some(verdict.job), &verdict.answer);
     service.metrics.decided(answer.decision);
     let status = match answer.decision {
-        super::types::Decision::Accepted
-        | super::types::Decision::Queued
-        | super::types::Decision::Deferred => StatusCode::CREATED,
-        super::types::Decision::Rejected => StatusCode::OK,
+        super::types::JobDecision::Accepted
+        | super::types::JobDecision::Queued
+        | super::types::JobDecision::Deferred => StatusCode::CREATED,
+        super::types::JobDecision::Rejected => StatusCode::OK,
     };
     Ok((status, Json(answer)))
 }
 
 /// Before an array is spread out.
-fn check_size(service: &Service, submission: &Submission) -> Result<(), Refused> {
+fn check_size(service: &ApiState, submission: &Submission) -> Result<(), ApiError> {
     let most = service.access.limits.array;
     if submission.n_tasks() <= u64::from(most) {
         return Ok(());
     }
-    Err(Refused::field("array", &format!("at most {most} tasks")))
+    Err(ApiError::field("array", &format!("at most {most} tasks")))
 }
 
 pub(super) async fn quote(
-    State(service): State<Service>,
+    State(service): State<ApiState>,
     Extension(peer): Extension<Peer>,
     request: Result<Json<JobRequest>, JsonRejection>,
-) -> Answered<Answer> {
+) -> JsonResult<SubmitResponse> {
     let Json(request) = request?;
     let submission = translate::submission(&request, peer.user)?;
     let due = translate::due(&request)?;
-    if submission.plan != Plan::default() {
+    if submission.plan != SubmissionOptions::default() {
         let expected = "none of them: a quote is for one task that may start at once";
-        return Err(Refused::field("array, after, held", expected));
+        return Err(ApiError::field("array, after, held", expected));
     }
     if submission.hold.is_none() {
         let began = Instant::now();
-        let answer = ask(&service, |reply| Ask::Quote {
+        let answer = ask(&service, |reply| ControllerRequest::Quote {
             submission,
             due,
             reply,
@@ -207,7 +207,7 @@ pub(super) async fn quote(
         return Ok(Json(translate::answer(None, &answer)));
     }
     may_submit(&peer)?;
-    let (id, answer) = ask(&service, |reply| Ask::Hold {
+    let (id, answer) = ask(&service, |reply| ControllerRequest::Hold {
         submission,
         due,
         reply,
@@ -218,40 +218,40 @@ pub(super) async fn quote(
 
 /// A quote that is held becomes a job: of the request only counts what it runs.
 pub(super) async fn claim(
-    State(service): State<Service>,
+    State(service): State<ApiState>,
     Extension(peer): Extension<Peer>,
     Path(id): Path<String>,
     request: Result<Json<JobRequest>, JsonRejection>,
-) -> Answered<Done> {
+) -> JsonResult<JobRef> {
     let Json(request) = request?;
     may_submit(&peer)?;
     let job = number(&id)?;
     let program = Box::new(translate::program(request)?);
     let user = peer.user;
-    ask(&service, |reply| Ask::Claim {
+    ask(&service, |reply| ControllerRequest::Claim {
         user,
         job,
         program,
         reply,
     })
     .await?;
-    Ok(Json(Done { id: job }))
+    Ok(Json(JobRef { id: job }))
 }
 
-fn may_submit(peer: &Peer) -> Result<(), Refused> {
+fn may_submit(peer: &Peer) -> Result<(), ApiError> {
     let Some(barred) = &peer.barred else {
         return Ok(());
     };
-    let refused = Refused::new(StatusCode::FORBIDDEN, barred.to_string());
+    let refused = ApiError::new(StatusCode::FORBIDDEN, barred.to_string());
     Err(refused.hint(barred.hint()))
 }
 
 pub(super) async fn status(
-    State(service): State<Service>,
+    State(service): State<ApiState>,
     Extension(peer): Extension<Peer>,
-) -> Answered<Status> {
-    let census = ask(&service, |reply| Ask::Census { reply }).await?;
-    Ok(Json(Status {
+) -> JsonResult<ServiceStatus> {
+    let census = ask(&service, |reply| ControllerRequest::Census { reply }).await?;
+    Ok(Json(ServiceStatus {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         pid: std::process::id(),
         now_at: iso(census.now),
@@ -276,7 +276,7 @@ pub(super) async fn status(
 /// Which jobs are asked for.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Wanted {
+pub(super) struct JobsQuery {
     /// Only those in this state.
     state: Option<String>,
     /// Only those that are not over.
@@ -289,12 +289,12 @@ pub(super) struct Wanted {
 }
 
 pub(super) async fn jobs(
-    State(service): State<Service>,
+    State(service): State<ApiState>,
     Extension(peer): Extension<Peer>,
-    wanted: Result<Query<Wanted>, QueryRejection>,
-) -> Answered<Jobs> {
+    wanted: Result<Query<JobsQuery>, QueryRejection>,
+) -> JsonResult<JobList> {
     let Query(wanted) = wanted?;
-    let selection = Selection {
+    let selection = JobFilter {
         user: only(&peer),
         state: wanted.state,
         live: wanted.live,
@@ -303,36 +303,36 @@ pub(super) async fn jobs(
     };
     let rows = read(&service, move |reader| reader.jobs(&selection)).await?;
     let jobs = rows.into_iter().map(translate::job).collect();
-    Ok(Json(Jobs { jobs }))
+    Ok(Json(JobList { jobs }))
 }
 
 pub(super) async fn job(
-    State(service): State<Service>,
+    State(service): State<ApiState>,
     Extension(peer): Extension<Peer>,
     Path(id): Path<String>,
-) -> Answered<Job> {
-    let row = own_job(&service, &peer, &Which::read(&id)?).await?;
+) -> JsonResult<JobDetails> {
+    let row = own_job(&service, &peer, &JobSelector::read(&id)?).await?;
     Ok(Json(translate::job(row)))
 }
 
 /// How many tasks are asked for.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Few {
+pub(super) struct TasksQuery {
     /// At most so many: 100 if left out, at most 10,000.
     limit: Option<u32>,
 }
 
 /// The tasks of an array, each as a job.
 pub(super) async fn tasks(
-    State(service): State<Service>,
+    State(service): State<ApiState>,
     Extension(peer): Extension<Peer>,
     Path(id): Path<String>,
-    few: Result<Query<Few>, QueryRejection>,
-) -> Answered<Jobs> {
+    few: Result<Query<TasksQuery>, QueryRejection>,
+) -> JsonResult<JobList> {
     let Query(few) = few?;
-    let Which { job, tasks } = Which::read(&id)?;
-    let whole = Which { job, tasks: None };
+    let JobSelector { job, tasks } = JobSelector::read(&id)?;
+    let whole = JobSelector { job, tasks: None };
     own_job(&service, &peer, &whole).await?;
     let limit = few.limit.unwrap_or(100).min(MOST_JOBS);
     let rows = read(&service, move |reader| {
@@ -340,26 +340,26 @@ pub(super) async fn tasks(
     });
     let rows = rows.await?.ok_or_else(|| {
         let error = "this job is not an array: it has no tasks";
-        Refused::new(StatusCode::NOT_FOUND, error)
+        ApiError::new(StatusCode::NOT_FOUND, error)
     })?;
     let jobs = rows.into_iter().map(translate::job).collect();
-    Ok(Json(Jobs { jobs }))
+    Ok(Json(JobList { jobs }))
 }
 
 pub(super) async fn explain(
-    State(service): State<Service>,
+    State(service): State<ApiState>,
     Extension(peer): Extension<Peer>,
     Path(id): Path<String>,
-) -> Answered<Explanation> {
-    let row = own_job(&service, &peer, &Which::read(&id)?).await?;
+) -> JsonResult<JobExplanation> {
+    let row = own_job(&service, &peer, &JobSelector::read(&id)?).await?;
     let task = TaskKey {
         job: row.id,
         task: row.task.unwrap_or(0),
     };
-    let story = ask(&service, |reply| Ask::Explain { task, reply }).await?;
+    let story = ask(&service, |reply| ControllerRequest::Explain { task, reply }).await?;
     let job = translate::job(row);
     let prospect = story.as_ref().and_then(|story| story.prospect.as_ref());
-    Ok(Json(Explanation {
+    Ok(Json(JobExplanation {
         words: words(&job, story.as_ref()),
         expected: prospect.map(translate::expected),
         job,
@@ -369,7 +369,7 @@ pub(super) async fn explain(
 /// What is waited for.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Until {
+pub(super) struct WaitQuery {
     /// Only until it is let in or kept out.
     #[serde(default)]
     decision: bool,
@@ -377,15 +377,15 @@ pub(super) struct Until {
 
 /// Answers when the job is over, or decided about.
 pub(super) async fn wait(
-    State(service): State<Service>,
+    State(service): State<ApiState>,
     Extension(peer): Extension<Peer>,
     Path(id): Path<String>,
-    until: Result<Query<Until>, QueryRejection>,
-) -> Answered<Job> {
+    until: Result<Query<WaitQuery>, QueryRejection>,
+) -> JsonResult<JobDetails> {
     let Query(until) = until?;
-    let which = Which::read(&id)?;
+    let which = JobSelector::read(&id)?;
     let row = own_job(&service, &peer, &which).await?;
-    let waited = ask(&service, |reply| Ask::Wait {
+    let waited = ask(&service, |reply| ControllerRequest::Wait {
         job: row.id,
         task: row.task,
         reply,
@@ -394,18 +394,18 @@ pub(super) async fn wait(
     tokio::select! {
         waited = waited => waited?,
         // The next service has to be asked again.
-        () = service.log.closed() => return Err(Refused::stopping()),
+        () = service.log.closed() => return Err(ApiError::stopping()),
     }
     let row = own_job(&service, &peer, &which).await?;
     Ok(Json(translate::job(row)))
 }
 
 pub(super) async fn cancel(
-    service: State<Service>,
+    service: State<ApiState>,
     peer: Extension<Peer>,
     id: Path<String>,
-) -> Answered<Done> {
-    act(service, peer, id, |job, tasks| Command::Cancel {
+) -> JsonResult<JobRef> {
+    act(service, peer, id, |job, tasks| ServiceCommand::Cancel {
         job,
         tasks,
     })
@@ -413,19 +413,23 @@ pub(super) async fn cancel(
 }
 
 pub(super) async fn hold(
-    service: State<Service>,
+    service: State<ApiState>,
     peer: Extension<Peer>,
     id: Path<String>,
-) -> Answered<Done> {
-    act(service, peer, id, |job, tasks| Command::Hold { job, tasks }).await
+) -> JsonResult<JobRef> {
+    act(service, peer, id, |job, tasks| ServiceCommand::Hold {
+        job,
+        tasks,
+    })
+    .await
 }
 
 pub(super) async fn release(
-    service: State<Service>,
+    service: State<ApiState>,
     peer: Extension<Peer>,
     id: Path<String>,
-) -> Answered<Done> {
-    act(service, peer, id, |job, tasks| Command::Release {
+) -> JsonResult<JobRef> {
+    act(service, peer, id, |job, tasks| ServiceCommand::Release {
         job,
         tasks,
     })
@@ -433,65 +437,65 @@ pub(super) async fn release(
 }
 
 async fn act(
-    State(service): State<Service>,
+    State(service): State<ApiState>,
     Extension(peer): Extension<Peer>,
     Path(id): Path<String>,
-    command: fn(u64, Option<Ranges>) -> Command,
-) -> Answered<Done> {
-    let Which { job, tasks } = Which::read(&id)?;
-    ask(&service, |reply| Ask::Act {
+    command: fn(u64, Option<TaskRanges>) -> ServiceCommand,
+) -> JsonResult<JobRef> {
+    let JobSelector { job, tasks } = JobSelector::read(&id)?;
+    ask(&service, |reply| ControllerRequest::Act {
         user: only(&peer),
         command: command(job, tasks),
         reply,
     })
     .await?;
-    Ok(Json(Done { id: job }))
+    Ok(Json(JobRef { id: job }))
 }
 
 pub(super) async fn ledger(
-    State(service): State<Service>,
+    State(service): State<ApiState>,
     Extension(peer): Extension<Peer>,
-) -> Answered<Ledger> {
+) -> JsonResult<LedgerReport> {
     let accounts = read(&service, move |reader| reader.ledger(only(&peer))).await?;
     let accounts = accounts.iter().map(translate::account).collect();
-    Ok(Json(Ledger { accounts }))
+    Ok(Json(LedgerReport { accounts }))
 }
 
 pub(super) async fn objectives(
-    State(service): State<Service>,
+    State(service): State<ApiState>,
     Extension(peer): Extension<Peer>,
-) -> Answered<Objectives> {
+) -> JsonResult<ServiceObjectives> {
     let sums = read(&service, move |reader| reader.figures(only(&peer))).await?;
     Ok(Json(figures::objectives(&sums)))
 }
 
 pub(super) async fn calibration(
-    State(service): State<Service>,
+    State(service): State<ApiState>,
     Extension(peer): Extension<Peer>,
-) -> Answered<Calibration> {
+) -> JsonResult<CalibrationReport> {
     let bins = read(&service, move |reader| reader.calibration(only(&peer))).await?;
     Ok(Json(figures::calibration(&bins)))
 }
 
-pub(super) async fn nodes(State(service): State<Service>) -> Answered<Nodes> {
-    let site = ask(&service, |reply| Ask::Nodes { reply }).await?;
+pub(super) async fn nodes(State(service): State<ApiState>) -> JsonResult<NodeList> {
+    let site = ask(&service, |reply| ControllerRequest::Nodes { reply }).await?;
     Ok(Json(figures::nodes(&site)))
 }
 
-fn number(id: &str) -> Result<u64, Refused> {
+fn number(id: &str) -> Result<u64, ApiError> {
     let id = id.parse().ok().filter(|&id| id <= MAX_ID);
-    id.ok_or_else(Refused::unknown_job)
+    id.ok_or_else(ApiError::unknown_job)
 }
 
 /// A job of the peer's, or one task; one of somebody else is not there.
 pub(super) async fn own_job(
-    service: &Service,
+    service: &ApiState,
     peer: &Peer,
-    which: &Which,
-) -> Result<JobRow, Refused> {
+    which: &JobSelector,
+) -> Result<JobRow, ApiError> {
     let (job, tasks) = (which.job, which.tasks.clone());
     if tasks.is_some() && which.task().is_none() {
-        return Err(Refused::field("id", "a job, or one task of it"));
+        return Err(ApiError::field("id", "a job, or one task of it"));
     }
     let row = read(service, move |reader| match &tasks {
         None => reader.job(job),
@@ -502,34 +506,37 @@ pub(super) async fn own_job(
     });
     let row = row.await?;
     row.filter(|row| only(peer).is_none_or(|user| row.user == user))
-        .ok_or_else(Refused::unknown_job)
+        .ok_or_else(ApiError::unknown_job)
 }
 
 pub(super) async fn ask<T>(
-    service: &Service,
-    question: impl FnOnce(Reply<T>) -> Ask,
-) -> Result<T, Refused> {
+    service: &ApiState,
+    question: impl FnOnce(Responder<T>) -> ControllerRequest,
+) -> Result<T, ApiError> {
     ask_at(&service.door, question).await
 }
 
-async fn ask_at<T>(door: &Door, question: impl FnOnce(Reply<T>) -> Ask) -> Result<T, Refused> {
-    let (reply, answer) = oneshot::channel::<Result<T, Failed>>();
+async fn ask_at<T>(
+    door: &ControllerHandle,
+    question: impl FnOnce(Responder<T>) -> ControllerRequest,
+) -> Result<T, ApiError> {
+    let (reply, answer) = oneshot::channel::<Result<T, RequestError>>();
     door.ask(question(reply));
-    let answered = answer.await.map_err(|_| Refused::stopping())?;
+    let answered = answer.await.map_err(|_| ApiError::stopping())?;
     Ok(answered?)
 }
 
 pub(super) async fn read<T: Send + 'static>(
-    service: &Service,
-    query: impl FnOnce(&Reader) -> Result<T, StoreError> + Send + 'static,
-) -> Result<T, Refused> {
+    service: &ApiState,
+    query: impl FnOnce(&StoreReader) -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, ApiError> {
     let reader = Arc::clone(&service.reader);
     let done = tokio::task::spawn_blocking(move || {
         // A reader has no state that a panic could leave half changed.
         let reader = reader.lock().unwrap_or_else(PoisonError::into_inner);
         query(&reader)
     });
-    let rows = done.await.map_err(|_| Refused::stopping())?;
+    let rows = done.await.map_err(|_| ApiError::stopping())?;
     Ok(rows?)
 }
 
@@ -540,16 +547,16 @@ mod tests {
     /// Time that passes at once when all wait for it.
     #[tokio::test(start_paused = true)]
     async fn health_of_a_service_that_decides_nothing_is_bad() {
-        let (door, asks) = Door::unattended();
+        let (door, asks) = ControllerHandle::unattended();
         let stuck = pulse(&door).await.unwrap_err();
         assert_eq!(stuck.status(), StatusCode::SERVICE_UNAVAILABLE);
         drop(asks);
         let gone = pulse(&door).await.unwrap_err();
         assert_eq!(gone.status(), StatusCode::SERVICE_UNAVAILABLE);
-        let (door, asks) = Door::unattended();
+        let (door, asks) = ControllerHandle::unattended();
         // Paused time does not pass while a blocking task runs.
         let answering = tokio::task::spawn_blocking(move || match asks.recv() {
-            Ok(Ask::Pulse { reply }) => reply.send(Ok(())).unwrap(),
+            Ok(ControllerRequest::Pulse { reply }) => reply.send(Ok(())).unwrap(),
             other => panic!("{other:?}"),
         });
         assert_eq!(pulse(&door).await.unwrap(), "ok\n");

@@ -19,12 +19,12 @@ use tokio::sync::watch;
 use tracing::Instrument;
 
 use super::framing::FramingWatch;
-pub use super::metrics::Metrics;
+pub use super::metrics::ServiceMetrics;
 use super::reply;
-pub use super::routes::{About, Service, router};
-use crate::access::Access;
-use crate::net::{Hosts, Impatient, guard};
-use crate::seats::Seats;
+pub use super::routes::{ApiState, ServiceInfo, router};
+use crate::access::AccessRules;
+use crate::net::{AllowedHosts, WriteTimeout, guard};
+use crate::seats::KeyedSemaphore;
 
 /// How long what is under way at the end may take.
 pub(crate) const LAST_TIME: Duration = Duration::from_secs(5);
@@ -36,9 +36,9 @@ pub(crate) const BREATH: Duration = Duration::from_millis(50);
 pub async fn serve_unix(
     listener: UnixListener,
     router: Router,
-    access: Access,
-    hosts: Hosts,
-    seats: Seats<u32>,
+    access: AccessRules,
+    hosts: AllowedHosts,
+    seats: KeyedSemaphore<u32>,
     mut stop: watch::Receiver<bool>,
 ) {
     let router = router.layer(from_fn_with_state(Arc::new(hosts), guard::pass_socket));
@@ -84,7 +84,7 @@ pub(crate) async fn talk(
     patience: Duration,
     mut stop: watch::Receiver<bool>,
 ) {
-    let stream = FramingWatch::new(Impatient::new(stream, patience));
+    let stream = FramingWatch::new(WriteTimeout::new(stream, patience));
     let ambiguous = stream.ambiguous();
     let router = TowerToHyperService::new(router);
     let service = service_fn(move |request: Request<Incoming>| {

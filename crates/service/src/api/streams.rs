@@ -16,14 +16,14 @@ use hyper::body::Frame;
 use tokio::sync::{mpsc, watch};
 
 use super::instant::iso;
-use super::reply::Refused;
-use super::routes::{Service, only, own_job, read};
+use super::reply::ApiError;
+use super::routes::{ApiState, only, own_job, read};
 use super::translate;
 use super::types::JobEvent;
-use super::which::Which;
-use crate::access::{Peer, Way};
-use crate::events::{Event, EventId, Gap, Latest};
-use crate::seats::Seat;
+use super::which::JobSelector;
+use crate::access::{AuthMethod, Peer};
+use crate::events::{EventEntry, EventGap, EventId, LogPosition};
+use crate::seats::KeyedPermit;
 
 /// The most events that are looked at at once.
 const AT_ONCE: usize = 256;
@@ -34,27 +34,27 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// All that happens to one's own jobs; for operators, to all.
 pub(super) async fn all(
-    State(service): State<Service>,
+    State(service): State<ApiState>,
     Extension(peer): Extension<Peer>,
     headers: HeaderMap,
-) -> Result<Response, Refused> {
+) -> Result<Response, ApiError> {
     let asked = last_seen(&headers)?;
     let watch = service.log.watch();
     let from = asked.unwrap_or(watch.borrow().id);
-    let stream = Stream::new(service, peer, None, watch, from);
+    let stream = EventStream::new(service, peer, None, watch, from);
     stream.open(Vec::new())
 }
 
 /// All that happens to a job, until it is over. It begins with how it stands.
 pub(super) async fn of_job(
-    State(service): State<Service>,
+    State(service): State<ApiState>,
     Extension(peer): Extension<Peer>,
     Path(id): Path<String>,
     headers: HeaderMap,
-) -> Result<Response, Refused> {
+) -> Result<Response, ApiError> {
     let asked = last_seen(&headers)?;
-    let Which { job, .. } = Which::read(&id)?;
-    let whole = Which { job, tasks: None };
+    let JobSelector { job, .. } = JobSelector::read(&id)?;
+    let whole = JobSelector { job, tasks: None };
     let watch = service.log.watch();
     // What happens after this and before the job is read is told twice, and nothing is missed.
     let latest = watch.borrow().id;
@@ -74,18 +74,18 @@ pub(super) async fn of_job(
             (latest, begin)
         }
     };
-    let mut stream = Stream::new(service, peer, Some(job), watch, from);
+    let mut stream = EventStream::new(service, peer, Some(job), watch, from);
     stream.is_over = over && !begin.is_empty();
     stream.open(begin)
 }
 
-fn last_seen(headers: &HeaderMap) -> Result<Option<EventId>, Refused> {
+fn last_seen(headers: &HeaderMap) -> Result<Option<EventId>, ApiError> {
     let Some(value) = headers.get("last-event-id") else {
         return Ok(None);
     };
     let id = value.to_str().ok().and_then(|words| words.parse().ok());
     id.map(Some).ok_or_else(|| {
-        Refused::new(
+        ApiError::new(
             StatusCode::BAD_REQUEST,
             "last-event-id: expected the id of an event",
         )
@@ -93,12 +93,12 @@ fn last_seen(headers: &HeaderMap) -> Result<Option<EventId>, Refused> {
 }
 
 /// Somebody who is told.
-struct Stream {
-    service: Service,
+struct EventStream {
+    service: ApiState,
     peer: Peer,
     /// Only of this job.
     job: Option<u64>,
-    latest: watch::Receiver<Latest>,
+    latest: watch::Receiver<LogPosition>,
     /// What was told, or passed over, last.
     seen: EventId,
     /// Whose jobs are, as far as it had to be looked up.
@@ -106,12 +106,12 @@ struct Stream {
     is_over: bool,
 }
 
-impl Stream {
+impl EventStream {
     fn new(
-        service: Service,
+        service: ApiState,
         peer: Peer,
         job: Option<u64>,
-        latest: watch::Receiver<Latest>,
+        latest: watch::Receiver<LogPosition>,
         seen: EventId,
     ) -> Self {
         Self {
@@ -125,11 +125,11 @@ impl Stream {
         }
     }
 
-    fn open(self, begin: Vec<Bytes>) -> Result<Response, Refused> {
+    fn open(self, begin: Vec<Bytes>) -> Result<Response, ApiError> {
         let seat = self.service.streams.take(self.peer.user).ok_or_else(|| {
             let most = self.service.access.limits.streams;
             let error = format!("expected at most {most} streams of events of one user");
-            Refused::new(StatusCode::TOO_MANY_REQUESTS, error)
+            ApiError::new(StatusCode::TOO_MANY_REQUESTS, error)
         })?;
         // One frame waits, and one is being made: whoever reads slowly keeps no more than these.
         let (frames, told) = mpsc::channel(1);
@@ -137,7 +137,7 @@ impl Stream {
             // Ends as soon as nobody is there to be told.
             let _ = self.tell(begin, &frames).await;
         });
-        let body = Body::new(Frames { told, _seat: seat });
+        let body = Body::new(EventBody { told, _seat: seat });
         let head = [
             (CONTENT_TYPE, "text/event-stream"),
             (CACHE_CONTROL, "no-store"),
@@ -145,7 +145,11 @@ impl Stream {
         Ok((head, body).into_response())
     }
 
-    async fn tell(mut self, begin: Vec<Bytes>, to: &mpsc::Sender<Bytes>) -> Result<(), Gone> {
+    async fn tell(
+        mut self,
+        begin: Vec<Bytes>,
+        to: &mpsc::Sender<Bytes>,
+    ) -> Result<(), StreamClosed> {
         for frame in begin {
             to.send(frame).await?;
         }
@@ -159,7 +163,7 @@ impl Stream {
                         to.send(frames.concat().into()).await?;
                     }
                 }
-                Err(Gap { from }) => {
+                Err(EventGap { from }) => {
                     self.seen = from;
                     to.send(gap_frame(from)).await?;
                     self.catch_up(to).await?;
@@ -170,13 +174,13 @@ impl Stream {
     }
 
     /// After a gap in what happened to a job: how it stands now.
-    async fn catch_up(&mut self, to: &mpsc::Sender<Bytes>) -> Result<(), Gone> {
+    async fn catch_up(&mut self, to: &mpsc::Sender<Bytes>) -> Result<(), StreamClosed> {
         let Some(job) = self.job else {
             return Ok(());
         };
-        let whole = Which { job, tasks: None };
+        let whole = JobSelector { job, tasks: None };
         let row = own_job(&self.service, &self.peer, &whole).await;
-        let row = row.map_err(|_| Gone)?;
+        let row = row.map_err(|_| StreamClosed)?;
         self.is_over = row.finish.is_some();
         to.send(frame(self.seen, "job", &translate::job(row)))
             .await?;
@@ -184,7 +188,7 @@ impl Stream {
     }
 
     /// Until something happens. Says meanwhile that it is still there, as long as its reader may be.
-    async fn wait(&mut self, to: &mpsc::Sender<Bytes>) -> Result<(), Gone> {
+    async fn wait(&mut self, to: &mpsc::Sender<Bytes>) -> Result<(), StreamClosed> {
         let seen = self.seen;
         let more = async {
             let latest = self
@@ -200,19 +204,19 @@ impl Stream {
                 true
             }
         };
-        goes_on.then_some(()).ok_or(Gone)
+        goes_on.then_some(()).ok_or(StreamClosed)
     }
 
     /// A key that was taken back, or has expired, opens no stream any more, nor keeps one open.
-    fn check_key(&self) -> Result<(), Gone> {
-        let Way::Network(print) = &self.peer.way else {
+    fn check_key(&self) -> Result<(), StreamClosed> {
+        let AuthMethod::Network(print) = &self.peer.way else {
             return Ok(());
         };
         let stands = self.service.keyring.stands(print, (self.service.clock)());
-        stands.then_some(()).ok_or(Gone)
+        stands.then_some(()).ok_or(StreamClosed)
     }
 
-    async fn frames(&mut self, events: Vec<Event>) -> Result<Vec<Bytes>, Gone> {
+    async fn frames(&mut self, events: Vec<EventEntry>) -> Result<Vec<Bytes>, StreamClosed> {
         let mut frames = Vec::new();
         for event in events {
             self.seen = event.id;
@@ -234,7 +238,7 @@ impl Stream {
         Ok(frames)
     }
 
-    async fn may_see(&mut self, job: u64) -> Result<bool, Gone> {
+    async fn may_see(&mut self, job: u64) -> Result<bool, StreamClosed> {
         // Whose the one job of a stream is was checked as it began.
         let Some(user) = only(&self.peer).filter(|_| self.job.is_none()) else {
             return Ok(true);
@@ -243,7 +247,7 @@ impl Stream {
             return Ok(ours);
         }
         let owner = read(&self.service, move |reader| reader.owner(job)).await;
-        let ours = owner.map_err(|_| Gone)? == Some(user);
+        let ours = owner.map_err(|_| StreamClosed)? == Some(user);
         if self.owners.len() >= MOST_OWNERS {
             self.owners.clear();
         }
@@ -253,9 +257,9 @@ impl Stream {
 }
 
 /// Nobody is there to be told any more, or nobody may be.
-struct Gone;
+struct StreamClosed;
 
-impl<T> From<mpsc::error::SendError<T>> for Gone {
+impl<T> From<mpsc::error::SendError<T>> for StreamClosed {
     fn from(_: mpsc::error::SendError<T>) -> Self {
         Self
     }
@@ -275,12 +279,12 @@ fn gap_frame(from: EventId) -> Bytes {
 }
 
 /// What is told, as the body of an answer.
-struct Frames {
+struct EventBody {
     told: mpsc::Receiver<Bytes>,
-    _seat: Seat<u32>,
+    _seat: KeyedPermit<u32>,
 }
 
-impl hyper::body::Body for Frames {
+impl hyper::body::Body for EventBody {
     type Data = Bytes;
     type Error = std::convert::Infallible;
 

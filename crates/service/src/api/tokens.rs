@@ -9,35 +9,35 @@ use tollgate_model::Span;
 
 use super::instant::iso;
 use super::limits::{MAX_SPAN_S, MIN_SPAN_S};
-use super::reply::Refused;
-use super::routes::{Answered, Service};
-use super::types::{NewToken, Token, TokenRequest, Tokens};
-use crate::access::{Peer, Users, Way};
+use super::reply::ApiError;
+use super::routes::{ApiState, JsonResult};
+use super::types::{NewToken, TokenInfo, TokenList, TokenRequest};
+use crate::access::{AuthMethod, Peer, UserScope};
 use crate::accounts;
-use crate::net::Key;
-use crate::net::keyring::{KeyError, Proof};
+use crate::net::Credential;
+use crate::net::keyring::{ProofType, TokenError};
 
 pub(super) async fn make(
-    State(service): State<Service>,
+    State(service): State<ApiState>,
     Extension(peer): Extension<Peer>,
     request: Result<Json<TokenRequest>, JsonRejection>,
-) -> Result<(StatusCode, Json<NewToken>), Refused> {
+) -> Result<(StatusCode, Json<NewToken>), ApiError> {
     let Json(request) = request?;
     by_socket(&peer)?;
     let now = (service.clock)();
     let expires = match request.expires_s {
         Some(secs) if !(MIN_SPAN_S..=MAX_SPAN_S).contains(&secs) => {
             let expected = "seconds, more than 0 and at most a hundred years";
-            return Err(Refused::field("expires_s", expected));
+            return Err(ApiError::field("expires_s", expected));
         }
         secs => secs.map(|secs| now + Span::from_secs_f64(secs)),
     };
     let done = tokio::task::spawn_blocking(move || {
         let user = stands_for(&service, &peer, request.user.as_deref())?;
         let made = service.keyring.make(user, request.kind, expires, now);
-        Ok::<_, Refused>(made?)
+        Ok::<_, ApiError>(made?)
     });
-    let (secret, key) = done.await.map_err(|_| Refused::stopping())??;
+    let (secret, key) = done.await.map_err(|_| ApiError::stopping())??;
     let made = NewToken {
         token: secret.reveal().to_owned(),
         about: about(&key),
@@ -47,76 +47,76 @@ pub(super) async fn make(
 
 /// Whom a token is to stand for: users make them for themselves, operators for whom they like, and
 /// nobody for somebody whom the service is not for.
-fn stands_for(service: &Service, peer: &Peer, named: Option<&str>) -> Result<u32, Refused> {
+fn stands_for(service: &ApiState, peer: &Peer, named: Option<&str>) -> Result<u32, ApiError> {
     let user = match named.map(|name| name.parse::<u32>().map_err(|_| name)) {
         None => peer.user,
         Some(Ok(id)) => id,
         Some(Err(name)) => {
-            accounts::by_name(name).map_err(|error| Refused::field("user", &error.to_string()))?
+            accounts::by_name(name).map_err(|error| ApiError::field("user", &error.to_string()))?
         }
     };
     if user != peer.user && !peer.operator {
         let error = "only root and the service's own user make tokens for others";
-        return Err(Refused::new(StatusCode::FORBIDDEN, error));
+        return Err(ApiError::new(StatusCode::FORBIDDEN, error));
     }
     let own = rustix::process::geteuid().as_raw();
-    if service.access.users == Users::Own && user != own {
+    if service.access.users == UserScope::Own && user != own {
         let error = format!("the service is for its own user {own} only");
-        return Err(Refused::new(StatusCode::FORBIDDEN, error));
+        return Err(ApiError::new(StatusCode::FORBIDDEN, error));
     }
-    if service.access.users == Users::All {
-        accounts::any(user).map_err(|error| Refused::field("user", &error.to_string()))?;
+    if service.access.users == UserScope::All {
+        accounts::any(user).map_err(|error| ApiError::field("user", &error.to_string()))?;
     }
     Ok(user)
 }
 
 pub(super) async fn list(
-    State(service): State<Service>,
+    State(service): State<ApiState>,
     Extension(peer): Extension<Peer>,
-) -> Answered<Tokens> {
+) -> JsonResult<TokenList> {
     by_socket(&peer)?;
     let keys = service.keyring.keys();
     let seen = keys.iter().filter(|key| is_ours(&peer, key));
     let tokens = seen.map(about).collect();
-    Ok(Json(Tokens { tokens }))
+    Ok(Json(TokenList { tokens }))
 }
 
 pub(super) async fn revoke(
-    State(service): State<Service>,
+    State(service): State<ApiState>,
     Extension(peer): Extension<Peer>,
     Path(id): Path<String>,
-) -> Answered<Tokens> {
+) -> JsonResult<TokenList> {
     by_socket(&peer)?;
     let done = tokio::task::spawn_blocking(move || {
         service.keyring.revoke(&id, |key| is_ours(&peer, key))?;
         let keys = service.keyring.keys();
         let seen = keys.iter().filter(|key| is_ours(&peer, key));
-        Ok::<_, Refused>(seen.map(about).collect())
+        Ok::<_, ApiError>(seen.map(about).collect())
     });
-    let tokens = done.await.map_err(|_| Refused::stopping())??;
-    Ok(Json(Tokens { tokens }))
+    let tokens = done.await.map_err(|_| ApiError::stopping())??;
+    Ok(Json(TokenList { tokens }))
 }
 
-fn by_socket(peer: &Peer) -> Result<(), Refused> {
+fn by_socket(peer: &Peer) -> Result<(), ApiError> {
     match peer.way {
-        Way::Socket => Ok(()),
-        Way::Network(_) => Err(Refused::new(
+        AuthMethod::Socket => Ok(()),
+        AuthMethod::Network(_) => Err(ApiError::new(
             StatusCode::FORBIDDEN,
             "tokens are created, listed and revoked at the socket of the service only",
         )),
     }
 }
 
-fn is_ours(peer: &Peer, key: &Key) -> bool {
+fn is_ours(peer: &Peer, key: &Credential) -> bool {
     peer.operator || key.user == peer.user
 }
 
-fn about(key: &Key) -> Token {
-    Token {
+fn about(key: &Credential) -> TokenInfo {
+    TokenInfo {
         id: key.fingerprint.short(),
         proof: match key.proof {
-            Proof::Token => "token",
-            Proof::Certificate => "certificate",
+            ProofType::Token => "token",
+            ProofType::Certificate => "certificate",
         }
         .to_owned(),
         user_id: key.user,
@@ -127,19 +127,19 @@ fn about(key: &Key) -> Token {
     }
 }
 
-impl From<KeyError> for Refused {
-    fn from(error: KeyError) -> Self {
+impl From<TokenError> for ApiError {
+    fn from(error: TokenError) -> Self {
         let status = match &error {
-            KeyError::System(_) => StatusCode::SERVICE_UNAVAILABLE,
-            KeyError::TooMany => StatusCode::TOO_MANY_REQUESTS,
-            KeyError::Unknown => StatusCode::NOT_FOUND,
-            KeyError::Settings => StatusCode::CONFLICT,
+            TokenError::System(_) => StatusCode::SERVICE_UNAVAILABLE,
+            TokenError::TooMany => StatusCode::TOO_MANY_REQUESTS,
+            TokenError::Unknown => StatusCode::NOT_FOUND,
+            TokenError::Settings => StatusCode::CONFLICT,
         };
         let refused = Self::new(status, error.to_string());
         match error {
-            KeyError::TooMany => refused.hint("revoke one with `tollgate token revoke ID`"),
-            KeyError::Settings => refused.hint("remove the token from the configuration"),
-            KeyError::System(_) | KeyError::Unknown => refused,
+            TokenError::TooMany => refused.hint("revoke one with `tollgate token revoke ID`"),
+            TokenError::Settings => refused.hint("remove the token from the configuration"),
+            TokenError::System(_) | TokenError::Unknown => refused,
         }
     }
 }

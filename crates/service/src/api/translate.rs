@@ -4,24 +4,28 @@ use std::path::Path;
 use std::str::FromStr;
 
 use jiff::Timestamp;
-use tollgate_engine::{MAX_SCRIPT_BYTES, Script};
-use tollgate_gate::Retry;
+use tollgate_engine::{LaunchScript, MAX_SCRIPT_BYTES};
+use tollgate_gate::OnEviction;
 use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
 
 use super::instant::{iso, read_iso};
 use super::limits::{MAX_AFTER, MAX_CREDITS, MAX_HOLD_S, MAX_NAME, MAX_SPAN_S, MIN_SPAN_S};
-use super::reply::Refused;
+use super::reply::ApiError;
 use super::types::{
-    Account, Answer, Array, Decision, Expected, Job, JobRequest, Offer, Part, Reason,
+    AccountEntry, ArrayStatus, JobDecision, JobDetails, JobForecast, JobOffer, JobRequest,
+    ReasonMessage, SubmitResponse, TaskRangeDecision,
 };
-use crate::core::{self, After, ArrayPlan, Need, Plan, Prospect, Standing, Submission};
-use crate::store::{self, JobRow, Program};
+use crate::core::{
+    self, AdmissionState, ArraySpec, DependencyCondition, JobDependency, JobPrediction, Submission,
+    SubmissionOptions,
+};
+use crate::store::{self, JobProgram, JobRow};
 
 /// What decisions depend on, of a job that `user` submits; without its deadline if that is an instant.
-pub(super) fn submission(request: &JobRequest, user: u32) -> Result<Submission, Refused> {
+pub(super) fn submission(request: &JobRequest, user: u32) -> Result<Submission, ApiError> {
     check_program(request)?;
     if request.procs == 0 {
-        return Err(Refused::field("procs", "at least 1"));
+        return Err(ApiError::field("procs", "at least 1"));
     }
     Ok(Submission {
         user,
@@ -36,9 +40,9 @@ pub(super) fn submission(request: &JobRequest, user: u32) -> Result<Submission, 
         ),
         confidence: confidence(request.confidence)?,
         retry: if request.requeue {
-            Retry::Requeue
+            OnEviction::Requeue
         } else {
-            Retry::Never
+            OnEviction::Never
         },
         hold: hold(request)?,
         plan: plan(request)?,
@@ -46,10 +50,10 @@ pub(super) fn submission(request: &JobRequest, user: u32) -> Result<Submission, 
 }
 
 /// Whether it is many tasks, and what it waits for.
-fn plan(request: &JobRequest) -> Result<Plan, Refused> {
+fn plan(request: &JobRequest) -> Result<SubmissionOptions, ApiError> {
     let array = request.array.as_deref().map(array).transpose()?;
     if array.is_some() && request.hold_s.is_some() {
-        return Err(Refused::field(
+        return Err(ApiError::field(
             "array",
             "no array: a quote reserves room for one task",
         ));
@@ -58,16 +62,16 @@ fn plan(request: &JobRequest) -> Result<Plan, Refused> {
     let named = named.filter(|name| !name.contains("%a") && !name.starts_with("/dev/"));
     if array.is_some() && named.is_some() {
         let expected = "a name with %a: otherwise the tasks overwrite each other's output";
-        return Err(Refused::field("output", expected));
+        return Err(ApiError::field("output", expected));
     }
     let after = request.after.iter().map(|word| after(word));
-    let mut after: Vec<After> = after.collect::<Result<_, _>>()?;
+    let mut after: Vec<JobDependency> = after.collect::<Result<_, _>>()?;
     if after.len() > MAX_AFTER {
-        return Err(Refused::field("after", "at most 1000 jobs"));
+        return Err(ApiError::field("after", "at most 1000 jobs"));
     }
-    after.sort_by_key(|earlier| (earlier.job, earlier.need == Need::End));
+    after.sort_by_key(|earlier| (earlier.job, earlier.need == DependencyCondition::End));
     after.dedup_by_key(|earlier| earlier.job);
-    Ok(Plan {
+    Ok(SubmissionOptions {
         array,
         after,
         held: request.held,
@@ -76,9 +80,9 @@ fn plan(request: &JobRequest) -> Result<Plan, Refused> {
 }
 
 /// `1-1000`, `1,3,7-9`, `0-99:3%4`.
-fn array(words: &str) -> Result<ArrayPlan, Refused> {
+fn array(words: &str) -> Result<ArraySpec, ApiError> {
     let expected = "numbers of tasks as in 1-1000, 1,3,7-9 or 0-99:3%4";
-    let bad = || Refused::field("array", expected);
+    let bad = || ApiError::field("array", expected);
     let (tasks, most) = match words.split_once('%') {
         Some((tasks, most)) => (tasks, Some(digits(most).ok_or_else(bad)?)),
         None => (words, None),
@@ -87,20 +91,20 @@ fn array(words: &str) -> Result<ArrayPlan, Refused> {
         return Err(bad());
     }
     let tasks = tasks.parse().map_err(|_| bad())?;
-    Ok(ArrayPlan { tasks, most })
+    Ok(ArraySpec { tasks, most })
 }
 
 /// `7`, `ok:7`, `any:7`.
-fn after(word: &str) -> Result<After, Refused> {
+fn after(word: &str) -> Result<JobDependency, ApiError> {
     let (need, job) = match word.split_once(':') {
-        Some(("ok", job)) => (Need::Success, job),
-        Some(("any", job)) => (Need::End, job),
-        Some(_) => (Need::Success, ""),
-        None => (Need::Success, word),
+        Some(("ok", job)) => (DependencyCondition::Success, job),
+        Some(("any", job)) => (DependencyCondition::End, job),
+        Some(_) => (DependencyCondition::Success, ""),
+        None => (DependencyCondition::Success, word),
     };
     let expected = "the number of a job as in 7, ok:7 or any:7";
-    let job = digits(job).ok_or_else(|| Refused::field("after", expected))?;
-    Ok(After { job, need })
+    let job = digits(job).ok_or_else(|| ApiError::field("after", expected))?;
+    Ok(JobDependency { job, need })
 }
 
 /// A number of digits alone: the standard library reads `+7` too.
@@ -109,9 +113,9 @@ fn digits<T: FromStr>(word: &str) -> Option<T> {
     plain.then(|| word.parse().ok()).flatten()
 }
 
-fn hold(request: &JobRequest) -> Result<Option<Span>, Refused> {
+fn hold(request: &JobRequest) -> Result<Option<Span>, ApiError> {
     match request.hold_s {
-        Some(secs) if !(MIN_SPAN_S..=MAX_HOLD_S).contains(&secs) => Err(Refused::field(
+        Some(secs) if !(MIN_SPAN_S..=MAX_HOLD_S).contains(&secs) => Err(ApiError::field(
             "hold_s",
             "seconds, more than 0 and at most 3600",
         )),
@@ -120,7 +124,7 @@ fn hold(request: &JobRequest) -> Result<Option<Span>, Refused> {
 }
 
 /// The name that was given; without one, as much of the program's as a name may hold.
-fn name(request: &JobRequest) -> Result<String, Refused> {
+fn name(request: &JobRequest) -> Result<String, ApiError> {
     let Some(name) = &request.name else {
         let program = request.command.first().map_or("", String::as_str);
         let base = Path::new(program).file_name().unwrap_or_default();
@@ -130,41 +134,41 @@ fn name(request: &JobRequest) -> Result<String, Refused> {
     };
     if name.chars().count() > MAX_NAME || name.chars().any(char::is_control) {
         let expected = "at most 128 characters, none of them a control character";
-        return Err(Refused::field("name", expected));
+        return Err(ApiError::field("name", expected));
     }
     Ok(name.clone())
 }
 
-fn span(field: &str, secs: Option<f64>) -> Result<Option<Span>, Refused> {
+fn span(field: &str, secs: Option<f64>) -> Result<Option<Span>, ApiError> {
     let expected = "seconds, more than 0 and at most a hundred years";
     match secs {
         None => Ok(None),
         Some(secs) if (MIN_SPAN_S..=MAX_SPAN_S).contains(&secs) => {
             Ok(Some(Span::from_secs_f64(secs)))
         }
-        Some(_) => Err(Refused::field(field, expected)),
+        Some(_) => Err(ApiError::field(field, expected)),
     }
 }
 
 /// The instant by which a job must have finished, if that was said. How long that leaves depends on
 /// the clock that is decided by.
-pub(super) fn due(request: &JobRequest) -> Result<Option<Instant>, Refused> {
+pub(super) fn due(request: &JobRequest) -> Result<Option<Instant>, ApiError> {
     let Some(at) = &request.deadline_at else {
         return Ok(None);
     };
     if request.deadline_s.is_some() {
         let expected = "one of deadline_s and deadline_at, not both";
-        return Err(Refused::field("deadline_at", expected));
+        return Err(ApiError::field("deadline_at", expected));
     }
     let expected = "an instant as in 2026-12-01T09:00:00Z";
-    let at = read_iso(at).map_err(|_| Refused::field("deadline_at", expected))?;
+    let at = read_iso(at).map_err(|_| ApiError::field("deadline_at", expected))?;
     Ok(Some(at))
 }
 
-fn amount(field: &str, credits: Option<f64>) -> Result<Option<f64>, Refused> {
+fn amount(field: &str, credits: Option<f64>) -> Result<Option<f64>, ApiError> {
     match credits {
         Some(credits) if (0.0..=MAX_CREDITS).contains(&credits) => Ok(Some(credits)),
-        Some(_) => Err(Refused::field(
+        Some(_) => Err(ApiError::field(
             field,
             "credits, not negative and at most 1e12",
         )),
@@ -172,10 +176,10 @@ fn amount(field: &str, credits: Option<f64>) -> Result<Option<f64>, Refused> {
     }
 }
 
-fn confidence(probability: Option<f64>) -> Result<Option<u32>, Refused> {
+fn confidence(probability: Option<f64>) -> Result<Option<u32>, ApiError> {
     match probability {
         Some(p) if (0.0..=1.0).contains(&p) => Ok(Some((p * 1e6).round() as u32)),
-        Some(_) => Err(Refused::field(
+        Some(_) => Err(ApiError::field(
             "confidence",
             "a probability, between 0 and 1",
         )),
@@ -184,14 +188,14 @@ fn confidence(probability: Option<f64>) -> Result<Option<u32>, Refused> {
 }
 
 /// What a job runs.
-pub(super) fn program(request: JobRequest) -> Result<Program, Refused> {
+pub(super) fn program(request: JobRequest) -> Result<JobProgram, ApiError> {
     check_program(&request)?;
     if request.command.first().is_none_or(String::is_empty) {
-        return Err(Refused::field("command", "a program and its arguments"));
+        return Err(ApiError::field("command", "a program and its arguments"));
     }
-    Ok(Program {
+    Ok(JobProgram {
         argv: request.command,
-        script: request.script.map(Script::new),
+        script: request.script.map(LaunchScript::new),
         env: request.env.into_iter().collect(),
         dir: request.dir,
         output: request.output,
@@ -201,47 +205,50 @@ pub(super) fn program(request: JobRequest) -> Result<Program, Refused> {
 }
 
 /// Checks what a job runs as far as it is said: a quote may leave the program out.
-fn check_program(request: &JobRequest) -> Result<(), Refused> {
+fn check_program(request: &JobRequest) -> Result<(), ApiError> {
     let has_nul = |word: &String| word.contains('\0');
     if request.command.iter().any(has_nul) {
-        return Err(Refused::field("command", "words without NUL bytes"));
+        return Err(ApiError::field("command", "words without NUL bytes"));
     }
     let sound = |(name, value): (&String, &String)| {
         !name.is_empty() && !name.contains('=') && !has_nul(name) && !has_nul(value)
     };
     if !request.env.iter().all(sound) {
-        return Err(Refused::field("env", "names without `=`, and no NUL bytes"));
+        return Err(ApiError::field(
+            "env",
+            "names without `=`, and no NUL bytes",
+        ));
     }
     if !request.dir.starts_with('/') || has_nul(&request.dir) {
-        return Err(Refused::field("dir", "an absolute path"));
+        return Err(ApiError::field("dir", "an absolute path"));
     }
     if request
         .output
         .as_ref()
         .is_some_and(|path| path.is_empty() || has_nul(path))
     {
-        return Err(Refused::field("output", "the name of a file"));
+        return Err(ApiError::field("output", "the name of a file"));
     }
     if request.umask > 0o777 {
-        return Err(Refused::field("umask", "permission bits, at most 0777"));
+        return Err(ApiError::field("umask", "permission bits, at most 0777"));
     }
     if request.memory_bytes == Some(0) {
-        return Err(Refused::field("memory_bytes", "at least 1"));
+        return Err(ApiError::field("memory_bytes", "at least 1"));
     }
     let script = request.script.as_ref();
     if script.is_some_and(|text| text.len() > MAX_SCRIPT_BYTES) {
         let expected = format!("a text of at most {MAX_SCRIPT_BYTES} bytes");
-        return Err(Refused::field("script", &expected));
+        return Err(ApiError::field("script", &expected));
     }
     Ok(())
 }
 
 /// What a job is told.
-pub(super) fn answer(id: Option<u64>, answer: &core::Answer) -> Answer {
+pub(super) fn answer(id: Option<u64>, answer: &core::SubmitOutcome) -> SubmitResponse {
     let (decision, price, reasons) = standing(&answer.standing);
     let parts = answer.parts.iter().map(|part| {
         let (decision, price, reasons) = standing(&part.standing);
-        Part {
+        TaskRangeDecision {
             tasks: part.tasks.to_string(),
             count: part.tasks.len(),
             decision,
@@ -249,14 +256,14 @@ pub(super) fn answer(id: Option<u64>, answer: &core::Answer) -> Answer {
             price,
         }
     });
-    let parts: Vec<Part> = parts.collect();
+    let parts: Vec<TaskRangeDecision> = parts.collect();
     let whole = parts.iter().filter_map(|part| part.price);
     let price = if parts.is_empty() {
         price
     } else {
         price.map(|_| whole.sum())
     };
-    Answer {
+    SubmitResponse {
         id,
         decision,
         reasons,
@@ -277,24 +284,26 @@ pub(super) fn answer(id: Option<u64>, answer: &core::Answer) -> Answer {
     }
 }
 
-fn standing(standing: &Standing) -> (Decision, Option<f64>, Vec<Reason>) {
+fn standing(standing: &AdmissionState) -> (JobDecision, Option<f64>, Vec<ReasonMessage>) {
     match standing {
-        Standing::Accepted { price } => (Decision::Accepted, Some(price.as_f64()), Vec::new()),
-        Standing::Queued => (Decision::Queued, None, Vec::new()),
-        Standing::Deferred => (Decision::Deferred, None, Vec::new()),
-        Standing::Rejected(refusals) => {
-            let reason = |refusal: &core::Refusal| Reason {
+        AdmissionState::Accepted { price } => {
+            (JobDecision::Accepted, Some(price.as_f64()), Vec::new())
+        }
+        AdmissionState::Queued => (JobDecision::Queued, None, Vec::new()),
+        AdmissionState::Deferred => (JobDecision::Deferred, None, Vec::new()),
+        AdmissionState::Rejected(refusals) => {
+            let reason = |refusal: &core::RejectReason| ReasonMessage {
                 key: refusal.key().to_owned(),
                 text: refusal.to_string(),
             };
             let reasons = refusals.iter().map(reason).collect();
-            (Decision::Rejected, None, reasons)
+            (JobDecision::Rejected, None, reasons)
         }
     }
 }
 
-fn offer(now: Instant, offer: &core::Offer) -> Offer {
-    Offer {
+fn offer(now: Instant, offer: &core::CounterOffer) -> JobOffer {
+    JobOffer {
         change: offer.axis.key().to_owned(),
         deadline_at: offer.deadline.map(|deadline| iso(now + deadline)),
         deadline_s: offer.deadline.map(Span::as_secs_f64),
@@ -306,8 +315,8 @@ fn offer(now: Instant, offer: &core::Offer) -> Offer {
 }
 
 /// What is to be expected of a job.
-pub(super) fn expected(prospect: &Prospect) -> Expected {
-    Expected {
+pub(super) fn expected(prospect: &JobPrediction) -> JobForecast {
+    JobForecast {
         expected_start_at: iso(prospect.start),
         expected_finish_at: iso(prospect.finish),
         earliest_finish_at: iso(prospect.earliest),
@@ -317,7 +326,7 @@ pub(super) fn expected(prospect: &Prospect) -> Expected {
 }
 
 /// A job as it is stored.
-pub(super) fn job(row: JobRow) -> Job {
+pub(super) fn job(row: JobRow) -> JobDetails {
     let id = row.id;
     let program = row.program;
     let output = program.as_ref().and_then(|program| {
@@ -328,7 +337,7 @@ pub(super) fn job(row: JobRow) -> Job {
         let path = Path::new(&program.dir).join(name);
         Some(path.to_string_lossy().into_owned())
     });
-    Job {
+    JobDetails {
         id,
         task: row.task,
         array: row.array.map(array_of),
@@ -357,8 +366,8 @@ pub(super) fn job(row: JobRow) -> Job {
     }
 }
 
-fn array_of(row: store::ArrayRow) -> Array {
-    Array {
+fn array_of(row: store::ArrayRow) -> ArrayStatus {
+    ArrayStatus {
         tasks: row.tasks.to_string(),
         most: row.most,
         queued: row.queued,
@@ -384,9 +393,9 @@ fn exit_code(status: &str) -> Option<u8> {
 }
 
 /// What was booked for a user on a day.
-pub(super) fn account(account: &store::Account) -> Account {
+pub(super) fn account(account: &store::AccountRow) -> AccountEntry {
     let day = Timestamp::from_second(account.day * 86_400).unwrap_or(Timestamp::MAX);
-    Account {
+    AccountEntry {
         user_id: account.user,
         day: day.strftime("%Y-%m-%d").to_string(),
         charges: account.charges.as_f64(),

@@ -11,7 +11,7 @@ use super::limits::{
     NO_CONTROL, NO_NUL, PREDECESSOR, TASK_NUMBERS, VARIABLE,
 };
 use super::whole::{whole, whole_if_any};
-use crate::access::Role;
+use crate::access::AccessRole;
 
 /// A job to submit, or to quote.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -124,7 +124,7 @@ fn umask() -> u32 {
 /// The decision about a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Decision {
+pub enum JobDecision {
     /// Admitted: the deadline is promised, or, without a deadline, that the job will run.
     Accepted,
     /// Queued without a promise: the policy decides when the job could start.
@@ -137,7 +137,7 @@ pub enum Decision {
 
 /// A reason why a job is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Reason {
+pub struct ReasonMessage {
     /// Stable key.
     pub key: String,
     /// Text to stand after "rejected:".
@@ -146,15 +146,15 @@ pub struct Reason {
 
 /// The answer to a submission or a quote.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Answer {
+pub struct SubmitResponse {
     /// Number of the job; none for a quote that is not reserved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<u64>,
     /// The decision.
-    pub decision: Decision,
+    pub decision: JobDecision,
     /// Reasons of a rejection.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub reasons: Vec<Reason>,
+    pub reasons: Vec<ReasonMessage>,
     /// Maximum cost, in credits; only of an accepted job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<f64>,
@@ -171,31 +171,31 @@ pub struct Answer {
     pub forecast_from: String,
     /// The forecast for the job.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    pub expected: Option<Expected>,
+    pub expected: Option<JobForecast>,
     /// Of a rejected job: what would be accepted now instead.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub offers: Vec<Offer>,
+    pub offers: Vec<JobOffer>,
     /// Of a reserved quote: the instant at which it expires.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held_until_at: Option<String>,
     /// Of an array: the decisions about its tasks, ascending. The other fields are about its first
     /// task, except for the price, which is the sum over all tasks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub tasks: Vec<Part>,
+    pub tasks: Vec<TaskRangeDecision>,
 }
 
 /// Tasks of an array with the same decision.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Part {
+pub struct TaskRangeDecision {
     /// Numbers of the tasks: `1-640`.
     pub tasks: String,
     /// Number of tasks.
     pub count: u64,
     /// The decision.
-    pub decision: Decision,
+    pub decision: JobDecision,
     /// Reasons of a rejection.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub reasons: Vec<Reason>,
+    pub reasons: Vec<ReasonMessage>,
     /// Maximum cost of all of them, in credits; only of accepted tasks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<f64>,
@@ -203,7 +203,7 @@ pub struct Part {
 
 /// A job that would be accepted now: the requested one with one change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Offer {
+pub struct JobOffer {
     /// Changed field: `deadline`, `budget` or `procs`.
     pub change: String,
     /// Deadline of the offer.
@@ -227,7 +227,7 @@ pub struct Offer {
 
 /// The forecast for a job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Expected {
+pub struct JobForecast {
     /// Expected start, or the start if the job has started.
     pub expected_start_at: String,
     /// Expected finish.
@@ -243,7 +243,7 @@ pub struct Expected {
 
 /// The state of a job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Job {
+pub struct JobDetails {
     /// Number of the job.
     pub id: u64,
     /// Number of the task, if this is a task of an array; its name is `id`, `_` and this number.
@@ -251,7 +251,7 @@ pub struct Job {
     pub task: Option<u32>,
     /// The states of its tasks, if the job is an array.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub array: Option<Array>,
+    pub array: Option<ArrayStatus>,
     /// The jobs to start after, without those that were over at the submission.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<u64>,
@@ -314,7 +314,7 @@ pub struct Job {
 
 /// The tasks of an array, counted by state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Array {
+pub struct ArrayStatus {
     /// Numbers of the tasks: `1-1000`.
     pub tasks: String,
     /// Maximum number of tasks at a time.
@@ -338,26 +338,26 @@ pub struct Array {
 
 /// A list of jobs, latest first; or of the tasks of an array, ascending.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Jobs {
+pub struct JobList {
     /// The jobs.
-    pub jobs: Vec<Job>,
+    pub jobs: Vec<JobDetails>,
 }
 
 /// The explanation of the state of a job, with a forecast.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Explanation {
+pub struct JobExplanation {
     /// The job.
-    pub job: Job,
+    pub job: JobDetails,
     /// Sentences: why the job waits and for what, or how it ended.
     pub words: Vec<String>,
     /// The forecast, if the job is not over.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    pub expected: Option<Expected>,
+    pub expected: Option<JobForecast>,
 }
 
 /// The state of the service.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Status {
+pub struct ServiceStatus {
     /// Version of the service.
     pub version: String,
     /// Process id of the service.
@@ -386,13 +386,13 @@ pub struct Status {
     pub workers_disconnected: u32,
     /// The policy on paper, if there is one; only operators see it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub shadow: Option<Shadow>,
+    pub shadow: Option<ShadowStatus>,
 }
 
 /// The results of a second policy with the same jobs, on paper, beside the real ones: over the jobs
 /// that were submitted since it began and are over under both.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Shadow {
+pub struct ShadowStatus {
     /// The policy on paper.
     pub policy: String,
     /// Instant at which it began.
@@ -406,15 +406,15 @@ pub struct Shadow {
     /// Number of jobs whose end on paper is a forecast, because their run time is not known.
     pub by_forecast: u64,
     /// Objectives of the deciding policy.
-    pub real_objectives: Objectives,
+    pub real_objectives: ServiceObjectives,
     /// Objectives of the policy on paper.
-    pub paper_objectives: Objectives,
+    pub paper_objectives: ServiceObjectives,
 }
 
 /// The four objectives of Yeo & Buyya (2008, eq. 1-4) and their terms, over the jobs that are over.
 /// Cancelled jobs are left out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Objectives {
+pub struct ServiceObjectives {
     /// Number of admitted and rejected jobs.
     pub submitted: u64,
     /// Number of admitted jobs.
@@ -437,7 +437,7 @@ pub struct Objectives {
 
 /// Promised probabilities against kept promises.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Calibration {
+pub struct CalibrationReport {
     /// Promises by their probability; only bins with promises.
     pub bins: Vec<CalibrationBin>,
 }
@@ -461,20 +461,20 @@ pub struct CalibrationBin {
 
 /// The nodes and workers of the service.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Nodes {
+pub struct NodeList {
     /// The nodes: cores of the service's host and of the workers' hosts.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<NodeStatus>,
     /// Maximum memory of all tasks on a node of the service's host.
     pub memory_per_node_bytes: u64,
     /// Sentences: what is enforced on the service's host, and what can escape.
     pub enforced: Vec<String>,
     /// Workers on other hosts, lost ones included.
-    pub workers: Vec<Worker>,
+    pub workers: Vec<WorkerStatus>,
 }
 
 /// A worker: a process that offers the cores of another host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Worker {
+pub struct WorkerStatus {
     /// Name of the worker; several workers may have the same name.
     pub name: String,
     /// `connected`, `disconnected` (may still come back) or `lost`.
@@ -494,7 +494,7 @@ pub struct Worker {
 
 /// A node: one core.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Node {
+pub struct NodeStatus {
     /// Number of the node, from 0.
     pub id: u32,
     /// `idle`, `busy` or `down`.
@@ -508,14 +508,14 @@ pub struct Node {
 
 /// The entries of the ledger.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Ledger {
+pub struct LedgerReport {
     /// One entry per user and day.
-    pub accounts: Vec<Account>,
+    pub accounts: Vec<AccountEntry>,
 }
 
 /// The sums of the ledger of one user and day.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Account {
+pub struct AccountEntry {
     /// User id of the owner.
     pub user_id: u32,
     /// The day, in UTC: `2026-12-01`.
@@ -553,7 +553,7 @@ pub struct TokenRequest {
     pub user: Option<String>,
     /// Kind: `user`, or `worker` for a token that can only register a worker.
     #[serde(default)]
-    pub kind: Role,
+    pub kind: AccessRole,
     /// Lifetime. Positive; default: until revoked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = MIN_SPAN_S, max = MAX_SPAN_S))]
@@ -567,12 +567,12 @@ pub struct NewToken {
     pub token: String,
     /// What the service stores about it.
     #[serde(flatten)]
-    pub about: Token,
+    pub about: TokenInfo,
 }
 
 /// A token or a certificate, as the service stores it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Token {
+pub struct TokenInfo {
     /// Id of the token or certificate.
     pub id: String,
     /// Type: `token` or `certificate`.
@@ -580,7 +580,7 @@ pub struct Token {
     /// User id.
     pub user_id: u32,
     /// Kind: `user` or `worker`.
-    pub kind: Role,
+    pub kind: AccessRole,
     /// Instant of its creation; none if the configuration names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub made_at: Option<String>,
@@ -593,21 +593,21 @@ pub struct Token {
 
 /// The tokens and certificates of the user; of all users for root and the service's own user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Tokens {
+pub struct TokenList {
     /// The tokens and certificates, configured ones first.
-    pub tokens: Vec<Token>,
+    pub tokens: Vec<TokenInfo>,
 }
 
 /// The confirmation of a request about a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Done {
+pub struct JobRef {
     /// Number of the job.
     pub id: u64,
 }
 
 /// An error.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Problem {
+pub struct ErrorResponse {
     /// Message, one sentence.
     pub error: String,
     /// What to try next, if known.

@@ -32,9 +32,9 @@ fn narrow<T: TryFrom<u64>, E: Error>(number: WholeNumber) -> Result<T, E> {
 
 impl<'de> Deserialize<'de> for WholeNumber {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Reader;
+        struct WholeNumberVisitor;
 
-        impl Visitor<'_> for Reader {
+        impl Visitor<'_> for WholeNumberVisitor {
             type Value = WholeNumber;
 
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -56,7 +56,7 @@ impl<'de> Deserialize<'de> for WholeNumber {
             }
         }
 
-        from.deserialize_any(Reader)
+        from.deserialize_any(WholeNumberVisitor)
     }
 }
 
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[derive(Debug, Deserialize)]
-    struct Numbers {
+    struct WholeNumberFields {
         #[serde(deserialize_with = "whole")]
         one: u32,
         #[serde(default, deserialize_with = "whole_if_any")]
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn number_without_a_fraction_is_whole_however_it_is_written() {
-        let read = |text| serde_json::from_str::<Numbers>(text).unwrap();
+        let read = |text| serde_json::from_str::<WholeNumberFields>(text).unwrap();
         assert_eq!(read(r#"{"one": 214.0}"#).one, 214);
         assert_eq!(read(r#"{"one": 2.14e2, "maybe": null}"#).maybe, None);
         let most = read(r#"{"one": 0, "maybe": 18446744073709551615}"#);
@@ -97,7 +97,10 @@ mod tests {
             r#"{"one": "1"}"#,
             r#"{"one": null}"#,
         ] {
-            assert!(serde_json::from_str::<Numbers>(text).is_err(), "{text}");
+            assert!(
+                serde_json::from_str::<WholeNumberFields>(text).is_err(),
+                "{text}"
+            );
         }
     }
 }

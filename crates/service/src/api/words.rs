@@ -1,11 +1,11 @@
 //! Why a job is where it is, in words.
 
 use super::instant::iso;
-use super::types::{Array, Job};
-use crate::keeper::Story;
+use super::types::{ArrayStatus, JobDetails};
+use crate::keeper::TaskOutlook;
 
 /// Why a job is where it is. Counts of other jobs, never their numbers.
-pub(super) fn words(job: &Job, story: Option<&Story>) -> Vec<String> {
+pub(super) fn words(job: &JobDetails, story: Option<&TaskOutlook>) -> Vec<String> {
     let mut words = Vec::new();
     if let Some(array) = &job.array {
         return array_words(job, array, story);
@@ -45,7 +45,7 @@ pub(super) fn words(job: &Job, story: Option<&Story>) -> Vec<String> {
     words
 }
 
-fn after_words(story: Option<&Story>) -> String {
+fn after_words(story: Option<&TaskOutlook>) -> String {
     let after = story.map_or(&[][..], |story| &story.after);
     let jobs: Vec<String> = after.iter().map(u64::to_string).collect();
     match jobs.as_slice() {
@@ -59,7 +59,7 @@ fn after_words(story: Option<&Story>) -> String {
 }
 
 /// That the job before it did not end as it should, if that is why it was cancelled.
-fn forsaken(job: &Job) -> Option<String> {
+fn forsaken(job: &JobDetails) -> Option<String> {
     let by = job
         .reasons
         .iter()
@@ -69,7 +69,7 @@ fn forsaken(job: &Job) -> Option<String> {
     ))
 }
 
-fn array_words(job: &Job, array: &Array, story: Option<&Story>) -> Vec<String> {
+fn array_words(job: &JobDetails, array: &ArrayStatus, story: Option<&TaskOutlook>) -> Vec<String> {
     let mut words = match job.state.as_str() {
         "dependent" => vec![after_words(story)],
         "held" => vec!["held by its user".to_owned()],

@@ -8,30 +8,30 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use hyper_util::rt::TokioIo;
 
-use super::reply::Refused;
-use super::routes::Service;
-use crate::access::{Peer, Way};
+use super::reply::ApiError;
+use super::routes::ApiState;
+use crate::access::{AuthMethod, Peer};
 use crate::fleet::route::PROTOCOL;
 
 /// Makes a worker's connection of the request. Who offers to run everybody's jobs learns what is in
 /// them: only an operator does.
 pub(super) async fn take(
-    State(service): State<Service>,
+    State(service): State<ApiState>,
     Extension(peer): Extension<Peer>,
     mut request: Request,
-) -> Result<Response, Refused> {
+) -> Result<Response, ApiError> {
     if !peer.operator {
         let error = "only workers of the service's own user and of root are taken";
-        return Err(Refused::new(StatusCode::FORBIDDEN, error));
+        return Err(ApiError::new(StatusCode::FORBIDDEN, error));
     }
     let asked = request.headers().get(UPGRADE);
     if asked != Some(&HeaderValue::from_static(PROTOCOL)) {
         let error = format!("expected a worker: `upgrade: {PROTOCOL}`");
-        return Err(Refused::new(StatusCode::UPGRADE_REQUIRED, error));
+        return Err(ApiError::new(StatusCode::UPGRADE_REQUIRED, error));
     }
     let Some(seat) = service.porch.enter() else {
         let error = "there are too many connections of workers";
-        return Err(Refused::new(StatusCode::SERVICE_UNAVAILABLE, error));
+        return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, error));
     };
     let upgrade = hyper::upgrade::on(&mut request);
     let porch = service.porch.clone();
@@ -51,8 +51,8 @@ pub(super) async fn take(
 }
 
 /// Whether the key that a worker came with still stands for somebody: it may have been taken back.
-fn still_stands(service: &Service, peer: &Peer) -> bool {
-    let Way::Network(print) = peer.way else {
+fn still_stands(service: &ApiState, peer: &Peer) -> bool {
+    let AuthMethod::Network(print) = peer.way else {
         return true;
     };
     service.keyring.stands(&print, (service.clock)())

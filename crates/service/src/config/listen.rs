@@ -7,16 +7,16 @@ use axum::http::uri::Authority;
 use serde::{Deserialize, Serialize};
 
 use super::ConfigError;
-use crate::access::{Access, Users};
+use crate::access::{AccessRules, UserScope};
 use crate::accounts;
-use crate::net::certificate::Files;
-use crate::net::keyring::{Proof, Written};
-use crate::net::{Hosts, Key};
+use crate::net::certificate::CertificateFiles;
+use crate::net::keyring::{CredentialConfig, ProofType};
+use crate::net::{AllowedHosts, Credential};
 
 /// Where to listen besides the socket, as it is written. TCP is always with TLS.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ListenSettings {
+pub struct ListenConfig {
     /// An address and a port: `127.0.0.1:8443`.
     pub address: String,
     /// The file with the certificate and those that vouch for it, in PEM. Without, one is made that
@@ -36,16 +36,16 @@ pub struct ListenSettings {
 
 /// Where to listen besides the socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listen {
+pub struct TcpListenOptions {
     /// An address and a port; port 0 is any that is free.
     pub address: SocketAddr,
     /// The certificate; none if one is to be made.
-    pub files: Option<Files>,
+    pub files: Option<CertificateFiles>,
     /// By which names it is called.
-    pub hosts: Hosts,
+    pub hosts: AllowedHosts,
 }
 
-impl ListenSettings {
+impl ListenConfig {
     /// These settings for an address that was typed.
     pub fn at(address: &str) -> Self {
         Self {
@@ -57,14 +57,14 @@ impl ListenSettings {
         }
     }
 
-    pub(super) fn checked(&self, folder: &Path) -> Result<Listen, ConfigError> {
+    pub(super) fn checked(&self, folder: &Path) -> Result<TcpListenOptions, ConfigError> {
         let address = self.address.parse().map_err(|_| ConfigError::Range {
             key: "listen.address",
             expected: "an address and a port as in 127.0.0.1:8443",
             found: self.address.clone(),
         })?;
         let files = match (&self.certificate, &self.key) {
-            (Some(certificate), Some(key)) => Some(Files {
+            (Some(certificate), Some(key)) => Some(CertificateFiles {
                 certificate: folder.join(certificate),
                 key: folder.join(key),
             }),
@@ -84,10 +84,10 @@ impl ListenSettings {
         };
         let names = self.hosts.iter().map(|name| host(name));
         let origins = self.origins.iter().map(|words| origin(words));
-        Ok(Listen {
+        Ok(TcpListenOptions {
             address,
             files,
-            hosts: Hosts {
+            hosts: AllowedHosts {
                 names: names.collect::<Result<_, _>>()?,
                 origins: origins.collect::<Result<_, _>>()?,
             },
@@ -124,28 +124,29 @@ fn origin(words: &str) -> Result<String, ConfigError> {
 
 /// The keys that settings name.
 pub(super) fn keys(
-    tokens: &[Written],
-    certificates: &[Written],
-    access: Access,
-) -> Result<Vec<Key>, ConfigError> {
+    tokens: &[CredentialConfig],
+    certificates: &[CredentialConfig],
+    access: AccessRules,
+) -> Result<Vec<Credential>, ConfigError> {
     let tokens = tokens.iter().zip(1..);
     let certificates = certificates.iter().zip(1..);
-    let tokens = tokens.map(|(written, place)| (Proof::Token, written, place));
-    let certificates = certificates.map(|(written, place)| (Proof::Certificate, written, place));
+    let tokens = tokens.map(|(written, place)| (ProofType::Token, written, place));
+    let certificates =
+        certificates.map(|(written, place)| (ProofType::Certificate, written, place));
     let own = rustix::process::geteuid().as_raw();
     tokens
         .chain(certificates)
         .map(|(proof, written, place)| {
             let list = match proof {
-                Proof::Token => "tokens",
-                Proof::Certificate => "certificates",
+                ProofType::Token => "tokens",
+                ProofType::Certificate => "certificates",
             };
             let failed = |what| ConfigError::Key { list, place, what };
             let key = written.key(proof, |name| {
                 accounts::by_name(name).map_err(|error| error.to_string())
             });
             let key = key.map_err(failed)?;
-            match access.users == Users::Own && key.user != own {
+            match access.users == UserScope::Own && key.user != own {
                 true => Err(failed(format!(
                     "user: with `users = \"own\"` expected the service's own user {own}, got {}",
                     key.user

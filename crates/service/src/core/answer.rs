@@ -1,33 +1,33 @@
 //! What a job is told when it is handed in.
 
 use tollgate_forecast::ClassId;
-use tollgate_gate::Verdict;
+use tollgate_gate::AdmissionDecision;
 use tollgate_model::{Distribution, Instant, JobSpec, Reason, Sla, Span};
 
 use super::Core;
 use super::command::Submission;
-use super::expected::{Basis, Expectation};
-use super::outcome::{Answer, Floor, Refusal, Standing};
+use super::expected::{ForecastBasis, RuntimeForecast};
+use super::outcome::{AdmissionState, ConfidenceThreshold, RejectReason, SubmitOutcome};
 use super::rules;
 
 /// A job about to be decided on, with all that is known of it.
 #[derive(Clone, Copy)]
-pub(super) struct Candidate<'a> {
+pub(super) struct AdmissionCandidate<'a> {
     pub(super) submission: &'a Submission,
     pub(super) spec: JobSpec,
     pub(super) distribution: Distribution,
-    pub(super) basis: Basis,
+    pub(super) basis: ForecastBasis,
 }
 
 impl Core {
     /// What a job would be told at `at`: by the policy's probe, then by how sure it is; and where
     /// that is a refusal, what would be let in instead.
-    pub(super) fn answer(&mut self, at: Instant, submission: &Submission) -> Answer {
+    pub(super) fn answer(&mut self, at: Instant, submission: &Submission) -> SubmitOutcome {
         self.ahead.begin();
         let forecast = self.forecast(submission);
         let mut answer = self.answer_alone(at, submission, &forecast);
-        if let Standing::Rejected(refusals) = &answer.standing
-            && !refusals.contains(&Refusal::Malformed)
+        if let AdmissionState::Rejected(refusals) = &answer.standing
+            && !refusals.contains(&RejectReason::Malformed)
         {
             answer.offers = self.offers(at, submission, &forecast);
         }
@@ -39,13 +39,13 @@ impl Core {
         &mut self,
         at: Instant,
         submission: &Submission,
-        forecast: &Expectation,
-    ) -> Answer {
+        forecast: &RuntimeForecast,
+    ) -> SubmitOutcome {
         let (estimate, source) = self.rules.estimate(submission, forecast);
         let spec = rules::spec(submission, estimate, at, self.memory_per_node());
-        let candidate = Candidate::new(submission, spec, forecast);
+        let candidate = AdmissionCandidate::new(submission, spec, forecast);
         let standing = self.standing(at, &candidate);
-        let mut answer = Answer {
+        let mut answer = SubmitOutcome {
             standing,
             spec: candidate.spec,
             source,
@@ -56,9 +56,9 @@ impl Core {
             parts: Vec::new(),
         };
         let accepted = match answer.standing {
-            Standing::Rejected(_) => return answer,
-            Standing::Accepted { .. } => true,
-            Standing::Queued | Standing::Deferred => false,
+            AdmissionState::Rejected(_) => return answer,
+            AdmissionState::Accepted { .. } => true,
+            AdmissionState::Queued | AdmissionState::Deferred => false,
         };
         answer.prospect = self.prospect(at, &candidate);
         let probability = answer.prospect.and_then(|prospect| prospect.probability);
@@ -67,8 +67,8 @@ impl Core {
         if let (Some(floor), Some(probability)) = (self.floor(submission, accepted), probability)
             && probability.as_f64() < floor.least()
         {
-            let refusal = Refusal::Confidence { probability, floor };
-            answer.standing = Standing::Rejected(vec![refusal]);
+            let refusal = RejectReason::Confidence { probability, floor };
+            answer.standing = AdmissionState::Rejected(vec![refusal]);
         }
         if accepted && let Some(hold) = submission.hold {
             answer.held_until = Some(at + hold);
@@ -78,9 +78,13 @@ impl Core {
 
     /// How sure a job must be to keep its deadline: what its user asks for, and where it would be
     /// a promise what the site does, whichever is more.
-    pub(super) fn floor(&self, submission: &Submission, promised: bool) -> Option<Floor> {
-        let site = promised.then_some(Floor::Site(self.rules.confidence));
-        let user = submission.confidence.map(Floor::User);
+    pub(super) fn floor(
+        &self,
+        submission: &Submission,
+        promised: bool,
+    ) -> Option<ConfidenceThreshold> {
+        let site = promised.then_some(ConfidenceThreshold::Site(self.rules.confidence));
+        let user = submission.confidence.map(ConfidenceThreshold::User);
         match (user, site) {
             (Some(user), Some(site)) if site.least() > user.least() => Some(site),
             (Some(user), _) => Some(user),
@@ -93,46 +97,52 @@ impl Core {
     }
 
     /// The job as the policy is asked about it, and for how long room is kept for it.
-    pub(super) fn asked(&self, candidate: &Candidate<'_>) -> (JobSpec, Distribution) {
+    pub(super) fn asked(&self, candidate: &AdmissionCandidate<'_>) -> (JobSpec, Distribution) {
         let asked = self.rules.for_policy(&candidate.reserved());
         (asked, candidate.reserved_for())
     }
 
     /// What is forecast of a job.
-    pub(super) fn forecast(&self, submission: &Submission) -> Expectation {
+    pub(super) fn forecast(&self, submission: &Submission) -> RuntimeForecast {
         let key = (submission.user, submission.name.clone());
         // A class that nobody knows is forecast from the whole site.
         let unknown = ClassId(u32::MAX);
         let class = self.classes.get(&key).copied().unwrap_or(unknown);
-        Expectation::new(&self.forecaster, &rules::asked(class, submission))
+        RuntimeForecast::new(&self.forecaster, &rules::asked(class, submission))
     }
 
     /// What the policy says, with every reason that it has.
-    pub(super) fn standing(&mut self, at: Instant, candidate: &Candidate<'_>) -> Standing {
-        let Candidate {
+    pub(super) fn standing(
+        &mut self,
+        at: Instant,
+        candidate: &AdmissionCandidate<'_>,
+    ) -> AdmissionState {
+        let AdmissionCandidate {
             submission, spec, ..
         } = candidate;
         if submission.procs == 0 || spec.estimate <= Span::ZERO {
-            return Standing::Rejected(vec![Refusal::Malformed]);
+            return AdmissionState::Rejected(vec![RejectReason::Malformed]);
         }
         if spec.sla.deadline.is_some_and(|left| left <= Span::ZERO) {
-            return Standing::Rejected(vec![Refusal::Policy(Reason::DeadlinePassed)]);
+            return AdmissionState::Rejected(vec![RejectReason::Policy(Reason::DeadlinePassed)]);
         }
         if submission.hold.is_some() && self.jobs.holds_of(submission.user) >= super::MOST_HOLDS {
-            return Standing::Rejected(vec![Refusal::Holds]);
+            return AdmissionState::Rejected(vec![RejectReason::Holds]);
         }
         let (asked, forecast) = self.asked(candidate);
         match self
             .gate
             .quote(at, &asked, Some(&forecast), &mut self.scratch)
         {
-            Verdict::Reject(reason) => {
-                Standing::Rejected(self.reasons(at, candidate, &asked, reason))
+            AdmissionDecision::Reject(reason) => {
+                AdmissionState::Rejected(self.reasons(at, candidate, &asked, reason))
             }
-            Verdict::Queue => Standing::Queued,
-            Verdict::Promise { price } | Verdict::Run { price } => Standing::Accepted {
-                price: self.rules.for_user(spec.procs, price),
-            },
+            AdmissionDecision::Queue => AdmissionState::Queued,
+            AdmissionDecision::Promise { price } | AdmissionDecision::Run { price } => {
+                AdmissionState::Accepted {
+                    price: self.rules.for_user(spec.procs, price),
+                }
+            }
         }
     }
 
@@ -141,10 +151,10 @@ impl Core {
     fn reasons(
         &mut self,
         at: Instant,
-        candidate: &Candidate<'_>,
+        candidate: &AdmissionCandidate<'_>,
         asked: &JobSpec,
         first: Reason,
-    ) -> Vec<Refusal> {
+    ) -> Vec<RejectReason> {
         // A job is widened for its memory: the user is told of what they asked for.
         let asks_for_memory = candidate.submission.procs <= self.gate.view(at).n_nodes();
         let first = match first == Reason::TooManyProcs && asks_for_memory {
@@ -161,23 +171,27 @@ impl Core {
                 .gate
                 .quote(at, &spec, Some(&forecast), &mut self.scratch)
             {
-                Verdict::Reject(reason) if !reasons.contains(&reason) => reasons.push(reason),
-                Verdict::Promise { .. } | Verdict::Run { .. } if spec.sla.deadline.is_some() => {
+                AdmissionDecision::Reject(reason) if !reasons.contains(&reason) => {
+                    reasons.push(reason)
+                }
+                AdmissionDecision::Promise { .. } | AdmissionDecision::Run { .. }
+                    if spec.sla.deadline.is_some() =>
+                {
                     unsure = self.unsure(at, candidate);
                     break;
                 }
-                Verdict::Reject(_)
-                | Verdict::Queue
-                | Verdict::Promise { .. }
-                | Verdict::Run { .. } => break,
+                AdmissionDecision::Reject(_)
+                | AdmissionDecision::Queue
+                | AdmissionDecision::Promise { .. }
+                | AdmissionDecision::Run { .. } => break,
             }
         }
-        let reasons = reasons.into_iter().map(Refusal::Policy);
+        let reasons = reasons.into_iter().map(RejectReason::Policy);
         reasons.chain(unsure).collect()
     }
 
     /// Whether a job that is kept out for its budget would be too little sure as well.
-    fn unsure(&self, at: Instant, candidate: &Candidate<'_>) -> Option<Refusal> {
+    fn unsure(&self, at: Instant, candidate: &AdmissionCandidate<'_>) -> Option<RejectReason> {
         let richer = Submission {
             budget: None,
             ..candidate.submission.clone()
@@ -186,7 +200,7 @@ impl Core {
             budget: None,
             ..candidate.spec.sla
         };
-        let richer = Candidate {
+        let richer = AdmissionCandidate {
             submission: &richer,
             spec: JobSpec {
                 sla,
@@ -196,12 +210,17 @@ impl Core {
         };
         let floor = self.floor(candidate.submission, true)?;
         let probability = self.prospect(at, &richer)?.probability?;
-        (probability.as_f64() < floor.least()).then_some(Refusal::Confidence { probability, floor })
+        (probability.as_f64() < floor.least())
+            .then_some(RejectReason::Confidence { probability, floor })
     }
 }
 
-impl<'a> Candidate<'a> {
-    pub(super) fn new(submission: &'a Submission, spec: JobSpec, forecast: &Expectation) -> Self {
+impl<'a> AdmissionCandidate<'a> {
+    pub(super) fn new(
+        submission: &'a Submission,
+        spec: JobSpec,
+        forecast: &RuntimeForecast,
+    ) -> Self {
         let (distribution, basis) = forecast.distribution(spec.estimate);
         Self {
             submission,

@@ -7,15 +7,18 @@
 //! stays as short as the machine is small.
 
 use serde::{Deserialize, Serialize};
-use tollgate_gate::Ending;
+use tollgate_gate::JobEnding;
 use tollgate_model::{Credits, Instant, Probability, Reason, Span};
 
 use super::Core;
-use super::answer::Candidate;
-use super::command::{ArrayPlan, Submission, TaskKey};
-use super::jobs::Live;
-use super::outcome::{Answer, Change, Ignored, Part, Prospect, Refusal, Standing, Step};
-use super::ranges::Ranges;
+use super::answer::AdmissionCandidate;
+use super::command::{ArraySpec, Submission, TaskKey};
+use super::jobs::ActiveTask;
+use super::outcome::{
+    AdmissionState, CommandError, JobPrediction, RejectReason, RowChange, StepOutput,
+    SubmitOutcome, TaskGroupOutcome,
+};
+use super::ranges::TaskRanges;
 use super::rules;
 
 /// Tasks of an array without a promise that are before the gate at a time, for each node.
@@ -25,25 +28,25 @@ const LOOK_AGAIN: u32 = 8;
 
 /// An array with tasks that are not over.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Array {
+pub struct ActiveArray {
     /// A task of it as it was handed in.
     pub(super) submission: Submission,
     /// Tasks that have not come into being.
-    pub(super) queue: Ranges,
+    pub(super) queue: TaskRanges,
     /// Tasks that have not come into being, and that their user holds back.
-    pub(super) held: Ranges,
+    pub(super) held: TaskRanges,
     most: Option<u32>,
     /// Tasks that are before the gate.
     pub(super) before_gate: u32,
     /// How its tasks stand, but for those that nothing has happened to.
-    tally: Tally,
+    tally: TaskCounts,
     /// Whether the store does not know the tally.
     changed: bool,
 }
 
 /// How the tasks of an array stand: how many of them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Tally {
+pub struct TaskCounts {
     /// That wait.
     pub queued: u64,
     /// That their user holds back.
@@ -70,8 +73,8 @@ pub struct Tally {
     pub worst: Option<u8>,
 }
 
-impl Array {
-    pub(super) fn new(submission: &Submission, plan: &ArrayPlan, now: Instant) -> Self {
+impl ActiveArray {
+    pub(super) fn new(submission: &Submission, plan: &ArraySpec, now: Instant) -> Self {
         let mut submission = submission.clone();
         // The tasks are in the queue now.
         submission.plan.array = None;
@@ -79,10 +82,10 @@ impl Array {
         Self {
             submission,
             queue: plan.tasks.clone(),
-            held: Ranges::default(),
+            held: TaskRanges::default(),
             most: plan.most,
             before_gate: 0,
-            tally: Tally::default(),
+            tally: TaskCounts::default(),
             changed: true,
         }
     }
@@ -103,9 +106,9 @@ impl Array {
     }
 
     /// How its tasks stand.
-    pub fn tally(&self) -> Tally {
+    pub fn tally(&self) -> TaskCounts {
         let waits = u64::from(self.before_gate - self.tally.running);
-        Tally {
+        TaskCounts {
             queued: self.queue.len() + waits - self.held_back(),
             held: self.held.len() + self.held_back(),
             ..self.tally.clone()
@@ -142,7 +145,7 @@ impl Array {
         self.tally.running -= 1;
     }
 
-    pub(super) fn leaves_gate(&mut self, live: &Live) {
+    pub(super) fn leaves_gate(&mut self, live: &ActiveTask) {
         self.changed = true;
         self.before_gate -= 1;
         self.tally.running -= u32::from(live.has_nodes());
@@ -166,11 +169,11 @@ impl Array {
         tally.cancelled + tally.lost + tally.rejected == 0 && tally.worst.unwrap_or(0) == 0
     }
 
-    fn ending(&self) -> Ending {
+    fn ending(&self) -> JobEnding {
         match &self.tally {
-            tally if tally.lost > 0 => Ending::Lost,
-            tally if tally.cancelled > 0 => Ending::Cancelled,
-            _ => Ending::Finished,
+            tally if tally.lost > 0 => JobEnding::Lost,
+            tally if tally.cancelled > 0 => JobEnding::Cancelled,
+            _ => JobEnding::Finished,
         }
     }
 }
@@ -182,11 +185,11 @@ impl Core {
         &mut self,
         job: u64,
         submission: &Submission,
-        plan: &ArrayPlan,
-        first: &Answer,
-        step: &mut Step,
-    ) -> Vec<Part> {
-        let array = Array::new(submission, plan, self.now);
+        plan: &ArraySpec,
+        first: &SubmitOutcome,
+        step: &mut StepOutput,
+    ) -> Vec<TaskGroupOutcome> {
+        let array = ActiveArray::new(submission, plan, self.now);
         self.jobs.arrays.insert(job, array);
         let mut parts = Vec::new();
         let mut standing = first.standing.clone();
@@ -197,8 +200,9 @@ impl Core {
                 break;
             };
             let promised = submission.deadline.is_some() && plan.most.is_none();
-            let may_come = room || (promised && matches!(standing, Standing::Accepted { .. }));
-            if let Standing::Rejected(refusals) = &standing {
+            let may_come =
+                room || (promised && matches!(standing, AdmissionState::Accepted { .. }));
+            if let AdmissionState::Rejected(refusals) = &standing {
                 let rest = self.drop_rest(job, refusals, step);
                 add(&mut parts, rest, &standing);
                 break;
@@ -207,7 +211,7 @@ impl Core {
                 break;
             }
             self.let_in_task(job, task, step);
-            add(&mut parts, Ranges::new(task, task), &standing);
+            add(&mut parts, TaskRanges::new(task, task), &standing);
             let look = n >= look_at;
             if look {
                 look_at = n + n / LOOK_AGAIN + 1;
@@ -215,13 +219,13 @@ impl Core {
             standing = self.task_standing(job, look, &mut prospect);
         }
         if let Some(array) = self.jobs.arrays.get(&job) {
-            add(&mut parts, array.queue.clone(), &Standing::Queued);
+            add(&mut parts, array.queue.clone(), &AdmissionState::Queued);
         }
         parts
     }
 
     /// Puts tasks before the gate that there is room for; whether there were any.
-    pub(super) fn feed(&mut self, step: &mut Step) -> bool {
+    pub(super) fn feed(&mut self, step: &mut StepOutput) -> bool {
         let hungry = self.jobs.arrays.iter();
         let hungry = hungry.filter(|(_, array)| !array.queue.is_empty());
         let hungry: Vec<u64> = hungry.map(|(&job, _)| job).collect();
@@ -230,7 +234,7 @@ impl Core {
             while let Some((task, true)) = self.next_task(job) {
                 fed = true;
                 let standing = self.task_standing(job, true, &mut None);
-                if let Standing::Rejected(refusals) = &standing {
+                if let AdmissionState::Rejected(refusals) = &standing {
                     // Those behind it would be told the same: a refusal changes nothing.
                     self.drop_rest(job, refusals, step);
                     self.conclude_array(job, step);
@@ -249,7 +253,7 @@ impl Core {
         Some((task, array.has_room(self.gate.view(self.now).n_nodes())))
     }
 
-    fn let_in_task(&mut self, job: u64, task: u32, step: &mut Step) {
+    fn let_in_task(&mut self, job: u64, task: u32, step: &mut StepOutput) {
         let Some(array) = self.jobs.arrays.get_mut(&job) else {
             return;
         };
@@ -263,22 +267,27 @@ impl Core {
 
     /// What the next task is told. How sure it is to keep its deadline is looked up if `look`, and
     /// else taken to be as before.
-    fn task_standing(&mut self, job: u64, look: bool, prospect: &mut Option<Prospect>) -> Standing {
+    fn task_standing(
+        &mut self,
+        job: u64,
+        look: bool,
+        prospect: &mut Option<JobPrediction>,
+    ) -> AdmissionState {
         let Some(array) = self.jobs.arrays.get(&job) else {
-            return Standing::Queued;
+            return AdmissionState::Queued;
         };
         let submission = array.submission.clone();
         let forecast = self.forecast(&submission);
         let (estimate, _) = self.rules.estimate(&submission, &forecast);
         let spec = rules::spec(&submission, estimate, self.now, self.memory_per_node());
-        let candidate = Candidate::new(&submission, spec, &forecast);
+        let candidate = AdmissionCandidate::new(&submission, spec, &forecast);
         let standing = self.standing(self.now, &candidate);
-        let accepted = matches!(standing, Standing::Accepted { .. });
+        let accepted = matches!(standing, AdmissionState::Accepted { .. });
         let floor = self.floor(&submission, accepted);
         let (Some(floor), Some(_)) = (floor, submission.deadline) else {
             return standing;
         };
-        if matches!(standing, Standing::Rejected(_)) {
+        if matches!(standing, AdmissionState::Rejected(_)) {
             return standing;
         }
         if look {
@@ -289,20 +298,25 @@ impl Core {
         match probability.filter(|p: &Probability| p.as_f64() < floor.least()) {
             None => standing,
             Some(probability) => {
-                Standing::Rejected(vec![Refusal::Confidence { probability, floor }])
+                AdmissionState::Rejected(vec![RejectReason::Confidence { probability, floor }])
             }
         }
     }
 
     /// The tasks of an array that have not come into being are kept out.
-    fn drop_rest(&mut self, job: u64, refusals: &[Refusal], step: &mut Step) -> Ranges {
+    fn drop_rest(
+        &mut self,
+        job: u64,
+        refusals: &[RejectReason],
+        step: &mut StepOutput,
+    ) -> TaskRanges {
         let Some(array) = self.jobs.arrays.get_mut(&job) else {
-            return Ranges::default();
+            return TaskRanges::default();
         };
         let tasks = std::mem::take(&mut array.queue);
         array.tally.rejected += tasks.len() as u32;
         array.changed = true;
-        step.changes.push(Change::Dropped {
+        step.changes.push(RowChange::Dropped {
             job,
             tasks: tasks.clone(),
             refusals: refusals.to_vec(),
@@ -311,14 +325,14 @@ impl Core {
     }
 
     /// A task that waited is kept out.
-    pub(super) fn reject_task(&mut self, task: TaskKey, reason: Reason, step: &mut Step) {
+    pub(super) fn reject_task(&mut self, task: TaskKey, reason: Reason, step: &mut StepOutput) {
         if let Some(array) = self.jobs.arrays.get_mut(&task.job) {
             array.tally.rejected += 1;
         }
-        step.changes.push(Change::Dropped {
+        step.changes.push(RowChange::Dropped {
             job: task.job,
-            tasks: Ranges::new(task.task, task.task),
-            refusals: vec![Refusal::Policy(reason)],
+            tasks: TaskRanges::new(task.task, task.task),
+            refusals: vec![RejectReason::Policy(reason)],
         });
         self.conclude_array(task.job, step);
     }
@@ -327,16 +341,16 @@ impl Core {
     pub(super) fn task_over(
         &mut self,
         task: TaskKey,
-        live: &Live,
-        ending: Ending,
-        step: &mut Step,
+        live: &ActiveTask,
+        ending: JobEnding,
+        step: &mut StepOutput,
     ) {
         let Some(array) = self.jobs.arrays.get_mut(&task.job) else {
             return;
         };
         let tally = &mut array.tally;
         match ending {
-            Ending::Finished => {
+            JobEnding::Finished => {
                 tally.finished += 1;
                 tally.worst = tally.worst.max(live.code);
                 if live.in_time(self.now) {
@@ -344,43 +358,43 @@ impl Core {
                     tally.wait += live.waited();
                 }
             }
-            Ending::Cancelled => tally.cancelled += 1,
-            Ending::Lost => tally.lost += 1,
+            JobEnding::Cancelled => tally.cancelled += 1,
+            JobEnding::Lost => tally.lost += 1,
         }
         if live.attempt == 0 {
-            step.changes.push(Change::Dropped {
+            step.changes.push(RowChange::Dropped {
                 job: task.job,
-                tasks: Ranges::new(task.task, task.task),
+                tasks: TaskRanges::new(task.task, task.task),
                 refusals: Vec::new(),
             });
         } else {
             let attempt = live.attempt_key(task);
-            step.changes.push(Change::TaskOver { attempt, ending });
+            step.changes.push(RowChange::TaskOver { attempt, ending });
         }
         self.conclude_array(task.job, step);
     }
 
     /// An array none of whose tasks is left is over.
-    pub(super) fn conclude_array(&mut self, job: u64, step: &mut Step) {
-        let over = |array: &&mut Array| array.is_over();
+    pub(super) fn conclude_array(&mut self, job: u64, step: &mut StepOutput) {
+        let over = |array: &&mut ActiveArray| array.is_over();
         let Some(array) = self.jobs.arrays.get_mut(&job).filter(over) else {
             return;
         };
         let (ending, succeeded) = (array.ending(), array.succeeded());
         let tally = array.tally();
         self.jobs.arrays.remove(&job);
-        step.changes.push(Change::Tally { job, tally });
-        step.changes.push(Change::Over { job, ending });
+        step.changes.push(RowChange::Tally { job, tally });
+        step.changes.push(RowChange::Over { job, ending });
         self.tell_followers(job, succeeded, step);
     }
 
     /// Says how arrays stand that changed in a step.
-    pub(super) fn tally_up(&mut self, step: &mut Step) {
+    pub(super) fn tally_up(&mut self, step: &mut StepOutput) {
         let arrays = self.jobs.arrays.iter_mut();
         for (&job, array) in arrays.filter(|(_, array)| array.changed) {
             array.changed = false;
             let tally = array.tally();
-            step.changes.push(Change::Tally { job, tally });
+            step.changes.push(RowChange::Tally { job, tally });
         }
     }
 
@@ -388,11 +402,11 @@ impl Core {
     pub(super) fn cancel_tasks(
         &mut self,
         job: u64,
-        tasks: Option<&Ranges>,
-        step: &mut Step,
-    ) -> Result<(), Ignored> {
+        tasks: Option<&TaskRanges>,
+        step: &mut StepOutput,
+    ) -> Result<(), CommandError> {
         let Some(array) = self.jobs.arrays.get_mut(&job) else {
-            return Err(Ignored::UnknownJob);
+            return Err(CommandError::UnknownJob);
         };
         let mut dropped = among(&array.queue, tasks);
         let held = among(&array.held, tasks);
@@ -403,7 +417,7 @@ impl Core {
         if any {
             array.tally.cancelled += dropped.len() as u32;
             array.changed = true;
-            step.changes.push(Change::Dropped {
+            step.changes.push(RowChange::Dropped {
                 job,
                 tasks: dropped,
                 refusals: Vec::new(),
@@ -416,21 +430,21 @@ impl Core {
             any |= self.cancel_task(task, step).is_ok();
         }
         self.conclude_array(job, step);
-        any.then_some(()).ok_or(Ignored::NoTask)
+        any.then_some(()).ok_or(CommandError::NoTask)
     }
 
     /// Tasks of an array are held back, or released.
     pub(super) fn hold_tasks(
         &mut self,
         job: u64,
-        tasks: Option<&Ranges>,
+        tasks: Option<&TaskRanges>,
         hold: bool,
-        step: &mut Step,
-    ) -> Result<(), Ignored> {
+        step: &mut StepOutput,
+    ) -> Result<(), CommandError> {
         let Some(array) = self.jobs.arrays.get_mut(&job) else {
-            return Err(Ignored::UnknownJob);
+            return Err(CommandError::UnknownJob);
         };
-        let Array { queue, held, .. } = array;
+        let ActiveArray { queue, held, .. } = array;
         let (from, to) = if hold { (queue, held) } else { (held, queue) };
         let moved = among(from, tasks);
         from.remove(&moved);
@@ -441,29 +455,29 @@ impl Core {
             any |= self.hold_task(task, hold, step).is_ok();
         }
         self.say_held(job, step);
-        any.then_some(()).ok_or(Ignored::NoTask)
+        any.then_some(()).ok_or(CommandError::NoTask)
     }
 
-    fn say_held(&self, job: u64, step: &mut Step) {
+    fn say_held(&self, job: u64, step: &mut StepOutput) {
         let Some(array) = self.jobs.arrays.get(&job) else {
             return;
         };
         let mut tasks = array.held.clone();
         let before_gate = self.jobs.of(job).filter(|(_, live)| live.held_back);
         for (task, _) in before_gate {
-            tasks.add(&Ranges::new(task.task, task.task));
+            tasks.add(&TaskRanges::new(task.task, task.task));
         }
-        step.changes.push(Change::HeldTasks { job, tasks });
+        step.changes.push(RowChange::HeldTasks { job, tasks });
     }
 
-    fn tasks_before_gate(&self, job: u64, tasks: Option<&Ranges>) -> Vec<TaskKey> {
+    fn tasks_before_gate(&self, job: u64, tasks: Option<&TaskRanges>) -> Vec<TaskKey> {
         let all = self.jobs.of(job).map(|(task, _)| task);
         all.filter(|task| tasks.is_none_or(|tasks| tasks.contains(task.task)))
             .collect()
     }
 }
 
-impl Tally {
+impl TaskCounts {
     /// That of an array none of whose tasks has come into being, and none will: taken back or, with
     /// `rejected`, kept out.
     pub(super) fn stillborn(submission: &Submission, rejected: bool) -> Option<Self> {
@@ -477,7 +491,7 @@ impl Tally {
     }
 }
 
-impl Live {
+impl ActiveTask {
     /// Whether an end at `at` is within its deadline, if it has one, as the objectives take it.
     fn in_time(&self, at: Instant) -> bool {
         let due = self.spec.due();
@@ -489,7 +503,7 @@ impl Live {
     }
 }
 
-fn among(all: &Ranges, tasks: Option<&Ranges>) -> Ranges {
+fn among(all: &TaskRanges, tasks: Option<&TaskRanges>) -> TaskRanges {
     match tasks {
         None => all.clone(),
         Some(tasks) => all.common(tasks),
@@ -497,7 +511,7 @@ fn among(all: &Ranges, tasks: Option<&Ranges>) -> Ranges {
 }
 
 /// Adds tasks to the last part that is told the same.
-fn add(parts: &mut Vec<Part>, tasks: Ranges, standing: &Standing) {
+fn add(parts: &mut Vec<TaskGroupOutcome>, tasks: TaskRanges, standing: &AdmissionState) {
     if tasks.is_empty() {
         return;
     }
@@ -506,14 +520,14 @@ fn add(parts: &mut Vec<Part>, tasks: Ranges, standing: &Standing) {
             part.tasks.add(&tasks);
             part.standing.join(standing);
         }
-        _ => parts.push(Part {
+        _ => parts.push(TaskGroupOutcome {
             tasks,
             standing: standing.clone(),
         }),
     }
 }
 
-impl Standing {
+impl AdmissionState {
     /// Whether both are let in, both wait, or both are kept out for the same reasons.
     fn is_like(&self, other: &Self) -> bool {
         match (self, other) {

@@ -1,10 +1,10 @@
 //! What the core is told.
 
 use serde::{Deserialize, Serialize};
-use tollgate_gate::{Retry, WorkerId};
+use tollgate_gate::{OnEviction, WorkerId};
 use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
 
-use super::ranges::Ranges;
+use super::ranges::TaskRanges;
 
 /// A task, named for good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -24,7 +24,7 @@ impl From<u64> for TaskKey {
 
 /// A try at running a task, named for good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct AttemptKey {
+pub struct TaskAttemptKey {
     /// The public number of the job.
     pub job: u64,
     /// Which task of it: its number in its array; 0 in a job that is none.
@@ -33,7 +33,7 @@ pub struct AttemptKey {
     pub attempt: u32,
 }
 
-impl AttemptKey {
+impl TaskAttemptKey {
     /// What it is a try at.
     pub const fn of(self) -> TaskKey {
         TaskKey {
@@ -45,15 +45,15 @@ impl AttemptKey {
 
 /// Something that happened: stored as it is, and handled again after a crash.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Command {
+pub enum ServiceCommand {
     /// A job was handed in.
     Submit(Submission),
     /// The engine says what became of an attempt.
     Report {
         /// Which one.
-        attempt: AttemptKey,
+        attempt: TaskAttemptKey,
         /// What became of it.
-        fate: Fate,
+        fate: AttemptProgress,
     },
     /// A user takes up a quote that is held.
     Claim {
@@ -65,21 +65,21 @@ pub enum Command {
         /// Which one.
         job: u64,
         /// Which tasks of it; none for all.
-        tasks: Option<Ranges>,
+        tasks: Option<TaskRanges>,
     },
     /// A user holds a queued job back, or tasks of an array.
     Hold {
         /// Which one.
         job: u64,
         /// Which tasks of it; none for all.
-        tasks: Option<Ranges>,
+        tasks: Option<TaskRanges>,
     },
     /// A user lets a held job queue again, or tasks of an array.
     Release {
         /// Which one.
         job: u64,
         /// Which tasks of it; none for all.
-        tasks: Option<Ranges>,
+        tasks: Option<TaskRanges>,
     },
     /// A worker offers nodes.
     WorkerUp {
@@ -103,7 +103,7 @@ pub enum Command {
     Tick,
 }
 
-impl Command {
+impl ServiceCommand {
     /// Reports come before requests that are handled at the same instant: what has ended makes room
     /// for who arrives.
     pub(crate) fn is_report(&self) -> bool {
@@ -143,11 +143,11 @@ pub struct Submission {
     /// millionths, at most 1,000,000.
     pub confidence: Option<u32>,
     /// Whether it may be run again after it was lost.
-    pub retry: Retry,
+    pub retry: OnEviction,
     /// If it is a quote that is to be held: for how long. Positive.
     pub hold: Option<Span>,
     /// Whether it is many tasks, and what it waits for before it is decided about.
-    pub plan: Plan,
+    pub plan: SubmissionOptions,
 }
 
 impl Submission {
@@ -160,11 +160,11 @@ impl Submission {
 
 /// What is beside one task that may start at once.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Plan {
+pub struct SubmissionOptions {
     /// If it is an array: which tasks, and how many of them at a time.
-    pub array: Option<ArrayPlan>,
+    pub array: Option<ArraySpec>,
     /// Jobs of the same user that have to be over first.
-    pub after: Vec<After>,
+    pub after: Vec<JobDependency>,
     /// Whether it waits for its user to release it.
     pub held: bool,
     /// When it was handed in, if it had to wait since: its deadline counts from there.
@@ -173,25 +173,25 @@ pub struct Plan {
 
 /// Tasks that are the same but for their numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ArrayPlan {
+pub struct ArraySpec {
     /// Their numbers; at least one.
-    pub tasks: Ranges,
+    pub tasks: TaskRanges,
     /// At most so many of them are before the gate at a time, if there is a limit. Positive.
     pub most: Option<u32>,
 }
 
 /// A job that another one waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct After {
+pub struct JobDependency {
     /// Its number.
     pub job: u64,
     /// How it has to be over.
-    pub need: Need,
+    pub need: DependencyCondition,
 }
 
 /// How a job has to be over for another one to start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Need {
+pub enum DependencyCondition {
     /// Every task of it ended with exit code 0.
     Success,
     /// In whichever way.
@@ -200,7 +200,7 @@ pub enum Need {
 
 /// What became of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Fate {
+pub enum AttemptProgress {
     /// It runs.
     Started {
         /// Its process, where the engine knows it.
@@ -211,9 +211,9 @@ pub enum Fate {
     /// It has ended.
     Ended {
         /// How.
-        status: ExitStatus,
+        status: AttemptExit,
         /// Who ended it, if it did not end by itself.
-        killed: Option<Killed>,
+        killed: Option<KillCause>,
         /// When.
         at: Instant,
         /// How long it ran by the clock on the wall.
@@ -232,7 +232,7 @@ pub enum Fate {
 
 /// How an attempt ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum ExitStatus {
+pub enum AttemptExit {
     /// By itself, with this code.
     Code(u8),
     /// By this signal.
@@ -248,7 +248,7 @@ pub enum ExitStatus {
 
 /// Why an attempt was ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Killed {
+pub enum KillCause {
     /// Its user or an operator asked for it.
     Cancelled,
     /// It ran for as long as it was allowed to.
@@ -261,7 +261,7 @@ pub enum Killed {
     OutputLimit,
 }
 
-impl ExitStatus {
+impl AttemptExit {
     /// The status as a shell says it: the exit code, 128 + n after signal n, 127 if it never ran.
     pub const fn code(&self) -> u8 {
         match self {

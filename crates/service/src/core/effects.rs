@@ -1,14 +1,14 @@
 //! What the gate wants done: into changes for the store and orders for the engine.
 
-use tollgate_gate::{Effect, Ending, Said};
+use tollgate_gate::{Effect, JobEnding, Notice};
 use tollgate_model::{JobId, NodeId};
 
 use super::Core;
-use super::command::AttemptKey;
-use super::outcome::{Change, Order, Step};
+use super::command::TaskAttemptKey;
+use super::outcome::{EngineAction, RowChange, StepOutput};
 
 impl Core {
-    pub(super) fn carry_out(&mut self, step: &mut Step) {
+    pub(super) fn carry_out(&mut self, step: &mut StepOutput) {
         let mut effects = std::mem::take(&mut self.effects);
         for effect in effects.drain(..) {
             self.carry_out_one(effect, step);
@@ -16,7 +16,7 @@ impl Core {
         self.effects = effects;
     }
 
-    fn carry_out_one(&mut self, effect: Effect, step: &mut Step) {
+    fn carry_out_one(&mut self, effect: Effect, step: &mut StepOutput) {
         match effect {
             Effect::Verdict { job: slot, said } => self.tell(slot, said, step),
             Effect::Start { job: slot, attempt } => {
@@ -38,7 +38,7 @@ impl Core {
             Effect::Kill { job: slot, .. } => {
                 if let Some((task, live)) = self.jobs.at(slot).filter(|(_, live)| live.runs()) {
                     let attempt = live.attempt_key(task);
-                    step.orders.push(Order::Kill { attempt });
+                    step.orders.push(EngineAction::Kill { attempt });
                 }
             }
             Effect::Book {
@@ -49,7 +49,7 @@ impl Core {
                 // A quote that nobody took up costs nobody anything.
                 let booked = self.jobs.at(slot).filter(|(_, live)| live.held.is_none());
                 if let Some((task, live)) = booked {
-                    step.changes.push(Change::Booked {
+                    step.changes.push(RowChange::Booked {
                         attempt: live.attempt_key(task),
                         user: live.user,
                         entry,
@@ -62,70 +62,70 @@ impl Core {
     }
 
     /// What a job is told at its submission is in its answer already.
-    pub(super) fn tell(&mut self, slot: JobId, said: Said, step: &mut Step) {
+    pub(super) fn tell(&mut self, slot: JobId, said: Notice, step: &mut StepOutput) {
         let Some((task, live, array)) = self.jobs.with_array(slot) else {
             return;
         };
         let job = task.job;
         match said {
-            Said::Accepted { price } => {
+            Notice::Accepted { price } => {
                 let price = self.rules.for_user(live.spec.procs, price);
                 match array {
                     Some(array) => array.costs(price),
-                    None => step.changes.push(Change::Accepted { job, price }),
+                    None => step.changes.push(RowChange::Accepted { job, price }),
                 }
             }
-            Said::Queued => {
+            Notice::Queued => {
                 let had_nodes = live.has_nodes();
                 live.stop();
                 self.ahead.forget(slot);
                 match array {
                     Some(array) if had_nodes => array.stops(),
                     Some(_) => {}
-                    None => step.changes.push(Change::Queued { job }),
+                    None => step.changes.push(RowChange::Queued { job }),
                 }
             }
-            Said::Rejected(reason) => {
+            Notice::Rejected(reason) => {
                 let of_array = array.is_some();
                 self.jobs.remove(slot);
                 if of_array {
                     return self.reject_task(task, reason, step);
                 }
-                step.changes.push(Change::Rejected { job, reason });
+                step.changes.push(RowChange::Rejected { job, reason });
                 self.tell_followers(job, false, step);
             }
         }
     }
 
-    pub(super) fn conclude(&mut self, slot: JobId, ending: Ending, step: &mut Step) {
+    pub(super) fn conclude(&mut self, slot: JobId, ending: JobEnding, step: &mut StepOutput) {
         let Some((task, live)) = self.jobs.remove(slot) else {
             return;
         };
         let job = task.job;
         if live.held.is_some() {
-            step.changes.push(Change::Expired { job });
+            step.changes.push(RowChange::Expired { job });
             self.tell_followers(job, false, step);
         } else if self.jobs.arrays.contains_key(&job) {
             self.task_over(task, &live, ending, step);
         } else {
-            step.changes.push(Change::Over { job, ending });
-            let succeeded = ending == Ending::Finished && live.succeeded();
+            step.changes.push(RowChange::Over { job, ending });
+            let succeeded = ending == JobEnding::Finished && live.succeeded();
             self.tell_followers(job, succeeded, step);
         }
     }
 
-    pub(super) fn order_start(&self, attempt: AttemptKey, slot: JobId, step: &mut Step) {
+    pub(super) fn order_start(&self, attempt: TaskAttemptKey, slot: JobId, step: &mut StepOutput) {
         let of_array = self.jobs.arrays.contains_key(&attempt.job);
-        step.changes.push(Change::Started { attempt, of_array });
+        step.changes.push(RowChange::Started { attempt, of_array });
         step.orders.push(self.start_order(attempt, slot));
     }
 
-    pub(super) fn start_order(&self, attempt: AttemptKey, slot: JobId) -> Order {
+    pub(super) fn start_order(&self, attempt: TaskAttemptKey, slot: JobId) -> EngineAction {
         let view = self.gate.view(self.now);
         let placement = view.job(slot).placement();
         let nodes: Vec<NodeId> = placement.iter().flat_map(|range| range.nodes()).collect();
         let exclusive = !nodes.iter().any(|&node| view.shares(slot, node));
-        Order::Start {
+        EngineAction::Start {
             attempt,
             nodes,
             exclusive,
@@ -134,7 +134,7 @@ impl Core {
 
     /// The rates of the tasks of a node have changed. A job that runs on several nodes progresses
     /// as one process, at the mean of its rates.
-    pub(super) fn set_shares(&self, node: NodeId, step: &mut Step) {
+    pub(super) fn set_shares(&self, node: NodeId, step: &mut StepOutput) {
         let view = self.gate.view(self.now);
         for task in view.node(node).tasks() {
             let Some((key, live)) = self.jobs.at(task.job).filter(|(_, live)| live.runs()) else {
@@ -151,7 +151,7 @@ impl Core {
             }
             let attempt = live.attempt_key(key);
             let rate = sum / f64::from(n.max(1));
-            step.orders.push(Order::SetShare { attempt, rate });
+            step.orders.push(EngineAction::SetShare { attempt, rate });
         }
     }
 }

@@ -3,21 +3,21 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use tollgate_forecast::{Forecast, Forecaster, Job, Stage};
+use tollgate_forecast::{ClassStage, Forecast, ForecastJob, Forecaster};
 use tollgate_model::distribution::LEVELS;
 use tollgate_model::{Distribution, Instant, JobId, Span};
 
 /// What the expectation of a run time is known from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Basis {
+pub enum ForecastBasis {
     /// From the estimate alone: nothing like it has ended here yet.
     Estimate,
     /// From what has ended here.
-    Jobs(Stage),
+    Jobs(ClassStage),
 }
 
 /// In words, to stand after "forecast from".
-impl fmt::Display for Basis {
+impl fmt::Display for ForecastBasis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Estimate => f.write_str("the estimate alone: no job like it has ended here yet"),
@@ -32,15 +32,15 @@ const ENOUGH_CLASSES: usize = 10;
 
 /// What is forecast of a job, and what that is worth.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Expectation {
+pub struct RuntimeForecast {
     forecast: Forecast,
     /// Whether so many classes are known that one more can be told from them.
     site_is_known: bool,
 }
 
-impl Expectation {
+impl RuntimeForecast {
     /// What `forecaster` says of a job now.
-    pub(super) fn new(forecaster: &Forecaster, job: &Job) -> Self {
+    pub(super) fn new(forecaster: &Forecaster, job: &ForecastJob) -> Self {
         Self {
             forecast: forecaster.forecast(job),
             site_is_known: forecaster.classes().nth(ENOUGH_CLASSES - 1).is_some(),
@@ -59,25 +59,25 @@ impl Expectation {
     /// on most machines (Mu'alem & Feitelson 2001, section 3); where a few jobs of the class have, around
     /// what they took, by a factor of three either way in nine cases of ten (log-logistic, of shape 2: an
     /// assumption, replaced by what is learned).
-    pub(super) fn distribution(&self, estimate: Span) -> (Distribution, Basis) {
+    pub(super) fn distribution(&self, estimate: Span) -> (Distribution, ForecastBasis) {
         let said = self.forecast.distribution();
         let quantiles = said.quantiles();
         let is_point = quantiles.first() == quantiles.last();
         match self.forecast.stage() {
-            Stage::Unseen if is_point || !self.site_is_known => {
+            ClassStage::Unseen if is_point || !self.site_is_known => {
                 let evenly = |level: f64| estimate.as_secs_f64() * level;
-                (spread(evenly), Basis::Estimate)
+                (spread(evenly), ForecastBasis::Estimate)
             }
-            Stage::Cold if is_point => {
+            ClassStage::Cold if is_point => {
                 let point = said.median().as_secs_f64();
                 let around = |level: f64| point * (level / (1.0 - level)).sqrt();
-                (spread(around), Basis::Jobs(Stage::Cold))
+                (spread(around), ForecastBasis::Jobs(ClassStage::Cold))
             }
-            stage @ (Stage::Unseen
-            | Stage::Cold
-            | Stage::Young
-            | Stage::Changing
-            | Stage::Settled) => (said, Basis::Jobs(stage)),
+            stage @ (ClassStage::Unseen
+            | ClassStage::Cold
+            | ClassStage::Young
+            | ClassStage::Changing
+            | ClassStage::Settled) => (said, ForecastBasis::Jobs(stage)),
         }
     }
 }
@@ -87,12 +87,12 @@ impl Expectation {
 /// whole second. So it follows from the state and the present instant alone, whatever was asked
 /// before, as recovery needs it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Medians {
+pub(super) struct MedianCache {
     as_of: Instant,
     by_slot: Vec<Option<Span>>,
 }
 
-impl Medians {
+impl MedianCache {
     /// The median of the job in a slot at `now`; `derive` derives it as of a second.
     pub(super) fn of(
         &mut self,

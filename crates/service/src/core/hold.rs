@@ -3,21 +3,21 @@
 //! To the gate a held quote is a job like any other: it takes its place, and its nodes where the
 //! policy starts it at once. Nothing is run for it, and nothing is charged, until it is claimed.
 
-use tollgate_gate::Input;
+use tollgate_gate::GateInput;
 
 use super::Core;
 use super::command::TaskKey;
-use super::outcome::{Change, Ignored, Step};
-use super::ranges::Ranges;
+use super::outcome::{CommandError, RowChange, StepOutput};
+use super::ranges::TaskRanges;
 
 impl Core {
     /// A quote becomes a job.
-    pub(super) fn claim(&mut self, job: u64, step: &mut Step) -> Result<(), Ignored> {
+    pub(super) fn claim(&mut self, job: u64, step: &mut StepOutput) -> Result<(), CommandError> {
         let now = self.now;
-        let live = self.jobs.claim(job).ok_or(Ignored::NoQuote)?;
+        let live = self.jobs.claim(job).ok_or(CommandError::NoQuote)?;
         let (slot, key) = (live.slot, live.attempt_key(job.into()));
         self.ahead.forget(slot);
-        step.changes.push(Change::Claimed { job });
+        step.changes.push(RowChange::Claimed { job });
         if live.has_nodes() {
             live.started = Some(now);
             self.order_start(key, slot, step);
@@ -33,14 +33,14 @@ impl Core {
     pub(super) fn cancel(
         &mut self,
         job: u64,
-        tasks: Option<&Ranges>,
-        step: &mut Step,
-    ) -> Result<(), Ignored> {
+        tasks: Option<&TaskRanges>,
+        step: &mut StepOutput,
+    ) -> Result<(), CommandError> {
         if self.jobs.arrays.contains_key(&job) {
             return self.cancel_tasks(job, tasks, step);
         }
         if tasks.is_some() {
-            return Err(Ignored::UnknownJob);
+            return Err(CommandError::UnknownJob);
         }
         if self.jobs.waiting.contains_key(&job) {
             return self.cancel_waiting(job, step);
@@ -48,14 +48,18 @@ impl Core {
         self.cancel_task(job.into(), step)
     }
 
-    pub(super) fn cancel_task(&mut self, task: TaskKey, step: &mut Step) -> Result<(), Ignored> {
-        let live = self.jobs.get(task).ok_or(Ignored::UnknownJob)?;
+    pub(super) fn cancel_task(
+        &mut self,
+        task: TaskKey,
+        step: &mut StepOutput,
+    ) -> Result<(), CommandError> {
+        let live = self.jobs.get(task).ok_or(CommandError::UnknownJob)?;
         let (slot, attempt) = (live.slot, live.gate_attempt);
         let nothing_runs = live.held.is_some() && live.has_nodes();
-        self.input(Input::Cancel { job: slot }, step)?;
+        self.input(GateInput::Cancel { job: slot }, step)?;
         if nothing_runs {
             // There is nobody to report that it ended.
-            self.input(Input::Evicted { job: slot, attempt }, step)?;
+            self.input(GateInput::Evicted { job: slot, attempt }, step)?;
         }
         Ok(())
     }
@@ -64,23 +68,23 @@ impl Core {
     pub(super) fn hold_or_release(
         &mut self,
         job: u64,
-        tasks: Option<&Ranges>,
+        tasks: Option<&TaskRanges>,
         hold: bool,
-        step: &mut Step,
-    ) -> Result<(), Ignored> {
+        step: &mut StepOutput,
+    ) -> Result<(), CommandError> {
         if self.jobs.arrays.contains_key(&job) {
             return self.hold_tasks(job, tasks, hold, step);
         }
         if tasks.is_some() {
-            return Err(Ignored::UnknownJob);
+            return Err(CommandError::UnknownJob);
         }
         if self.jobs.waiting.contains_key(&job) {
             return self.hold_waiting(job, hold, step);
         }
         self.hold_task(job.into(), hold, step)?;
         step.changes.push(match hold {
-            true => Change::Held { job },
-            false => Change::Queued { job },
+            true => RowChange::Held { job },
+            false => RowChange::Queued { job },
         });
         Ok(())
     }
@@ -89,12 +93,12 @@ impl Core {
         &mut self,
         task: TaskKey,
         hold: bool,
-        step: &mut Step,
-    ) -> Result<(), Ignored> {
-        let slot = self.jobs.get(task).ok_or(Ignored::UnknownJob)?.slot;
+        step: &mut StepOutput,
+    ) -> Result<(), CommandError> {
+        let slot = self.jobs.get(task).ok_or(CommandError::UnknownJob)?.slot;
         let input = match hold {
-            true => Input::Hold { job: slot },
-            false => Input::Release { job: slot },
+            true => GateInput::Hold { job: slot },
+            false => GateInput::Release { job: slot },
         };
         self.input(input, step)?;
         if let Some(live) = self.jobs.get_mut(task) {
@@ -107,7 +111,7 @@ impl Core {
     }
 
     /// Drops the quotes whose time is over.
-    pub(super) fn lapse_due(&mut self, step: &mut Step) {
+    pub(super) fn lapse_due(&mut self, step: &mut StepOutput) {
         while let Some((lapses, job)) = self.jobs.next_lapse() {
             if lapses > self.now || self.cancel_task(job.into(), step).is_err() {
                 return;

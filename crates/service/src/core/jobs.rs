@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 use tollgate_forecast::ClassId;
 use tollgate_model::{Distribution, Instant, JobId, JobSpec, Span};
 
-use super::after::Waiting;
-use super::array::Array;
-use super::command::{AttemptKey, Submission, TaskKey};
-use super::expected::Expectation;
+use super::after::DeferredJob;
+use super::array::ActiveArray;
+use super::command::{Submission, TaskAttemptKey, TaskKey};
+use super::expected::RuntimeForecast;
 
 /// What the service knows of a task that is before the gate, beside what the gate knows.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Live {
+pub struct ActiveTask {
     /// Where the gate keeps it.
     pub slot: JobId,
     /// Whose it is.
@@ -23,7 +23,7 @@ pub struct Live {
     /// What was decided on, and when, in the user's credits.
     pub spec: JobSpec,
     /// What was forecast of it at its submission.
-    pub forecast: Expectation,
+    pub forecast: RuntimeForecast,
     /// Jobs that behave alike.
     class: ClassId,
     /// What its user said it takes.
@@ -43,11 +43,11 @@ pub struct Live {
     pub(super) held_back: bool,
 }
 
-impl Live {
+impl ActiveTask {
     pub(super) fn new(
         submission: &Submission,
-        asked: tollgate_forecast::Job,
-        forecast: Expectation,
+        asked: tollgate_forecast::ForecastJob,
+        forecast: RuntimeForecast,
         spec: JobSpec,
     ) -> Self {
         Self {
@@ -86,17 +86,17 @@ impl Live {
         }
     }
 
-    pub(super) fn asked(&self) -> tollgate_forecast::Job {
-        tollgate_forecast::Job {
+    pub(super) fn asked(&self) -> tollgate_forecast::ForecastJob {
+        tollgate_forecast::ForecastJob {
             class: self.class,
             procs: self.spec.procs,
             request: self.request,
-            context: tollgate_forecast::Context::default(),
+            context: tollgate_forecast::JobAttributes::default(),
         }
     }
 
-    pub(super) fn attempt_key(&self, task: TaskKey) -> AttemptKey {
-        AttemptKey {
+    pub(super) fn attempt_key(&self, task: TaskKey) -> TaskAttemptKey {
+        TaskAttemptKey {
             job: task.job,
             task: task.task,
             attempt: self.attempt,
@@ -104,7 +104,7 @@ impl Live {
     }
 
     /// Whether that is the try that is under way.
-    pub(super) fn is_at(&self, key: AttemptKey) -> bool {
+    pub(super) fn is_at(&self, key: TaskAttemptKey) -> bool {
         self.runs() && self.attempt == key.attempt
     }
 
@@ -126,8 +126,8 @@ impl Live {
 
 /// All of them, by name and by slot.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Jobs {
-    live: BTreeMap<TaskKey, Live>,
+pub(super) struct JobTable {
+    live: BTreeMap<TaskKey, ActiveTask>,
     /// The task in each slot of the gate.
     slots: BTreeMap<JobId, TaskKey>,
     /// Quotes that are held, by when they lapse.
@@ -135,32 +135,32 @@ pub(super) struct Jobs {
     /// The number that was given last.
     last: u64,
     /// Arrays with tasks that are not over.
-    pub(super) arrays: BTreeMap<u64, Array>,
+    pub(super) arrays: BTreeMap<u64, ActiveArray>,
     /// Jobs that the gate was not asked about yet.
-    pub(super) waiting: BTreeMap<u64, Waiting>,
+    pub(super) waiting: BTreeMap<u64, DeferredJob>,
     /// Which jobs each job is waited for by: pairs of the earlier and the later.
     pub(super) followers: BTreeSet<(u64, u64)>,
 }
 
-impl Jobs {
+impl JobTable {
     /// A number that no job ever had.
     pub(super) fn next_number(&mut self) -> u64 {
         self.last += 1;
         self.last
     }
 
-    pub(super) fn insert(&mut self, task: TaskKey, slot: JobId, live: Live) {
+    pub(super) fn insert(&mut self, task: TaskKey, slot: JobId, live: ActiveTask) {
         self.slots.insert(slot, task);
         self.holds
             .extend(live.held.map(|lapses| (lapses, task.job)));
-        self.live.insert(task, Live { slot, ..live });
+        self.live.insert(task, ActiveTask { slot, ..live });
         if let Some(array) = self.arrays.get_mut(&task.job) {
             array.before_gate += 1;
         }
     }
 
     /// A quote is a job from now on. None if it was no quote.
-    pub(super) fn claim(&mut self, job: u64) -> Option<&mut Live> {
+    pub(super) fn claim(&mut self, job: u64) -> Option<&mut ActiveTask> {
         let live = self.live.get_mut(&job.into())?;
         let lapses = live.held.take()?;
         self.holds.remove(&(lapses, job));
@@ -179,7 +179,7 @@ impl Jobs {
         held.filter(|live| live.user == user).count()
     }
 
-    pub(super) fn remove(&mut self, slot: JobId) -> Option<(TaskKey, Live)> {
+    pub(super) fn remove(&mut self, slot: JobId) -> Option<(TaskKey, ActiveTask)> {
         let task = self.slots.remove(&slot)?;
         let live = self.live.remove(&task)?;
         if let Some(lapses) = live.held {
@@ -191,20 +191,20 @@ impl Jobs {
         Some((task, live))
     }
 
-    pub(super) fn get(&self, task: impl Into<TaskKey>) -> Option<&Live> {
+    pub(super) fn get(&self, task: impl Into<TaskKey>) -> Option<&ActiveTask> {
         self.live.get(&task.into())
     }
 
-    pub(super) fn get_mut(&mut self, task: TaskKey) -> Option<&mut Live> {
+    pub(super) fn get_mut(&mut self, task: TaskKey) -> Option<&mut ActiveTask> {
         self.live.get_mut(&task)
     }
 
-    pub(super) fn at(&self, slot: JobId) -> Option<(TaskKey, &Live)> {
+    pub(super) fn at(&self, slot: JobId) -> Option<(TaskKey, &ActiveTask)> {
         let task = *self.slots.get(&slot)?;
         Some((task, self.live.get(&task)?))
     }
 
-    pub(super) fn at_mut(&mut self, slot: JobId) -> Option<(TaskKey, &mut Live)> {
+    pub(super) fn at_mut(&mut self, slot: JobId) -> Option<(TaskKey, &mut ActiveTask)> {
         let task = *self.slots.get(&slot)?;
         Some((task, self.live.get_mut(&task)?))
     }
@@ -213,19 +213,19 @@ impl Jobs {
     pub(super) fn with_array(
         &mut self,
         slot: JobId,
-    ) -> Option<(TaskKey, &mut Live, Option<&mut Array>)> {
+    ) -> Option<(TaskKey, &mut ActiveTask, Option<&mut ActiveArray>)> {
         let task = *self.slots.get(&slot)?;
         let live = self.live.get_mut(&task)?;
         Some((task, live, self.arrays.get_mut(&task.job)))
     }
 
     /// Every task that is before the gate.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (TaskKey, &Live)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (TaskKey, &ActiveTask)> {
         self.live.iter().map(|(&task, live)| (task, live))
     }
 
     /// The tasks of a job that are before the gate.
-    pub(super) fn of(&self, job: u64) -> impl Iterator<Item = (TaskKey, &Live)> {
+    pub(super) fn of(&self, job: u64) -> impl Iterator<Item = (TaskKey, &ActiveTask)> {
         let all = TaskKey { job, task: 0 }..=TaskKey {
             job,
             task: u32::MAX,

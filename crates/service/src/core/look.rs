@@ -2,33 +2,33 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_policy::Phase;
+use tollgate_policy::JobPhase;
 
 use super::Core;
-use super::after::Waiting;
-use super::array::Array;
+use super::after::DeferredJob;
+use super::array::ActiveArray;
 use super::command::TaskKey;
-use super::jobs::Live;
-use super::outcome::Order;
+use super::jobs::ActiveTask;
+use super::outcome::EngineAction;
 
 impl Core {
     /// A task that is before the gate; of a job that is no array, its number will do.
-    pub fn job(&self, task: impl Into<TaskKey>) -> Option<&Live> {
+    pub fn job(&self, task: impl Into<TaskKey>) -> Option<&ActiveTask> {
         self.jobs.get(task)
     }
 
     /// Every task that is before the gate, by name.
-    pub fn tasks(&self) -> impl Iterator<Item = (TaskKey, &Live)> {
+    pub fn tasks(&self) -> impl Iterator<Item = (TaskKey, &ActiveTask)> {
         self.jobs.iter()
     }
 
     /// The tasks of a job that are before the gate.
-    pub fn tasks_of(&self, job: u64) -> impl Iterator<Item = (TaskKey, &Live)> {
+    pub fn tasks_of(&self, job: u64) -> impl Iterator<Item = (TaskKey, &ActiveTask)> {
         self.jobs.of(job)
     }
 
     /// An array that is not over.
-    pub fn array(&self, job: u64) -> Option<&Array> {
+    pub fn array(&self, job: u64) -> Option<&ActiveArray> {
         self.jobs.arrays.get(&job)
     }
 
@@ -53,7 +53,7 @@ impl Core {
     }
 
     /// A job that was handed in and waits before anything is decided about it.
-    pub fn waiting(&self, job: u64) -> Option<&Waiting> {
+    pub fn waiting(&self, job: u64) -> Option<&DeferredJob> {
         self.jobs.waiting.get(&job)
     }
 
@@ -65,13 +65,13 @@ impl Core {
     }
 
     /// Every array that is not over.
-    pub fn arrays(&self) -> impl Iterator<Item = (u64, &Array)> {
+    pub fn arrays(&self) -> impl Iterator<Item = (u64, &ActiveArray)> {
         self.jobs.arrays.iter().map(|(&job, array)| (job, array))
     }
 
     /// Attempts that were started and have not ended, with the nodes that they have: an engine
     /// that does not know one of them is to be told again.
-    pub fn running(&self) -> Vec<Order> {
+    pub fn running(&self) -> Vec<EngineAction> {
         let running = self.jobs.iter().filter(|(_, live)| live.runs());
         running
             .map(|(task, live)| self.start_order(live.attempt_key(task), live.slot))
@@ -82,20 +82,20 @@ impl Core {
     ///
     /// # Errors
     /// The first thing that is wrong, in words.
-    pub fn check(&self) -> Result<(), tollgate_gate::Violation> {
+    pub fn check(&self) -> Result<(), tollgate_gate::InvariantViolation> {
         self.gate.check(self.now)?;
         let view = self.gate.view(self.now);
         let known = self.jobs.iter().count();
         let there = view.jobs().count();
         if known != there {
-            return Err(tollgate_gate::Violation(format!(
+            return Err(tollgate_gate::InvariantViolation(format!(
                 "the gate has {there} jobs, the service {known}"
             )));
         }
         for (task, live) in self.jobs.iter() {
             let job = view.job(live.slot);
-            if (job.phase == Phase::Running) != live.has_nodes() {
-                return Err(tollgate_gate::Violation(format!(
+            if (job.phase == JobPhase::Running) != live.has_nodes() {
+                return Err(tollgate_gate::InvariantViolation(format!(
                     "job {}, task {} is {:?}, and the service says that it has nodes: {}",
                     task.job,
                     task.task,
@@ -109,7 +109,7 @@ impl Core {
     }
 
     /// What is counted of arrays is so.
-    fn check_arrays(&self) -> Result<(), tollgate_gate::Violation> {
+    fn check_arrays(&self) -> Result<(), tollgate_gate::InvariantViolation> {
         for (job, array) in self.arrays() {
             let before_gate = self.jobs.of(job).count();
             let running = self
@@ -122,7 +122,7 @@ impl Core {
             let counted = (array.before_gate as usize, tally.running as usize);
             let held = held as u64 + array.held.len();
             if counted != (before_gate, running) || tally.held != held {
-                return Err(tollgate_gate::Violation(format!(
+                return Err(tollgate_gate::InvariantViolation(format!(
                     "array {job} has {before_gate} tasks before the gate, {running} of them run and \
                      {held} are held: {array:?}"
                 )));

@@ -1,13 +1,13 @@
 //! What would be let in instead of a job that is kept out.
 
-use tollgate_gate::Verdict;
+use tollgate_gate::AdmissionDecision;
 use tollgate_model::{Credits, Instant, Probability, Span};
 
 use super::Core;
-use super::answer::Candidate;
+use super::answer::AdmissionCandidate;
 use super::command::Submission;
-use super::expected::Expectation;
-use super::outcome::{Axis, Offer, Standing};
+use super::expected::RuntimeForecast;
+use super::outcome::{AdmissionState, CounterOffer, OfferAxis};
 use super::rules;
 
 /// How often the policy is asked for one counter-offer at most, over all axes.
@@ -20,11 +20,11 @@ const DEAREST: f64 = 1e12;
 const CLOSE: f64 = 1.0 / 64.0;
 
 /// A search along the axes for jobs that would be let in.
-struct Search<'a> {
+struct OfferSearch<'a> {
     core: &'a mut Core,
     at: Instant,
     submission: &'a Submission,
-    forecast: &'a Expectation,
+    forecast: &'a RuntimeForecast,
     probes: u32,
 }
 
@@ -36,9 +36,9 @@ impl Core {
         &mut self,
         at: Instant,
         submission: &Submission,
-        forecast: &Expectation,
-    ) -> Vec<Offer> {
-        let mut search = Search {
+        forecast: &RuntimeForecast,
+    ) -> Vec<CounterOffer> {
+        let mut search = OfferSearch {
             core: self,
             at,
             submission,
@@ -55,18 +55,18 @@ impl Core {
     fn confirm(
         &mut self,
         at: Instant,
-        axis: Axis,
+        axis: OfferAxis,
         submission: &Submission,
-        forecast: &Expectation,
-    ) -> Option<Offer> {
+        forecast: &RuntimeForecast,
+    ) -> Option<CounterOffer> {
         let answer = self.answer_alone(at, submission, forecast);
         let price = match answer.standing {
-            Standing::Accepted { price } => Some(price),
-            Standing::Queued | Standing::Deferred => None,
-            Standing::Rejected(_) => return None,
+            AdmissionState::Accepted { price } => Some(price),
+            AdmissionState::Queued | AdmissionState::Deferred => None,
+            AdmissionState::Rejected(_) => return None,
         };
         let probability = answer.prospect.and_then(|prospect| prospect.probability);
-        Some(Offer {
+        Some(CounterOffer {
             axis,
             deadline: submission.deadline,
             budget: submission.budget,
@@ -77,8 +77,8 @@ impl Core {
     }
 }
 
-impl Search<'_> {
-    fn deadline(&mut self) -> Option<(Axis, Submission)> {
+impl OfferSearch<'_> {
+    fn deadline(&mut self) -> Option<(OfferAxis, Submission)> {
         let from = self.submission.deadline?;
         let with = |secs: f64| Submission {
             deadline: Some(Span::ceil_secs_f64(secs)),
@@ -94,10 +94,10 @@ impl Search<'_> {
         } else {
             with(secs)
         };
-        Some((Axis::Deadline, changed))
+        Some((OfferAxis::Deadline, changed))
     }
 
-    fn budget(&mut self) -> Option<(Axis, Submission)> {
+    fn budget(&mut self) -> Option<(OfferAxis, Submission)> {
         let from = self.submission.budget?;
         let with = |credits: f64| Submission {
             budget: Some(Credits::from_f64(credits)),
@@ -114,7 +114,7 @@ impl Search<'_> {
         } else {
             with(credits)
         };
-        Some((Axis::Budget, changed))
+        Some((OfferAxis::Budget, changed))
     }
 
     /// Some number above the first limit and at most at the second with which the job would be let
@@ -140,7 +140,7 @@ impl Search<'_> {
         Some(taken)
     }
 
-    fn procs(&mut self) -> Option<(Axis, Submission)> {
+    fn procs(&mut self) -> Option<(OfferAxis, Submission)> {
         let with = |procs| Submission {
             procs,
             ..self.submission.clone()
@@ -154,7 +154,7 @@ impl Search<'_> {
                 refused = middle;
             }
         }
-        (taken > 0).then(|| (Axis::Procs, with(taken)))
+        (taken > 0).then(|| (OfferAxis::Procs, with(taken)))
     }
 
     /// Whether the job would be let in, surely enough: it keeps its deadline if it takes as long as
@@ -164,7 +164,7 @@ impl Search<'_> {
         let (estimate, _) = self.core.rules.estimate(submission, self.forecast);
         let memory_per_node = self.core.memory_per_node();
         let spec = rules::spec(submission, estimate, self.at, memory_per_node);
-        let candidate = Candidate::new(submission, spec, self.forecast);
+        let candidate = AdmissionCandidate::new(submission, spec, self.forecast);
         let (asked, forecast) = self.core.asked(&candidate);
         let scratch = &mut self.core.scratch;
         let verdict = self
@@ -172,9 +172,9 @@ impl Search<'_> {
             .gate
             .quote(self.at, &asked, Some(&forecast), scratch);
         let promised = match verdict {
-            Verdict::Reject(_) => return false,
-            Verdict::Queue => false,
-            Verdict::Promise { .. } | Verdict::Run { .. } => true,
+            AdmissionDecision::Reject(_) => return false,
+            AdmissionDecision::Queue => false,
+            AdmissionDecision::Promise { .. } | AdmissionDecision::Run { .. } => true,
         };
         let floor = self.core.floor(submission, promised);
         let least = floor.and_then(|floor| Probability::new(floor.least()));

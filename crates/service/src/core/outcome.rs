@@ -2,49 +2,49 @@
 
 use std::fmt;
 
-use tollgate_gate::{Ending, Entry, WorkerId};
+use tollgate_gate::{BookingKind, JobEnding, WorkerId};
 use tollgate_model::{Credits, Instant, JobSpec, NodeId, Probability, Reason, Span};
 
-use super::array::Tally;
-use super::command::{AttemptKey, Fate, Submission};
-use super::expected::Basis;
-use super::ranges::Ranges;
+use super::array::TaskCounts;
+use super::command::{AttemptProgress, Submission, TaskAttemptKey};
+use super::expected::ForecastBasis;
+use super::ranges::TaskRanges;
 
 /// All that follows from one step: to be stored in one transaction, and only then said and done.
 #[derive(Clone, Debug, Default)]
-pub struct Step {
+pub struct StepOutput {
     /// One a command, in the order of the commands.
-    pub replies: Vec<Reply>,
+    pub replies: Vec<CommandResult>,
     /// What has changed for those who ask the store.
-    pub changes: Vec<Change>,
+    pub changes: Vec<RowChange>,
     /// What the engine is to do.
-    pub orders: Vec<Order>,
+    pub orders: Vec<EngineAction>,
 }
 
 /// What a command is answered.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Reply {
+pub enum CommandResult {
     /// A job was handed in; it was given this number.
     Submitted {
         /// Its public number.
         job: u64,
         /// What it is told.
-        answer: Answer,
+        answer: SubmitOutcome,
     },
     /// A quote was to be held, and there is nothing to hold: the job would not be let in now.
     NotHeld {
         /// What it is told.
-        answer: Answer,
+        answer: SubmitOutcome,
     },
     /// It is done.
     Done,
     /// It changed nothing.
-    Ignored(Ignored),
+    Ignored(CommandError),
 }
 
 /// Why a command changed nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Ignored {
+pub enum CommandError {
     /// No such job is known, or it is over.
     #[error("no such job, or the job is over")]
     UnknownJob,
@@ -56,44 +56,44 @@ pub enum Ignored {
     NoTask,
     /// The job is not in a state that allows it.
     #[error("{0}")]
-    Gate(#[from] tollgate_gate::Ignored),
+    Gate(#[from] tollgate_gate::InputError),
 }
 
 /// What a job is told when it is handed in, or would be told.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answer {
+pub struct SubmitOutcome {
     /// Whether it is let in.
-    pub standing: Standing,
+    pub standing: AdmissionState,
     /// What was decided on.
     pub spec: JobSpec,
     /// Where its estimate comes from.
-    pub source: Source,
+    pub source: EstimateSource,
     /// What the expectation is known from.
-    pub basis: Basis,
+    pub basis: ForecastBasis,
     /// What is to be expected of it, if the policy would let it in and it could be found out.
-    pub prospect: Option<Prospect>,
+    pub prospect: Option<JobPrediction>,
     /// If it is rejected: what would be let in now, at most one an axis.
-    pub offers: Vec<Offer>,
+    pub offers: Vec<CounterOffer>,
     /// If it is a quote that is held: until when it can be taken up.
     pub held_until: Option<Instant>,
     /// If it is an array: what its tasks are told, ascending; all else is said of its first task.
-    pub parts: Vec<Part>,
+    pub parts: Vec<TaskGroupOutcome>,
 }
 
 /// Tasks of an array that are told the same.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Part {
+pub struct TaskGroupOutcome {
     /// Which ones.
-    pub tasks: Ranges,
+    pub tasks: TaskRanges,
     /// What they are told; a price is that of all of them together.
-    pub standing: Standing,
+    pub standing: AdmissionState,
 }
 
 /// A job that would be let in now instead of one that is kept out: that one, but for one axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Offer {
+pub struct CounterOffer {
     /// What has changed.
-    pub axis: Axis,
+    pub axis: OfferAxis,
     /// Its deadline, as a span after submission.
     pub deadline: Option<Span>,
     /// The most its user pays.
@@ -108,7 +108,7 @@ pub struct Offer {
 
 /// In what an offer differs from what was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Axis {
+pub enum OfferAxis {
     /// A later deadline.
     Deadline,
     /// A higher budget.
@@ -117,7 +117,7 @@ pub enum Axis {
     Procs,
 }
 
-impl Axis {
+impl OfferAxis {
     /// The key in JSON.
     pub const fn key(self) -> &'static str {
         match self {
@@ -130,7 +130,7 @@ impl Axis {
 
 /// Where a job stands after it was handed in.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Standing {
+pub enum AdmissionState {
     /// Let in.
     Accepted {
         /// The most it will cost.
@@ -141,12 +141,12 @@ pub enum Standing {
     /// It waits for other jobs, or for its user, and is decided about then.
     Deferred,
     /// Kept out, for these reasons.
-    Rejected(Vec<Refusal>),
+    Rejected(Vec<RejectReason>),
 }
 
 /// Why a job is kept out.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Refusal {
+pub enum RejectReason {
     /// By the policy.
     Policy(Reason),
     /// It is less sure to keep its deadline than its user wants, or the site promises.
@@ -154,7 +154,7 @@ pub enum Refusal {
         /// How sure.
         probability: Probability,
         /// How sure it must be.
-        floor: Floor,
+        floor: ConfidenceThreshold,
     },
     /// Its user holds as many quotes already as one user may.
     Holds,
@@ -164,14 +164,14 @@ pub enum Refusal {
 
 /// How sure a job must be to keep its deadline, and who says so. In millionths, at most 1,000,000.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Floor {
+pub enum ConfidenceThreshold {
     /// Its user.
     User(u32),
     /// The site: it promises nothing below.
     Site(u32),
 }
 
-impl Floor {
+impl ConfidenceThreshold {
     /// The least probability.
     pub fn least(self) -> f64 {
         match self {
@@ -182,7 +182,7 @@ impl Floor {
 
 /// Where an estimate comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum EstimateSource {
     /// Its user.
     User,
     /// Jobs that were like it.
@@ -193,7 +193,7 @@ pub enum Source {
 
 /// What is to be expected of a job.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Prospect {
+pub struct JobPrediction {
     /// When it starts.
     pub start: Instant,
     /// When it finishes.
@@ -208,7 +208,7 @@ pub struct Prospect {
 
 /// What has changed for those who ask the store.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Change {
+pub enum RowChange {
     /// A job was handed in.
     Submitted {
         /// Its public number.
@@ -216,14 +216,14 @@ pub enum Change {
         /// As it was handed in.
         submission: Box<Submission>,
         /// What it was told.
-        answer: Answer,
+        answer: SubmitOutcome,
     },
     /// A job is decided about that had to wait for others, or for its user.
     Decided {
         /// Which one.
         job: u64,
         /// What it is told.
-        answer: Answer,
+        answer: SubmitOutcome,
     },
     /// What a job waits for has changed: whether its user holds it back.
     Deferred {
@@ -244,30 +244,30 @@ pub enum Change {
         /// Which array.
         job: u64,
         /// Which tasks.
-        tasks: Ranges,
+        tasks: TaskRanges,
         /// Why: none if their user took them back.
-        refusals: Vec<Refusal>,
+        refusals: Vec<RejectReason>,
     },
     /// These tasks of an array, and no others, are held back.
     HeldTasks {
         /// Which array.
         job: u64,
         /// Which tasks.
-        tasks: Ranges,
+        tasks: TaskRanges,
     },
     /// A task of an array that was started is over.
     TaskOver {
         /// Its last try.
-        attempt: AttemptKey,
+        attempt: TaskAttemptKey,
         /// How it ended.
-        ending: Ending,
+        ending: JobEnding,
     },
     /// How the tasks of an array stand.
     Tally {
         /// Which array.
         job: u64,
         /// So.
-        tally: Tally,
+        tally: TaskCounts,
     },
     /// A quote that was held is taken up: it is a job from now on.
     Claimed {
@@ -306,32 +306,32 @@ pub enum Change {
     /// An attempt is to run.
     Started {
         /// Which one.
-        attempt: AttemptKey,
+        attempt: TaskAttemptKey,
         /// Whether it is at a task of an array.
         of_array: bool,
     },
     /// The engine said what became of an attempt.
     Fate {
         /// Which one.
-        attempt: AttemptKey,
+        attempt: TaskAttemptKey,
         /// What became of it.
-        fate: Fate,
+        fate: AttemptProgress,
     },
     /// An attempt is lost because its worker is.
     WorkerLost {
         /// The attempt.
-        attempt: AttemptKey,
+        attempt: TaskAttemptKey,
         /// Its worker.
         worker: WorkerId,
     },
     /// Money changed hands.
     Booked {
         /// For which attempt.
-        attempt: AttemptKey,
+        attempt: TaskAttemptKey,
         /// Whose job it is.
         user: u32,
         /// What for.
-        entry: Entry,
+        entry: BookingKind,
         /// How much the provider gets.
         amount: Credits,
     },
@@ -340,17 +340,17 @@ pub enum Change {
         /// Which one.
         job: u64,
         /// How it ended.
-        ending: Ending,
+        ending: JobEnding,
     },
 }
 
 /// What the engine is to do.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Order {
+pub enum EngineAction {
     /// Run an attempt.
     Start {
         /// Which one.
-        attempt: AttemptKey,
+        attempt: TaskAttemptKey,
         /// On these nodes, ascending.
         nodes: Vec<NodeId>,
         /// Whether it has its nodes to itself.
@@ -359,18 +359,18 @@ pub enum Order {
     /// Let an attempt progress at another rate.
     SetShare {
         /// Which one.
-        attempt: AttemptKey,
+        attempt: TaskAttemptKey,
         /// The part of each of its nodes that it gets, on the average; above 0, at most 1.
         rate: f64,
     },
     /// End an attempt.
     Kill {
         /// Which one.
-        attempt: AttemptKey,
+        attempt: TaskAttemptKey,
     },
 }
 
-impl Change {
+impl RowChange {
     /// The public number of the job that it is about.
     pub const fn job(&self) -> u64 {
         match self {
@@ -397,7 +397,7 @@ impl Change {
     }
 }
 
-impl Source {
+impl EstimateSource {
     /// The key in JSON.
     pub const fn key(self) -> &'static str {
         match self {
@@ -408,7 +408,7 @@ impl Source {
     }
 }
 
-impl Refusal {
+impl RejectReason {
     /// The key in JSON.
     pub const fn key(&self) -> &'static str {
         match self {
@@ -421,7 +421,7 @@ impl Refusal {
 }
 
 /// In words, to stand after "rejected:".
-impl fmt::Display for Refusal {
+impl fmt::Display for RejectReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Policy(reason) => reason.fmt(f),
@@ -430,8 +430,8 @@ impl fmt::Display for Refusal {
                 let sure = (probability.as_f64() * 1e3).floor() / 1e3;
                 let least = floor.least();
                 let minimum = match floor {
-                    Floor::User(_) => "the minimum that the job asks for",
-                    Floor::Site(_) => "the minimum of this service",
+                    ConfidenceThreshold::User(_) => "the minimum that the job asks for",
+                    ConfidenceThreshold::Site(_) => "the minimum of this service",
                 };
                 write!(
                     f,

@@ -2,14 +2,14 @@
 
 use std::cell::{Cell, RefCell};
 
-use tollgate_gate::{Course, Horizon, LookAhead, Whom};
+use tollgate_gate::{JobTrajectory, LookAhead, LookAheadHorizon, LookAheadSubject};
 use tollgate_model::{Distribution, Instant, JobId, Probability, Span};
 
 use super::Core;
-use super::answer::Candidate;
+use super::answer::AdmissionCandidate;
 use super::command::TaskKey;
-use super::expected::Medians;
-use super::outcome::Prospect;
+use super::expected::MedianCache;
+use super::outcome::JobPrediction;
 
 /// How many looks at a job or a node one answer may take, over all that it weighs: some tens of
 /// milliseconds of the one thread that answers everybody.
@@ -19,12 +19,12 @@ const NEARLY_SURE: f64 = 0.999_999;
 
 /// What is kept while an answer is found, and from one answer to the next.
 #[derive(Debug)]
-pub(super) struct Ahead {
+pub(super) struct LookAheadCache {
     looks_left: Cell<u64>,
-    medians: RefCell<Medians>,
+    medians: RefCell<MedianCache>,
 }
 
-impl Default for Ahead {
+impl Default for LookAheadCache {
     fn default() -> Self {
         Self {
             looks_left: Cell::new(MOST_LOOKS),
@@ -33,7 +33,7 @@ impl Default for Ahead {
     }
 }
 
-impl Ahead {
+impl LookAheadCache {
     /// Another answer is to be found.
     pub(super) fn begin(&self) {
         self.looks_left.set(MOST_LOOKS);
@@ -50,9 +50,13 @@ impl Core {
     /// job takes as long as is forecast of it. The probability is that of its run time being at most
     /// the longest with which this policy still meets the deadline. None where too much is going on
     /// to look ahead in passing.
-    pub(super) fn prospect(&self, now: Instant, candidate: &Candidate<'_>) -> Option<Prospect> {
+    pub(super) fn prospect(
+        &self,
+        now: Instant,
+        candidate: &AdmissionCandidate<'_>,
+    ) -> Option<JobPrediction> {
         let (asked, forecast) = self.asked(candidate);
-        let whom = Whom::New(&asked, Some(&forecast));
+        let whom = LookAheadSubject::New(&asked, Some(&forecast));
         let due = candidate.spec.due();
         self.expect(now, whom, due, &candidate.distribution, candidate.delay())
     }
@@ -63,7 +67,7 @@ impl Core {
     pub(super) fn keeps(
         &self,
         now: Instant,
-        candidate: &Candidate<'_>,
+        candidate: &AdmissionCandidate<'_>,
         level: Probability,
     ) -> bool {
         let Some(due) = candidate.spec.due() else {
@@ -71,25 +75,29 @@ impl Core {
         };
         let runtime = candidate.distribution.quantile(level) + candidate.delay();
         let (asked, forecast) = self.asked(candidate);
-        let horizon = Horizon {
+        let horizon = LookAheadHorizon {
             runtime: Span::ZERO,
             due: Some((due, runtime)),
         };
-        match self.course(now, Whom::New(&asked, Some(&forecast)), &horizon) {
+        match self.course(
+            now,
+            LookAheadSubject::New(&asked, Some(&forecast)),
+            &horizon,
+        ) {
             Ok(course) => {
                 let finish = course.and_then(|course| course.finish(runtime));
                 finish.is_some_and(|finish| finish <= due + Span::TICK)
             }
-            Err(TooMuch) => runtime <= due.since(candidate.spec.submit),
+            Err(BudgetExhausted) => runtime <= due.since(candidate.spec.submit),
         }
     }
 
     /// The same of a job that is queued or runs, by all that is known at `now`.
-    pub fn outlook(&self, now: Instant, task: impl Into<TaskKey>) -> Option<Prospect> {
+    pub fn outlook(&self, now: Instant, task: impl Into<TaskKey>) -> Option<JobPrediction> {
         self.ahead.begin();
         let live = self.jobs.get(task)?;
         let now = self.now.max(now);
-        let whom = Whom::Known(live.slot);
+        let whom = LookAheadSubject::Known(live.slot);
         let distribution = live.distribution(now);
         self.expect(now, whom, live.spec.due(), &distribution, Span::ZERO)
     }
@@ -98,21 +106,21 @@ impl Core {
     fn expect(
         &self,
         now: Instant,
-        whom: Whom<'_>,
+        whom: LookAheadSubject<'_>,
         due: Option<Instant>,
         distribution: &Distribution,
         delay: Span,
-    ) -> Option<Prospect> {
+    ) -> Option<JobPrediction> {
         let level = |p| distribution.quantile(Probability::new(p).expect("a level")) + delay;
         let latest = level(0.9);
-        let horizon = Horizon {
+        let horizon = LookAheadHorizon {
             runtime: latest,
             due: due.map(|due| (due, level(NEARLY_SURE))),
         };
         let course = self.course(now, whom, &horizon).ok().flatten()?;
         let probability =
             due.map(|due| distribution.probability_within(course.longest(due) - delay));
-        Some(Prospect {
+        Some(JobPrediction {
             start: course.start(),
             finish: course.finish(level(0.5))?,
             earliest: course.finish(level(0.1))?,
@@ -125,10 +133,10 @@ impl Core {
     fn course(
         &self,
         now: Instant,
-        whom: Whom<'_>,
-        horizon: &Horizon,
-    ) -> Result<Option<Course>, TooMuch> {
-        let Ahead {
+        whom: LookAheadSubject<'_>,
+        horizon: &LookAheadHorizon,
+    ) -> Result<Option<JobTrajectory>, BudgetExhausted> {
+        let LookAheadCache {
             looks_left,
             medians,
         } = &self.ahead;
@@ -142,11 +150,11 @@ impl Core {
         let course = ahead.course(whom, horizon);
         looks_left.set(ahead.looks_left());
         match looks_left.get() {
-            0 => Err(TooMuch),
+            0 => Err(BudgetExhausted),
             _ => Ok(course),
         }
     }
 }
 
 /// Too much is going on to look ahead in passing.
-struct TooMuch;
+struct BudgetExhausted;

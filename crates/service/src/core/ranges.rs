@@ -13,14 +13,14 @@ const MAX_STEPPED: u32 = 1_000_000;
 
 /// Ascending ranges of numbers, both ends included, that neither overlap nor touch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ranges(VecDeque<(u32, u32)>);
+pub struct TaskRanges(VecDeque<(u32, u32)>);
 
 /// Words that are no ranges.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected numbers as in 1-1000, 1,3,7-9 or 0-99:3, got `{0}`")]
-pub struct BadRanges(pub String);
+pub struct BadTaskRanges(pub String);
 
-impl Ranges {
+impl TaskRanges {
     /// Every number from `first` to `last`; none if `last` comes before `first`.
     pub fn new(first: u32, last: u32) -> Self {
         Self(
@@ -138,7 +138,7 @@ impl Ranges {
 }
 
 /// `1-640,700`.
-impl fmt::Display for Ranges {
+impl fmt::Display for TaskRanges {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (place, (first, last)) in self.iter().enumerate() {
             let comma = if place > 0 { "," } else { "" };
@@ -154,11 +154,11 @@ impl fmt::Display for Ranges {
 
 /// Reads `7`, `1-1000`, `1,3,7-9`, and every third with `0-99:3`, each part of at most ten million,
 /// and those with a step together of at most a million numbers.
-impl FromStr for Ranges {
-    type Err = BadRanges;
+impl FromStr for TaskRanges {
+    type Err = BadTaskRanges;
 
-    fn from_str(words: &str) -> Result<Self, BadRanges> {
-        let bad = || BadRanges(words.chars().take(100).collect());
+    fn from_str(words: &str) -> Result<Self, BadTaskRanges> {
+        let bad = || BadTaskRanges(words.chars().take(100).collect());
         let number = |word: &str| match word.starts_with('+') {
             true => Err(bad()),
             false => word.parse::<u32>().map_err(|_| bad()),
@@ -200,7 +200,7 @@ mod tests {
 
     use super::*;
 
-    fn read(words: &str) -> Ranges {
+    fn read(words: &str) -> TaskRanges {
         words.parse().unwrap()
     }
 
@@ -228,7 +228,7 @@ mod tests {
             "1-2-3",
             "+1",
         ] {
-            assert!(words.parse::<Ranges>().is_err(), "{words}");
+            assert!(words.parse::<TaskRanges>().is_err(), "{words}");
         }
     }
 
@@ -237,17 +237,17 @@ mod tests {
         let one = "0-1999999:2";
         assert_eq!(read(one).len(), 1_000_000);
         let many = vec![one; 5_000].join(",");
-        assert!(many.parse::<Ranges>().is_err());
+        assert!(many.parse::<TaskRanges>().is_err());
     }
 
     fn some() -> impl Strategy<Value = BTreeSet<u32>> {
         prop::collection::btree_set(0_u32..40, 0..20)
     }
 
-    fn of(numbers: &BTreeSet<u32>) -> Ranges {
-        let mut ranges = Ranges::default();
+    fn of(numbers: &BTreeSet<u32>) -> TaskRanges {
+        let mut ranges = TaskRanges::default();
         for &number in numbers {
-            ranges.add(&Ranges::new(number, number));
+            ranges.add(&TaskRanges::new(number, number));
         }
         ranges
     }

@@ -1,22 +1,22 @@
 //! What the service decides by: the part of its configuration that decisions depend on.
 
 use serde::{Deserialize, Serialize};
-use tollgate_forecast::{ClassId, Stage};
+use tollgate_forecast::{ClassId, ClassStage};
 use tollgate_model::{Credits, CreditsPerSecond, Instant, JobSpec, Market, Probability, Sla, Span};
-use tollgate_policy::Choice;
+use tollgate_policy::PolicySpec;
 
 use super::command::Submission;
-use super::expected::Expectation;
-use super::outcome::Source;
+use super::expected::RuntimeForecast;
+use super::outcome::EstimateSource;
 
 /// Seconds of one core that the price is given for.
 const CORE_HOUR_S: f64 = 3600.0;
 
 /// What decisions depend on beside the jobs.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Rules {
+pub struct AdmissionRules {
     /// Who gets in.
-    pub policy: Choice,
+    pub policy: PolicySpec,
     /// Who pays.
     pub market: Market,
     /// What an hour of a core costs, in credits; above 0.
@@ -30,12 +30,12 @@ pub struct Rules {
     /// How many tasks may share a node. At least 1.
     pub max_resident: u32,
     /// The policy that is asked too, on paper.
-    pub shadow: Option<Choice>,
+    pub shadow: Option<PolicySpec>,
 }
 
 /// Rules on their way to a file and back. Two that are equal decide alike.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Written {
+pub struct StoredRules {
     policy: String,
     market: String,
     price: f64,
@@ -47,10 +47,10 @@ pub struct Written {
     shadow: Option<String>,
 }
 
-impl Rules {
+impl AdmissionRules {
     /// The rules, to be stored.
-    pub fn write(&self) -> Written {
-        Written {
+    pub fn write(&self) -> StoredRules {
+        StoredRules {
             policy: self.policy.to_string(),
             market: self.market.name().to_owned(),
             price: self.price,
@@ -63,9 +63,9 @@ impl Rules {
     }
 
     /// The rules that were stored; none if this version does not know them.
-    pub fn read(written: &Written) -> Option<Self> {
+    pub fn read(written: &StoredRules) -> Option<Self> {
         let one = |words: &String| {
-            let mut policies = Choice::parse_list(words).ok()?;
+            let mut policies = PolicySpec::parse_list(words).ok()?;
             policies.pop().filter(|_| policies.is_empty())
         };
         Some(Self {
@@ -87,7 +87,7 @@ impl Rules {
     /// as it would be: what was promised under it, and at what price, could not be kept.
     pub fn breach(&self, other: &Self) -> Option<[String; 2]> {
         let words = |rules: &Self| {
-            let Written {
+            let StoredRules {
                 policy,
                 market,
                 price,
@@ -127,27 +127,30 @@ impl Rules {
     pub(super) fn estimate(
         &self,
         submission: &Submission,
-        forecast: &Expectation,
-    ) -> (Span, Source) {
+        forecast: &RuntimeForecast,
+    ) -> (Span, EstimateSource) {
         match (submission.estimate, forecast.forecast().stage()) {
-            (Some(estimate), _) => (estimate, Source::User),
-            (None, Stage::Unseen) => (self.default_estimate, Source::Default),
-            (None, Stage::Cold | Stage::Young | Stage::Changing | Stage::Settled) => {
+            (Some(estimate), _) => (estimate, EstimateSource::User),
+            (None, ClassStage::Unseen) => (self.default_estimate, EstimateSource::Default),
+            (
+                None,
+                ClassStage::Cold | ClassStage::Young | ClassStage::Changing | ClassStage::Settled,
+            ) => {
                 // Without an estimate nothing is spread up to it.
                 let (distribution, _) = forecast.distribution(self.default_estimate);
-                (distribution.quantile(self.level), Source::Class)
+                (distribution.quantile(self.level), EstimateSource::Class)
             }
         }
     }
 }
 
 /// What the forecaster is asked.
-pub(super) fn asked(class: ClassId, submission: &Submission) -> tollgate_forecast::Job {
-    tollgate_forecast::Job {
+pub(super) fn asked(class: ClassId, submission: &Submission) -> tollgate_forecast::ForecastJob {
+    tollgate_forecast::ForecastJob {
         class,
         procs: submission.procs,
         request: submission.estimate,
-        context: tollgate_forecast::Context::default(),
+        context: tollgate_forecast::JobAttributes::default(),
     }
 }
 

@@ -17,58 +17,58 @@ mod sums;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use tollgate_gate::{Effect, Gate, Input, Scratch, next_end};
+use tollgate_gate::{Effect, Gate, GateInput, ProbeScratch, next_end};
 use tollgate_model::{Instant, JobId, NodeId, Span};
-use tollgate_policy::{Choice, Discipline, Phase};
+use tollgate_policy::{JobPhase, PassTrigger, PolicySpec};
 
-use pair::{Pair, Truth};
-pub use sums::{Comparison, Sums};
+use pair::{ObservedRuntime, ShadowJob};
+pub use sums::{PolicyComparison, ShadowTotals};
 
 use super::Core;
-use super::command::{Command, Fate, Submission, TaskKey};
-use super::outcome::{Change, Reply, Step};
-use super::rules::Rules;
+use super::command::{AttemptProgress, ServiceCommand, Submission, TaskKey};
+use super::outcome::{CommandResult, RowChange, StepOutput};
+use super::rules::AdmissionRules;
 
 /// So much happens on paper in one go at most: the keeper has more to do.
 const MOST_AT_ONCE: usize = 100_000;
 
 /// The policy on paper, with all that it would have done.
 #[derive(Debug)]
-pub(super) struct Shadow {
-    rules: Rules,
+pub(super) struct ShadowPolicy {
+    rules: AdmissionRules,
     gate: Gate,
     now: Instant,
     since: Instant,
-    pairs: BTreeMap<TaskKey, Pair>,
+    pairs: BTreeMap<TaskKey, ShadowJob>,
     slots: BTreeMap<JobId, TaskKey>,
     /// Jobs that were handed in and that nobody has decided about, for they wait for others.
     waiting: BTreeMap<u64, Submission>,
-    real: Sums,
-    paper: Sums,
+    real: ShadowTotals,
+    paper: ShadowTotals,
     by_forecast: u64,
     effects: Vec<Effect>,
-    scratch: Scratch,
+    scratch: ProbeScratch,
 }
 
-/// A [`Shadow`] on its way to a file and back.
+/// A [`ShadowPolicy`] on its way to a file and back.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Saved {
+pub(super) struct ShadowSnapshot {
     policy: String,
-    gate: tollgate_gate::Saved,
+    gate: tollgate_gate::GateSnapshot,
     now: Instant,
     since: Instant,
-    pairs: Vec<(TaskKey, Pair)>,
+    pairs: Vec<(TaskKey, ShadowJob)>,
     waiting: Vec<(u64, Submission)>,
-    real: Sums,
-    paper: Sums,
+    real: ShadowTotals,
+    paper: ShadowTotals,
     by_forecast: u64,
 }
 
-impl Shadow {
+impl ShadowPolicy {
     /// A shadow that begins now. What runs and waits already is there on paper too, so that the
     /// machine is no emptier; it has no deadline there and is not counted.
-    pub(super) fn begin(policy: &Choice, core: &Core) -> Self {
-        let rules = Rules {
+    pub(super) fn begin(policy: &PolicySpec, core: &Core) -> Self {
+        let rules = AdmissionRules {
             policy: policy.clone(),
             shadow: None,
             ..core.rules.clone()
@@ -88,14 +88,14 @@ impl Shadow {
                 .iter()
                 .map(|(&job, waiting)| (job, waiting.submission.clone()))
                 .collect(),
-            real: Sums::default(),
-            paper: Sums::default(),
+            real: ShadowTotals::default(),
+            paper: ShadowTotals::default(),
             by_forecast: 0,
             effects: Vec::new(),
-            scratch: Scratch::default(),
+            scratch: ProbeScratch::default(),
         };
         for (worker, life) in core.gate.workers().filter(|(_, life)| life.up) {
-            shadow.input(Input::WorkerUp {
+            shadow.input(GateInput::WorkerUp {
                 worker,
                 epoch: life.epoch,
                 nodes: life.nodes.len,
@@ -119,11 +119,15 @@ impl Shadow {
     }
 
     /// The shadow that was saved, if it was one of this policy.
-    pub(super) fn restore(saved: Saved, policy: &Choice, rules: &Rules) -> Option<Self> {
+    pub(super) fn restore(
+        saved: ShadowSnapshot,
+        policy: &PolicySpec,
+        rules: &AdmissionRules,
+    ) -> Option<Self> {
         if saved.policy != policy.to_string() {
             return None;
         }
-        let rules = Rules {
+        let rules = AdmissionRules {
             policy: policy.clone(),
             shadow: None,
             ..rules.clone()
@@ -146,13 +150,13 @@ impl Shadow {
             paper: saved.paper,
             by_forecast: saved.by_forecast,
             effects: Vec::new(),
-            scratch: Scratch::default(),
+            scratch: ProbeScratch::default(),
         })
     }
 
     /// All that it knows, to be stored.
-    pub(super) fn save(&mut self) -> Saved {
-        Saved {
+    pub(super) fn save(&mut self) -> ShadowSnapshot {
+        ShadowSnapshot {
             policy: self.rules.policy.to_string(),
             gate: self.gate.save(self.now),
             now: self.now,
@@ -166,7 +170,7 @@ impl Shadow {
     }
 
     /// Does on paper what follows from a step of the core.
-    pub(super) fn follow(&mut self, core: &Core, commands: &[Command], step: &Step) {
+    pub(super) fn follow(&mut self, core: &Core, commands: &[ServiceCommand], step: &StepOutput) {
         self.advance(core.now);
         self.now = self.now.max(core.now);
         // A service that has seen nothing yet has not seen a clock either.
@@ -179,18 +183,18 @@ impl Shadow {
         }
         self.advance(self.now);
         for (command, reply) in commands.iter().zip(&step.replies) {
-            if *reply == Reply::Done {
+            if *reply == CommandResult::Done {
                 self.offer_nodes(command);
             }
         }
         for change in &step.changes {
-            if let Change::Tally { job, .. } = change {
+            if let RowChange::Tally { job, .. } = change {
                 self.tasks_of(*job, core);
             }
         }
         for change in &step.changes {
             self.note(core, change);
-            if self.gate.discipline() == Discipline::Event {
+            if self.gate.discipline() == PassTrigger::Event {
                 self.settle();
             }
         }
@@ -198,16 +202,16 @@ impl Shadow {
     }
 
     /// How both have done by `at`.
-    pub(super) fn compare(&mut self, at: Instant) -> Comparison {
+    pub(super) fn compare(&mut self, at: Instant) -> PolicyComparison {
         self.advance(at);
         let view = self.gate.view(self.now);
         let count = |phase| view.jobs().filter(|(_, job)| job.phase == phase).count() as u32;
         let undecided = self.pairs.values().filter(|pair| pair.counts);
-        Comparison {
+        PolicyComparison {
             policy: self.rules.policy.to_string(),
             since: self.since,
-            running: count(Phase::Running),
-            queued: count(Phase::Queued),
+            running: count(JobPhase::Running),
+            queued: count(JobPhase::Queued),
             real: self.real,
             paper: self.paper,
             by_forecast: self.by_forecast,
@@ -219,13 +223,13 @@ impl Shadow {
     ///
     /// # Errors
     /// The first thing that is wrong, in words.
-    pub(super) fn check(&self) -> Result<(), tollgate_gate::Violation> {
+    pub(super) fn check(&self) -> Result<(), tollgate_gate::InvariantViolation> {
         self.gate.check(self.now)?;
         let (there, known) = (self.gate.view(self.now).jobs().count(), self.slots.len());
         if there == known {
             return Ok(());
         }
-        Err(tollgate_gate::Violation(format!(
+        Err(tollgate_gate::InvariantViolation(format!(
             "the gate on paper has {there} jobs, the shadow {known}"
         )))
     }
@@ -244,68 +248,68 @@ impl Shadow {
             // By now a job may be known to take longer.
             match self.next_end().filter(|&(due, _)| due <= self.now) {
                 Some((_, ended)) => self.end(ended),
-                None if wake.is_some_and(|wake| wake <= self.now) => self.input(Input::Tick),
+                None if wake.is_some_and(|wake| wake <= self.now) => self.input(GateInput::Tick),
                 None => continue,
             }
             self.settle();
         }
     }
 
-    fn next_end(&self) -> Option<(Instant, Input)> {
+    fn next_end(&self) -> Option<(Instant, GateInput)> {
         next_end(&self.gate, self.now, |slot| {
             self.pair(slot)
                 .map_or(Span::ZERO, |pair| pair.work(self.now))
         })
     }
 
-    fn pair(&self, slot: JobId) -> Option<&Pair> {
+    fn pair(&self, slot: JobId) -> Option<&ShadowJob> {
         self.pairs.get(self.slots.get(&slot)?)
     }
 
-    fn end(&mut self, ended: Input) {
-        if let Input::Ended { job, .. } | Input::TaskEnded { job, .. } = ended
+    fn end(&mut self, ended: GateInput) {
+        if let GateInput::Ended { job, .. } | GateInput::TaskEnded { job, .. } = ended
             && let Some(pair) = self.slots.get(&job).and_then(|key| self.pairs.get_mut(key))
         {
-            pair.guessed |= !matches!(pair.truth, Truth::Ran(_));
+            pair.guessed |= !matches!(pair.truth, ObservedRuntime::Ran(_));
         }
         self.input(ended);
     }
 
-    fn offer_nodes(&mut self, command: &Command) {
+    fn offer_nodes(&mut self, command: &ServiceCommand) {
         match *command {
-            Command::WorkerUp {
+            ServiceCommand::WorkerUp {
                 worker,
                 epoch,
                 nodes,
                 memory,
-            } => self.input(Input::WorkerUp {
+            } => self.input(GateInput::WorkerUp {
                 worker,
                 epoch,
                 nodes,
                 memory,
             }),
-            Command::WorkerGone { worker, epoch } => {
-                self.input(Input::WorkerGone { worker, epoch });
+            ServiceCommand::WorkerGone { worker, epoch } => {
+                self.input(GateInput::WorkerGone { worker, epoch });
             }
-            Command::Submit(_)
-            | Command::Report { .. }
-            | Command::Claim { .. }
-            | Command::Cancel { .. }
-            | Command::Hold { .. }
-            | Command::Release { .. }
-            | Command::Tick => {}
+            ServiceCommand::Submit(_)
+            | ServiceCommand::Report { .. }
+            | ServiceCommand::Claim { .. }
+            | ServiceCommand::Cancel { .. }
+            | ServiceCommand::Hold { .. }
+            | ServiceCommand::Release { .. }
+            | ServiceCommand::Tick => {}
         }
     }
 
     /// How long a job has run for real.
-    fn learn(&mut self, change: &Change) {
-        if let Change::Fate { attempt, fate } = change
+    fn learn(&mut self, change: &RowChange) {
+        if let RowChange::Fate { attempt, fate } = change
             && let Some(pair) = self.pairs.get_mut(&attempt.of())
         {
             match fate {
-                Fate::Started { .. } => {}
-                Fate::Ended { wall, .. } => pair.truth = Truth::Ran(*wall),
-                Fate::Lost { .. } => pair.truth = Truth::Unknown,
+                AttemptProgress::Started { .. } => {}
+                AttemptProgress::Ended { wall, .. } => pair.truth = ObservedRuntime::Ran(*wall),
+                AttemptProgress::Lost { .. } => pair.truth = ObservedRuntime::Unknown,
             }
         }
     }

@@ -1,56 +1,65 @@
 //! Jobs that are handed in.
 
 use tollgate_forecast::ClassId;
-use tollgate_gate::Input;
+use tollgate_gate::GateInput;
 use tollgate_model::{Instant, JobSpec};
 
 use super::Core;
-use super::answer::Candidate;
-use super::array::Tally;
+use super::answer::AdmissionCandidate;
+use super::array::TaskCounts;
 use super::command::{Submission, TaskKey};
-use super::expected::Expectation;
-use super::jobs::Live;
-use super::outcome::{Answer, Change, Reply, Standing, Step};
+use super::expected::RuntimeForecast;
+use super::jobs::ActiveTask;
+use super::outcome::{AdmissionState, CommandResult, RowChange, StepOutput, SubmitOutcome};
 use super::rules;
 
 impl Core {
-    pub(super) fn submit(&mut self, submission: &Submission, step: &mut Step) -> Reply {
+    pub(super) fn submit(
+        &mut self,
+        submission: &Submission,
+        step: &mut StepOutput,
+    ) -> CommandResult {
         let forecast = self.forecast(submission);
         if let Some(answer) = self.wait_answer(submission, &forecast) {
             let job = self.jobs.next_number();
-            step.changes.push(Change::Submitted {
+            step.changes.push(RowChange::Submitted {
                 job,
                 submission: Box::new(submission.clone()),
                 answer: answer.clone(),
             });
             self.wait(job, submission, step);
-            return Reply::Submitted { job, answer };
+            return CommandResult::Submitted { job, answer };
         }
         if submission.hold.is_some() {
             let answer = self.answer(self.now, submission);
             if answer.held_until.is_none() {
-                return Reply::NotHeld { answer };
+                return CommandResult::NotHeld { answer };
             }
         }
         let job = self.jobs.next_number();
         let place = step.changes.len();
         let answer = self.admit(job, submission, step);
-        let submitted = Change::Submitted {
+        let submitted = RowChange::Submitted {
             job,
             submission: Box::new(submission.clone()),
             answer: answer.clone(),
         };
         step.changes.insert(place, submitted);
-        Reply::Submitted { job, answer }
+        CommandResult::Submitted { job, answer }
     }
 
     /// What a job is told whose turn it is; it is handed to the gate unless it is rejected.
-    pub(super) fn admit(&mut self, job: u64, submission: &Submission, step: &mut Step) -> Answer {
+    pub(super) fn admit(
+        &mut self,
+        job: u64,
+        submission: &Submission,
+        step: &mut StepOutput,
+    ) -> SubmitOutcome {
         let mut answer = self.answer(self.now, submission);
-        if matches!(answer.standing, Standing::Rejected(_)) {
-            let tally = Tally::stillborn(submission, true);
+        if matches!(answer.standing, AdmissionState::Rejected(_)) {
+            let tally = TaskCounts::stillborn(submission, true);
             step.changes
-                .extend(tally.map(|tally| Change::Tally { job, tally }));
+                .extend(tally.map(|tally| RowChange::Tally { job, tally }));
             return answer;
         }
         if let Some(plan) = &submission.plan.array {
@@ -68,22 +77,22 @@ impl Core {
         submission: &Submission,
         spec: JobSpec,
         held: Option<Instant>,
-        step: &mut Step,
+        step: &mut StepOutput,
     ) {
         let class = self.class_of(submission);
         let asked = rules::asked(class, submission);
-        let forecast = Expectation::new(&self.forecaster, &asked);
-        let candidate = Candidate::new(submission, spec, &forecast);
-        let mut live = Live::new(submission, asked, forecast, spec);
+        let forecast = RuntimeForecast::new(&self.forecaster, &asked);
+        let candidate = AdmissionCandidate::new(submission, spec, &forecast);
+        let mut live = ActiveTask::new(submission, asked, forecast, spec);
         live.held = held;
         let (spec, reserved_for) = self.asked(&candidate);
-        let input = Input::Submitted {
+        let input = GateInput::Submitted {
             spec,
             retry: submission.retry,
             forecast: Some(reserved_for),
         };
         let answered = self.gate.handle(self.now, input, &mut self.effects);
-        let Ok(tollgate_gate::Answer::Job(slot)) = answered else {
+        let Ok(tollgate_gate::InputAck::Job(slot)) = answered else {
             unreachable!("the job was probed just now: {answered:?}");
         };
         self.jobs.insert(task, slot, live);

@@ -8,11 +8,11 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc::{Sender, channel};
 use tokio::sync::oneshot;
 
-use super::line::{Ear, say_all};
-use super::post::{Heard, Line, What};
-use super::words::{Frame, ToService, ToWorker};
-use crate::keeper::{Ask, Door};
-use crate::seats::{Seat, Seats};
+use super::line::{FrameReader, say_all};
+use super::post::{ConnectionEvent, ConnectionEventKind, FrameSink};
+use super::words::{ServerMessage, WorkerFrame, WorkerMessage};
+use crate::keeper::{ControllerHandle, ControllerRequest};
+use crate::seats::{KeyedPermit, KeyedSemaphore};
 
 /// The most connections of workers at a time.
 const MOST: u32 = 1_024;
@@ -28,24 +28,24 @@ const LAST_TIME: Duration = Duration::from_secs(5);
 
 /// Lets connections of workers in, and gives each a number. Clones count the same ones.
 #[derive(Clone, Debug)]
-pub struct Porch {
-    door: Door,
+pub struct WorkerAcceptor {
+    door: ControllerHandle,
     last: Arc<AtomicU64>,
-    seats: Seats<()>,
+    seats: KeyedSemaphore<()>,
 }
 
-impl Porch {
+impl WorkerAcceptor {
     /// Before this keeper.
-    pub fn new(door: Door) -> Self {
+    pub fn new(door: ControllerHandle) -> Self {
         Self {
             door,
             last: Arc::default(),
-            seats: Seats::new(MOST),
+            seats: KeyedSemaphore::new(MOST),
         }
     }
 
     /// A place for a connection; none if all are taken.
-    pub(crate) fn enter(&self) -> Option<Seat<()>> {
+    pub(crate) fn enter(&self) -> Option<KeyedPermit<()>> {
         self.seats.take(())
     }
 
@@ -55,19 +55,25 @@ impl Porch {
         self,
         stream: impl AsyncRead + AsyncWrite,
         may_stay: impl Fn() -> bool,
-        _seat: Seat<()>,
+        _seat: KeyedPermit<()>,
     ) {
         let line = self.last.fetch_add(1, Ordering::Relaxed);
         let (read, write) = tokio::io::split(stream);
         let (say, said) = channel(MOST_UNREAD);
-        if !self.tell(line, What::Opened(Box::new(End(say)))).await {
+        if !self
+            .tell(
+                line,
+                ConnectionEventKind::Opened(Box::new(ChannelSink(say))),
+            )
+            .await
+        {
             return;
         }
         let mut speaking = std::pin::pin!(say_all(write, said));
         let listening = async {
-            let mut ear = Ear::new(read, LONGEST_LINE, SILENCE);
-            while let Some(frame) = ear.hear::<ToService>().await {
-                if !may_stay() || !self.tell(line, What::Said(frame)).await {
+            let mut ear = FrameReader::new(read, LONGEST_LINE, SILENCE);
+            while let Some(frame) = ear.hear::<WorkerMessage>().await {
+                if !may_stay() || !self.tell(line, ConnectionEventKind::Said(frame)).await {
                     return;
                 }
             }
@@ -76,7 +82,7 @@ impl Porch {
             () = listening => true,
             _ = &mut speaking => false,
         };
-        self.tell(line, What::Closed).await;
+        self.tell(line, ConnectionEventKind::Closed).await;
         if is_speaking {
             // Why it is not wanted, for example.
             let _ = tokio::time::timeout(LAST_TIME, speaking).await;
@@ -84,19 +90,19 @@ impl Porch {
     }
 
     /// Whether the connection is still of use. A worker is heard no faster than the keeper listens.
-    async fn tell(&self, line: u64, what: What) -> bool {
+    async fn tell(&self, line: u64, what: ConnectionEventKind) -> bool {
         let (reply, answer) = oneshot::channel();
-        let heard = Heard { line, what };
-        self.door.ask(Ask::Worker { heard, reply });
+        let heard = ConnectionEvent { line, what };
+        self.door.ask(ControllerRequest::Worker { heard, reply });
         answer.await.unwrap_or(false)
     }
 }
 
 /// The keeper's end of a connection.
-struct End(Sender<Frame<ToWorker>>);
+struct ChannelSink(Sender<WorkerFrame<ServerMessage>>);
 
-impl Line for End {
-    fn say(&mut self, frame: Frame<ToWorker>) -> bool {
+impl FrameSink for ChannelSink {
+    fn say(&mut self, frame: WorkerFrame<ServerMessage>) -> bool {
         self.0.try_send(frame).is_ok()
     }
 }

@@ -1,4 +1,4 @@
-//! A worker process: it connects, again and again, and gives its [`Hand`] what it needs.
+//! A worker process: it connects, again and again, and gives its [`WorkerAgent`] what it needs.
 
 use std::future::pending;
 use std::io;
@@ -11,10 +11,10 @@ use tokio::sync::Notify;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tollgate_engine::{BootTime, Engine};
 
-use super::hand::{Hand, Leave};
-use super::line::{Ear, say_all};
-use super::route::{Route, RouteError, Stream};
-use super::words::{Frame, LONGEST_LINE, ToService, ToWorker};
+use super::hand::{DisconnectReason, WorkerAgent};
+use super::line::{FrameReader, say_all};
+use super::route::{TransportError, UpgradedStream, WorkerTransport};
+use super::words::{LONGEST_LINE, ServerMessage, WorkerFrame, WorkerMessage};
 
 /// How long to wait before the service is called again; longer each time, up to the last.
 const WAITS: [Duration; 4] = [
@@ -35,13 +35,13 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// Why a worker cannot work.
 #[derive(Debug, thiserror::Error)]
-pub enum DialError {
+pub enum ConnectError {
     /// The service does not want it.
     #[error("the service refuses this worker: {0}")]
     Refused(String),
     /// The way to the service cannot be gone.
     #[error(transparent)]
-    Route(#[from] RouteError),
+    Route(#[from] TransportError),
     /// The system lacks something.
     #[error("{action}: {error}")]
     System {
@@ -59,17 +59,17 @@ pub enum DialError {
 /// # Errors
 /// If the service cannot be spoken to at all, or does not want this worker.
 pub fn work<E: Engine + 'static>(
-    route: Route,
-    hand: Hand<E>,
+    route: WorkerTransport,
+    hand: WorkerAgent<E>,
     engine_calls: Arc<Notify>,
-) -> Result<(), DialError> {
-    let failed = |action| move |error| DialError::System { action, error };
+) -> Result<(), ConnectError> {
+    let failed = |action| move |error| ConnectError::System { action, error };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
         .build()
         .map_err(failed("no threads can be started"))?;
-    let caller = Caller {
+    let caller = WorkerConnector {
         hand,
         route: Arc::new(route),
         leave_by: None,
@@ -85,36 +85,36 @@ pub fn work<E: Engine + 'static>(
 }
 
 /// A connection: where frames come from, and where they go.
-struct Link {
-    heard: Receiver<Frame<ToWorker>>,
-    say: Sender<Frame<ToService>>,
+struct FrameChannels {
+    heard: Receiver<WorkerFrame<ServerMessage>>,
+    say: Sender<WorkerFrame<WorkerMessage>>,
 }
 
-type Dialling = Pin<Box<dyn Future<Output = Result<Stream, RouteError>> + Send>>;
+type ConnectFuture = Pin<Box<dyn Future<Output = Result<UpgradedStream, TransportError>> + Send>>;
 
-struct Caller<E> {
-    hand: Hand<E>,
-    route: Arc<Route>,
+struct WorkerConnector<E> {
+    hand: WorkerAgent<E>,
+    route: Arc<WorkerTransport>,
     /// When it goes at the latest, once it was asked to.
     leave_by: Option<Instant>,
-    link: Option<Link>,
-    dialling: Option<Dialling>,
+    link: Option<FrameChannels>,
+    dialling: Option<ConnectFuture>,
     dial_at: Instant,
     failures: usize,
 }
 
 /// What has happened.
-enum Event {
-    Heard(Option<Frame<ToWorker>>),
-    Dialled(Result<Stream, RouteError>),
+enum ConnectorEvent {
+    Heard(Option<WorkerFrame<ServerMessage>>),
+    Dialled(Result<UpgradedStream, TransportError>),
     Turn,
     /// The worker is asked to end.
     Asked,
 }
 
-impl<E: Engine> Caller<E> {
-    async fn work(mut self, engine_calls: &Notify) -> Result<(), DialError> {
-        let failed = |error| DialError::System {
+impl<E: Engine> WorkerConnector<E> {
+    async fn work(mut self, engine_calls: &Notify) -> Result<(), ConnectError> {
+        let failed = |error| ConnectError::System {
             action: "signals cannot be waited for",
             error,
         };
@@ -127,14 +127,14 @@ impl<E: Engine> Caller<E> {
             }
             let wait = self.wait();
             let event = tokio::select! {
-                heard = hear(&mut self.link) => Event::Heard(heard),
-                dialled = dial(&mut self.dialling) => Event::Dialled(dialled),
-                () = engine_calls.notified() => Event::Turn,
-                () = tokio::time::sleep(wait) => Event::Turn,
-                _ = terminate.recv() => Event::Asked,
-                _ = interrupt.recv() => Event::Asked,
+                heard = hear(&mut self.link) => ConnectorEvent::Heard(heard),
+                dialled = dial(&mut self.dialling) => ConnectorEvent::Dialled(dialled),
+                () = engine_calls.notified() => ConnectorEvent::Turn,
+                () = tokio::time::sleep(wait) => ConnectorEvent::Turn,
+                _ = terminate.recv() => ConnectorEvent::Asked,
+                _ = interrupt.recv() => ConnectorEvent::Asked,
             };
-            if matches!(event, Event::Asked) && self.leave_by.is_some() {
+            if matches!(event, ConnectorEvent::Asked) && self.leave_by.is_some() {
                 return Ok(());
             }
             self.take(event)?;
@@ -154,40 +154,42 @@ impl<E: Engine> Caller<E> {
         dial.into_iter().chain(leave).fold(turn, Duration::min)
     }
 
-    fn take(&mut self, event: Event) -> Result<(), DialError> {
+    fn take(&mut self, event: ConnectorEvent) -> Result<(), ConnectError> {
         let now = since_boot();
         let worked = self.hand.works();
         let done = match event {
-            Event::Heard(Some(frame)) => self.hand.hear(frame, now),
-            Event::Heard(None) => Err(Leave::Again("the connection is gone".to_owned())),
-            Event::Dialled(Ok(stream)) => {
+            ConnectorEvent::Heard(Some(frame)) => self.hand.hear(frame, now),
+            ConnectorEvent::Heard(None) => {
+                Err(DisconnectReason::Again("the connection is gone".to_owned()))
+            }
+            ConnectorEvent::Dialled(Ok(stream)) => {
                 self.link = Some(talk(stream));
                 self.dialling = None;
                 self.hand.connected(now);
                 Ok(())
             }
-            Event::Dialled(Err(error)) => {
+            ConnectorEvent::Dialled(Err(error)) => {
                 self.dialling = None;
                 if error.is_final() {
                     return Err(error.into());
                 }
-                Err(Leave::Again(error.to_string()))
+                Err(DisconnectReason::Again(error.to_string()))
             }
-            Event::Asked => {
+            ConnectorEvent::Asked => {
                 let time = self.hand.terms().stop() + LAST_WORDS;
                 self.leave_by = Some(Instant::now() + time);
                 self.hand.leave();
                 tracing::info!("asked to end: so are its tasks");
                 Ok(())
             }
-            Event::Turn => Ok(()),
+            ConnectorEvent::Turn => Ok(()),
         };
         let turned = self.hand.turn(now, wall_clock());
         let sent = self.send();
         match done.and(turned).and(sent) {
             Ok(()) => {}
-            Err(Leave::Refused(why)) => return Err(DialError::Refused(why)),
-            Err(Leave::Again(why)) => self.leave(&why),
+            Err(DisconnectReason::Refused(why)) => return Err(ConnectError::Refused(why)),
+            Err(DisconnectReason::Again(why)) => self.leave(&why),
         }
         if self.hand.works() && !worked {
             self.failures = 0;
@@ -197,11 +199,13 @@ impl<E: Engine> Caller<E> {
         Ok(())
     }
 
-    fn send(&mut self) -> Result<(), Leave> {
+    fn send(&mut self) -> Result<(), DisconnectReason> {
         for frame in self.hand.take_words() {
             let link = self.link.as_ref();
             if link.is_some_and(|link| link.say.try_send(frame).is_err()) {
-                return Err(Leave::Again("the service reads nothing".to_owned()));
+                return Err(DisconnectReason::Again(
+                    "the service reads nothing".to_owned(),
+                ));
             }
         }
         Ok(())
@@ -219,14 +223,14 @@ impl<E: Engine> Caller<E> {
     }
 }
 
-async fn hear(link: &mut Option<Link>) -> Option<Frame<ToWorker>> {
+async fn hear(link: &mut Option<FrameChannels>) -> Option<WorkerFrame<ServerMessage>> {
     match link {
         Some(link) => link.heard.recv().await,
         None => pending().await,
     }
 }
 
-async fn dial(dialling: &mut Option<Dialling>) -> Result<Stream, RouteError> {
+async fn dial(dialling: &mut Option<ConnectFuture>) -> Result<UpgradedStream, TransportError> {
     match dialling {
         Some(dialling) => dialling.await,
         None => pending().await,
@@ -234,13 +238,13 @@ async fn dial(dialling: &mut Option<Dialling>) -> Result<Stream, RouteError> {
 }
 
 /// Has both directions carried until this end is dropped.
-fn talk(stream: Stream) -> Link {
+fn talk(stream: UpgradedStream) -> FrameChannels {
     let (read, write) = tokio::io::split(stream);
     let (say, said) = channel(MOST_UNSENT);
     let (to, heard) = channel(16);
     tokio::spawn(async move {
         let listening = async {
-            let mut ear = Ear::new(read, LONGEST_LINE, SILENCE);
+            let mut ear = FrameReader::new(read, LONGEST_LINE, SILENCE);
             while let Some(frame) = ear.hear().await {
                 if to.send(frame).await.is_err() {
                     return;
@@ -253,7 +257,7 @@ fn talk(stream: Stream) -> Link {
             _ = say_all(write, said) => {}
         }
     });
-    Link { heard, say }
+    FrameChannels { heard, say }
 }
 
 /// The time as the engine's lease counts it.

@@ -1,7 +1,7 @@
 //! The worker's own end: what it hears and says, and what it has its engine do.
 //!
-//! It reads no clock and no socket: who drives a [`Hand`] tells it what came and what time it is, sends
-//! what it has to say ([`Hand::take_words`]), and gives it a turn when it asks for one. Times are spans
+//! It reads no clock and no socket: who drives a [`WorkerAgent`] tells it what came and what time it is, sends
+//! what it has to say ([`WorkerAgent::take_words`]), and gives it a turn when it asks for one. Times are spans
 //! since the boot of the host, as its engine reads them ([`tollgate_engine::BootTime`]).
 
 mod hear;
@@ -13,14 +13,15 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tollgate_engine::{
-    AttemptKey, BootTime, Engine, EngineError, Event, KillReason, Report, Retry, User,
+    AttemptEvent, AttemptKey, AttemptReport, BootTime, Engine, EngineError, KillReason, LaunchUser,
+    Retryability,
 };
 use tollgate_model::Instant;
 
-use super::terms::Terms;
-use super::words::{Count, Frame, Hello, ToService, VERSION};
+use super::terms::LeaseTimings;
+use super::words::{SequenceCounter, VERSION, WorkerFrame, WorkerHello, WorkerMessage};
 use crate::engine_words;
-use todo::Todo;
+use todo::EngineCommand;
 
 /// How long to wait before the engine is asked again that could not be.
 const BACK_OFF: Duration = Duration::from_secs(1);
@@ -30,14 +31,14 @@ const LEAST_WAIT: Duration = Duration::from_millis(5);
 const MOST_AT_ONCE: usize = 500;
 
 /// Opens the engine on some terms.
-pub type Open<E> = Box<dyn FnMut(&Terms) -> Result<E, EngineError> + Send>;
+pub type EngineOpener<E> = Box<dyn FnMut(&LeaseTimings) -> Result<E, EngineError> + Send>;
 /// From an owner's name to whom a job runs as, or why it does not.
-pub type RunAs = Box<dyn Fn(&str) -> Result<Option<User>, String> + Send>;
+pub type OwnerResolver = Box<dyn Fn(&str) -> Result<Option<LaunchUser>, String> + Send>;
 /// Writes down what has to be remembered.
-pub type Remember = Box<dyn FnMut(&Memory) -> io::Result<()> + Send>;
+pub type StateWriter = Box<dyn FnMut(&AgentPersistentState) -> io::Result<()> + Send>;
 
 /// What a worker works with.
-pub struct Kit<E> {
+pub struct AgentConfig<E> {
     /// What tells it from every other.
     pub identity: String,
     /// What it is called, to be shown.
@@ -49,16 +50,16 @@ pub struct Kit<E> {
     /// Whether it runs jobs of root.
     pub root_jobs: bool,
     /// Opens the engine, on these terms: under a lease that the worker renews.
-    pub open: Open<E>,
+    pub open: EngineOpener<E>,
     /// As whom a job runs whose owner is called so; none is as whom the engine runs.
-    pub run_as: RunAs,
+    pub run_as: OwnerResolver,
     /// Keeps what the worker has to remember; on disk when it returns.
-    pub remember: Remember,
+    pub remember: StateWriter,
 }
 
 /// What a worker remembers when it is started again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Memory {
+pub struct AgentPersistentState {
     /// The service that it works for.
     pub service: Option<String>,
     /// The worker's last incarnation; 0 if none.
@@ -68,7 +69,7 @@ pub struct Memory {
 
 /// Why a connection is of no use any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Leave {
+pub enum DisconnectReason {
     /// Another one may be.
     Again(String),
     /// The service does not want this worker.
@@ -76,19 +77,19 @@ pub enum Leave {
 }
 
 /// A worker.
-pub struct Hand<E> {
-    kit: Kit<E>,
-    memory: Memory,
-    terms: Terms,
+pub struct WorkerAgent<E> {
+    kit: AgentConfig<E>,
+    memory: AgentPersistentState,
+    terms: LeaseTimings,
     engine: Option<E>,
-    stage: Stage,
-    said: Count,
-    heard: Count,
-    words: Vec<Frame<ToService>>,
+    stage: AgentStage,
+    said: SequenceCounter,
+    heard: SequenceCounter,
+    words: Vec<WorkerFrame<WorkerMessage>>,
     /// What was reported and not acknowledged, oldest first.
-    reports: BTreeMap<AttemptKey, Vec<Report>>,
+    reports: BTreeMap<AttemptKey, Vec<AttemptReport>>,
     /// What the engine is to be told.
-    todo: VecDeque<Todo>,
+    todo: VecDeque<EngineCommand>,
     /// When the engine is asked again that could not be.
     retry: Option<Duration>,
     /// When what was said that the service has certainly heard: what runs may run for a lease from then.
@@ -100,12 +101,12 @@ pub struct Hand<E> {
     offered: Duration,
     last_beat: Duration,
     last_heard: Duration,
-    leaving: Leaving,
+    leaving: DeparturePhase,
 }
 
 /// Whether the worker goes for good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Leaving {
+enum DeparturePhase {
     /// It does not.
     No,
     /// It was asked to, and ends what it runs.
@@ -116,7 +117,7 @@ enum Leaving {
 
 /// How far the present connection has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum AgentStage {
     /// There is none.
     Off,
     /// The worker has said who it is.
@@ -129,18 +130,18 @@ enum Stage {
     Working,
 }
 
-impl<E: Engine> Hand<E> {
+impl<E: Engine> WorkerAgent<E> {
     /// A worker that is not connected yet. Nothing of an earlier one is touched before the service
     /// says whether its life goes on: until then the runner alone knows how long it may go on.
-    pub fn new(kit: Kit<E>, memory: Memory) -> Self {
+    pub fn new(kit: AgentConfig<E>, memory: AgentPersistentState) -> Self {
         Self {
             kit,
             memory,
-            terms: Terms::default(),
+            terms: LeaseTimings::default(),
             engine: None,
-            stage: Stage::Off,
-            said: Count::default(),
-            heard: Count::default(),
+            stage: AgentStage::Off,
+            said: SequenceCounter::default(),
+            heard: SequenceCounter::default(),
             words: Vec::new(),
             reports: BTreeMap::new(),
             todo: VecDeque::new(),
@@ -151,18 +152,18 @@ impl<E: Engine> Hand<E> {
             offered: Duration::ZERO,
             last_beat: Duration::ZERO,
             last_heard: Duration::ZERO,
-            leaving: Leaving::No,
+            leaving: DeparturePhase::No,
         }
     }
 
     /// There is a connection: the worker says who it is.
     pub fn connected(&mut self, now: Duration) {
         self.disconnected();
-        self.stage = Stage::Hailing;
+        self.stage = AgentStage::Hailing;
         self.last_heard = now;
         self.last_beat = now;
         self.unanswered.push_back((0, now));
-        let hello = Hello {
+        let hello = WorkerHello {
             version: VERSION,
             identity: self.kit.identity.clone(),
             name: self.kit.name.clone(),
@@ -172,39 +173,39 @@ impl<E: Engine> Hand<E> {
             service: self.memory.service.clone(),
             epoch: self.memory.epoch,
         };
-        self.say(ToService::Hello(hello));
+        self.say(WorkerMessage::Hello(hello));
     }
 
     /// There is none any more. Orders that were not carried out are given again by the service.
     pub fn disconnected(&mut self) {
-        self.stage = Stage::Off;
-        self.said = Count::default();
-        self.heard = Count::default();
+        self.stage = AgentStage::Off;
+        self.said = SequenceCounter::default();
+        self.heard = SequenceCounter::default();
         self.words.clear();
         self.todo.clear();
         self.unanswered.clear();
     }
 
     /// What there is to say, in this order.
-    pub fn take_words(&mut self) -> Vec<Frame<ToService>> {
+    pub fn take_words(&mut self) -> Vec<WorkerFrame<WorkerMessage>> {
         std::mem::take(&mut self.words)
     }
 
     /// Whether it works, for a life that goes on.
     pub fn works(&self) -> bool {
-        self.stage == Stage::Working
+        self.stage == AgentStage::Working
     }
 
     /// On which terms it works.
-    pub fn terms(&self) -> Terms {
+    pub fn terms(&self) -> LeaseTimings {
         self.terms
     }
 
     /// Asks the worker to go for good: it ends what it runs, and then tells the service that it goes, which
     /// waits for it no longer.
     pub fn leave(&mut self) {
-        if self.leaving == Leaving::No {
-            self.leaving = Leaving::Asked;
+        if self.leaving == DeparturePhase::No {
+            self.leaving = DeparturePhase::Asked;
         }
     }
 
@@ -212,11 +213,11 @@ impl<E: Engine> Hand<E> {
     /// answered that its life is over, or cannot be told.
     pub fn has_left(&mut self) -> bool {
         let is_done = match self.leaving {
-            Leaving::No => false,
-            Leaving::Asked => self.runs_nothing(),
-            Leaving::Told => true,
+            DeparturePhase::No => false,
+            DeparturePhase::Asked => self.runs_nothing(),
+            DeparturePhase::Told => true,
         };
-        is_done && self.stage != Stage::Working
+        is_done && self.stage != AgentStage::Working
     }
 
     /// The engine, once it was opened.
@@ -225,7 +226,7 @@ impl<E: Engine> Hand<E> {
     }
 
     /// The life that it has or had last, and the service.
-    pub fn memory(&self) -> &Memory {
+    pub fn memory(&self) -> &AgentPersistentState {
         &self.memory
     }
 
@@ -233,14 +234,14 @@ impl<E: Engine> Hand<E> {
     pub fn patience(&self, now: Duration) -> Duration {
         let until = |at: Duration| at.saturating_sub(now);
         let next = match self.stage {
-            Stage::Off => BACK_OFF,
-            Stage::Hailing => until(self.last_heard + self.terms.silence()),
-            Stage::Clearing | Stage::Offering | Stage::Working => {
+            AgentStage::Off => BACK_OFF,
+            AgentStage::Hailing => until(self.last_heard + self.terms.silence()),
+            AgentStage::Clearing | AgentStage::Offering | AgentStage::Working => {
                 until(self.last_beat + self.terms.beat())
             }
         };
         let retry = self.retry.map(until);
-        let clearing = (self.stage == Stage::Clearing).then_some(BACK_OFF);
+        let clearing = (self.stage == AgentStage::Clearing).then_some(BACK_OFF);
         let lease = self.engine.is_some() && !self.is_out_of_lease(now);
         let lease = lease.then(|| until(self.assured + self.terms.lease()));
         let waits = retry.into_iter().chain(clearing).chain(lease);
@@ -252,27 +253,29 @@ impl<E: Engine> Hand<E> {
     ///
     /// # Errors
     /// If the connection is of no use any more.
-    pub fn turn(&mut self, now: Duration, at: Instant) -> Result<(), Leave> {
-        if self.is_out_of_lease(now) || self.leaving != Leaving::No {
+    pub fn turn(&mut self, now: Duration, at: Instant) -> Result<(), DisconnectReason> {
+        if self.is_out_of_lease(now) || self.leaving != DeparturePhase::No {
             self.end_everything();
         }
         self.poll();
-        if self.stage == Stage::Clearing {
+        if self.stage == AgentStage::Clearing {
             self.clear(now);
         }
         self.carry_out(now, at);
         self.tell_that_it_goes();
-        if self.stage == Stage::Off {
+        if self.stage == AgentStage::Off {
             return Ok(());
         }
         if now.saturating_sub(self.last_heard) >= self.terms.silence() {
-            return Err(Leave::Again("the service is silent".to_owned()));
+            return Err(DisconnectReason::Again("the service is silent".to_owned()));
         }
-        if now.saturating_sub(self.last_beat) >= self.terms.beat() && self.stage != Stage::Hailing {
+        if now.saturating_sub(self.last_beat) >= self.terms.beat()
+            && self.stage != AgentStage::Hailing
+        {
             self.beats += 1;
             self.last_beat = now;
             self.unanswered.push_back((self.beats, now));
-            self.say(ToService::Beat(self.beats));
+            self.say(WorkerMessage::Beat(self.beats));
         }
         Ok(())
     }
@@ -282,13 +285,15 @@ impl<E: Engine> Hand<E> {
         now.saturating_sub(self.assured) >= self.terms.lease()
     }
 
-    fn say(&mut self, word: ToService) {
+    fn say(&mut self, word: WorkerMessage) {
         let epoch = match self.stage {
-            Stage::Off | Stage::Hailing | Stage::Clearing | Stage::Offering => 0,
-            Stage::Working => self.memory.epoch,
+            AgentStage::Off | AgentStage::Hailing | AgentStage::Clearing | AgentStage::Offering => {
+                0
+            }
+            AgentStage::Working => self.memory.epoch,
         };
         let seq = self.said.say();
-        self.words.push(Frame { epoch, seq, word });
+        self.words.push(WorkerFrame { epoch, seq, word });
     }
 
     /// Takes what the engine reports, and passes it on.
@@ -301,7 +306,7 @@ impl<E: Engine> Hand<E> {
         self.note(reports);
     }
 
-    fn note(&mut self, reports: Vec<Report>) {
+    fn note(&mut self, reports: Vec<AttemptReport>) {
         let mut new = Vec::new();
         for report in reports {
             let known = self.reports.entry(report.attempt).or_default();
@@ -311,14 +316,14 @@ impl<E: Engine> Hand<E> {
             }
         }
         // Of a worker that goes the service hears all at once: it would give it more to run meanwhile.
-        if self.stage == Stage::Working && self.leaving == Leaving::No {
+        if self.stage == AgentStage::Working && self.leaving == DeparturePhase::No {
             self.report(&new);
         }
     }
 
-    fn report(&mut self, reports: &[Report]) {
+    fn report(&mut self, reports: &[AttemptReport]) {
         for some in reports.chunks(MOST_AT_ONCE) {
-            self.say(ToService::Reports(some.to_vec()));
+            self.say(WorkerMessage::Reports(some.to_vec()));
         }
     }
 
@@ -334,16 +339,16 @@ impl<E: Engine> Hand<E> {
     /// The last words of a worker that was asked to go, once nothing runs: what ended by itself, and that
     /// it goes. What was ended for this is lost with its incarnation.
     fn tell_that_it_goes(&mut self) {
-        let is_asked = self.leaving == Leaving::Asked && self.stage == Stage::Working;
+        let is_asked = self.leaving == DeparturePhase::Asked && self.stage == AgentStage::Working;
         if !is_asked || !self.runs_nothing() || !self.reports.values().all(|all| has_ended(all)) {
             return;
         }
-        let by_itself = |reports: &&Vec<Report>| !reports.iter().any(was_evicted);
+        let by_itself = |reports: &&Vec<AttemptReport>| !reports.iter().any(was_evicted);
         let reports = self.reports.values().filter(by_itself);
-        let reports: Vec<Report> = reports.flatten().cloned().collect();
+        let reports: Vec<AttemptReport> = reports.flatten().cloned().collect();
         self.report(&reports);
-        self.say(ToService::Leave);
-        self.leaving = Leaving::Told;
+        self.say(WorkerMessage::Leave);
+        self.leaving = DeparturePhase::Told;
     }
 
     fn runs_nothing(&mut self) -> bool {
@@ -352,7 +357,7 @@ impl<E: Engine> Hand<E> {
 
     /// Asks all that runs to end. Whoever was asked before is not asked differently.
     fn end_everything(&mut self) {
-        let is_harmless = |todo: &Todo| matches!(todo, Todo::Acknowledge(_));
+        let is_harmless = |todo: &EngineCommand| matches!(todo, EngineCommand::Acknowledge(_));
         self.todo.retain(is_harmless);
         let running = self.running().unwrap_or_default();
         if let Some(engine) = self.engine.as_mut().filter(|_| !running.is_empty()) {
@@ -376,7 +381,7 @@ impl<E: Engine> Hand<E> {
         let ended = ended.filter(|report| engine_words::is_end(report));
         let ended: Vec<AttemptKey> = ended.map(|report| report.attempt).collect();
         // A worker that goes has nothing to offer.
-        let is_clear = self.leaving == Leaving::No && self.runs_nothing();
+        let is_clear = self.leaving == DeparturePhase::No && self.runs_nothing();
         let Some(engine) = self.engine.as_mut().filter(|_| is_clear) else {
             return;
         };
@@ -386,25 +391,25 @@ impl<E: Engine> Hand<E> {
         };
         if let (Ok(()), Ok(capacity)) = (forgotten, engine.capacity()) {
             self.reports.clear();
-            self.stage = Stage::Offering;
+            self.stage = AgentStage::Offering;
             self.offered = now;
             let running = Vec::new();
-            self.say(ToService::Offer { capacity, running });
+            self.say(WorkerMessage::Offer { capacity, running });
         }
     }
 }
 
 /// Whether an attempt needs not be started, since its end is told already.
-fn has_ended(reports: &[Report]) -> bool {
-    let ends = |report: &Report| !matches!(report.event, Event::Started(_));
+fn has_ended(reports: &[AttemptReport]) -> bool {
+    let ends = |report: &AttemptReport| !matches!(report.event, AttemptEvent::Started(_));
     reports.iter().any(ends)
 }
 
-fn was_evicted(report: &Report) -> bool {
-    matches!(&report.event, Event::Ended(ended) if ended.killed == Some(KillReason::Evicted))
+fn was_evicted(report: &AttemptReport) -> bool {
+    matches!(&report.event, AttemptEvent::Ended(ended) if ended.killed == Some(KillReason::Evicted))
 }
 
 /// Whether trying again can help.
 fn can_be_tried_again(error: &EngineError) -> bool {
-    error.retry() != Retry::Never
+    error.retry() != Retryability::Never
 }

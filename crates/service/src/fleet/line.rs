@@ -8,19 +8,19 @@ use serde::de::DeserializeOwned;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::mpsc::Receiver;
 
-use super::words::{self, Frame};
+use super::words::{self, WorkerFrame};
 
 /// How long the other end may read nothing of what is said.
 const READING_TIME: Duration = Duration::from_secs(30);
 
 /// Where frames are read.
-pub(super) struct Ear<S> {
+pub(super) struct FrameReader<S> {
     stream: BufReader<S>,
     longest: u64,
     silence: Duration,
 }
 
-impl<S: AsyncRead + Unpin> Ear<S> {
+impl<S: AsyncRead + Unpin> FrameReader<S> {
     /// Lines have at most `longest` bytes, and the other end says something at least once in each
     /// `silence`.
     pub(super) fn new(stream: S, longest: usize, silence: Duration) -> Self {
@@ -32,7 +32,7 @@ impl<S: AsyncRead + Unpin> Ear<S> {
     }
 
     /// The next frame; none if there is none any more, or what comes is no frame.
-    pub(super) async fn hear<T: DeserializeOwned>(&mut self) -> Option<Frame<T>> {
+    pub(super) async fn hear<T: DeserializeOwned>(&mut self) -> Option<WorkerFrame<T>> {
         let mut line = Vec::new();
         let mut limited = (&mut self.stream).take(self.longest);
         let read = limited.read_until(b'\n', &mut line);
@@ -45,7 +45,7 @@ impl<S: AsyncRead + Unpin> Ear<S> {
 /// Says what comes to be said, until nothing comes any more; then hangs up.
 pub(super) async fn say_all<T: Serialize>(
     mut stream: impl AsyncWrite + Unpin,
-    mut words: Receiver<Frame<T>>,
+    mut words: Receiver<WorkerFrame<T>>,
 ) -> io::Result<()> {
     while let Some(frame) = words.recv().await {
         let line = words::line(&frame);
@@ -64,7 +64,7 @@ mod tests {
     use tokio::sync::mpsc;
 
     use super::*;
-    use crate::fleet::words::ToService;
+    use crate::fleet::words::WorkerMessage;
 
     fn run<T>(act: impl Future<Output = T>) -> T {
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -75,9 +75,9 @@ mod tests {
         runtime.block_on(act)
     }
 
-    fn beat(seq: u64) -> Frame<ToService> {
-        let word = ToService::Beat(7);
-        Frame {
+    fn beat(seq: u64) -> WorkerFrame<WorkerMessage> {
+        let word = WorkerMessage::Beat(7);
+        WorkerFrame {
             epoch: 3,
             seq,
             word,
@@ -89,7 +89,7 @@ mod tests {
         run(async {
             let (ours, theirs) = duplex(64);
             let (say, said) = mpsc::channel(2);
-            let mut ear = Ear::new(theirs, 1_000, READING_TIME);
+            let mut ear = FrameReader::new(theirs, 1_000, READING_TIME);
             let talk = async {
                 for seq in 1..=3 {
                     say.send(beat(seq)).await.unwrap();
@@ -98,7 +98,7 @@ mod tests {
             };
             let listen = async {
                 let mut heard = Vec::new();
-                while let Some(frame) = ear.hear::<ToService>().await {
+                while let Some(frame) = ear.hear::<WorkerMessage>().await {
                     heard.push(frame);
                 }
                 heard
@@ -119,15 +119,15 @@ mod tests {
                 "\"half a line",
                 "[[[[[[[[[\n",
             ] {
-                let mut ear = Ear::new(text.as_bytes(), 1_000, READING_TIME);
-                assert_eq!(ear.hear::<ToService>().await, None, "{text}");
+                let mut ear = FrameReader::new(text.as_bytes(), 1_000, READING_TIME);
+                assert_eq!(ear.hear::<WorkerMessage>().await, None, "{text}");
             }
             let long = words::line(&beat(1));
-            let mut ear = Ear::new(&*long, long.len() - 1, READING_TIME);
-            assert_eq!(ear.hear::<ToService>().await, None);
+            let mut ear = FrameReader::new(&*long, long.len() - 1, READING_TIME);
+            assert_eq!(ear.hear::<WorkerMessage>().await, None);
             let (_silent, theirs) = duplex(64);
-            let mut ear = Ear::new(theirs, 1_000, READING_TIME);
-            assert_eq!(ear.hear::<ToService>().await, None);
+            let mut ear = FrameReader::new(theirs, 1_000, READING_TIME);
+            assert_eq!(ear.hear::<WorkerMessage>().await, None);
         });
     }
 }

@@ -6,15 +6,15 @@ use std::time::Duration;
 use tollgate_engine::{AttemptKey, Engine};
 use tollgate_gate::{Gate, WorkerId};
 
-use super::muster::{Fleet, LOCAL};
-use super::post::{Life, Post, Site, Standing, WorkerStanding};
-use super::words::ToWorker;
-use crate::core::Command;
+use super::muster::{LOCAL, WorkerPool};
+use super::post::{LiveIncarnation, WorkerEntry, WorkerInfo, WorkerSnapshot, WorkerState};
+use super::words::ServerMessage;
+use crate::core::ServiceCommand;
 
-impl<E: Engine> Fleet<E> {
+impl<E: Engine> WorkerPool<E> {
     /// What the gate is to be told: of workers that were not heard for too long, and of lives that
     /// are offered. Said until it is so.
-    pub(crate) fn news(&mut self, gate: &Gate) -> Vec<Command> {
+    pub(crate) fn news(&mut self, gate: &Gate) -> Vec<ServiceCommand> {
         let now = (self.ticks)();
         let grace = self.grace();
         let mut commands = Vec::new();
@@ -24,12 +24,12 @@ impl<E: Engine> Fleet<E> {
                 && (overdue || post.offer.is_some() || post.has_left)
             {
                 let epoch = life.epoch;
-                commands.push(Command::WorkerGone { worker, epoch });
+                commands.push(ServiceCommand::WorkerGone { worker, epoch });
             }
             if post.offer.is_some()
                 && let Some(capacity) = &post.capacity
             {
-                commands.push(Command::WorkerUp {
+                commands.push(ServiceCommand::WorkerUp {
                     worker,
                     epoch: gate.worker(worker).map_or(1, |life| life.epoch + 1),
                     nodes: capacity.nodes,
@@ -44,7 +44,7 @@ impl<E: Engine> Fleet<E> {
     pub(crate) fn settle(&mut self, gate: &Gate) -> Vec<(WorkerId, BTreeSet<AttemptKey>)> {
         let now = (self.ticks)();
         for (worker, life) in gate.workers() {
-            let life = life.up.then_some(Life {
+            let life = life.up.then_some(LiveIncarnation {
                 epoch: life.epoch,
                 nodes: life.nodes,
             });
@@ -52,7 +52,10 @@ impl<E: Engine> Fleet<E> {
                 self.local_nodes = life.map_or(self.local_nodes, |life| life.nodes);
                 continue;
             }
-            let post = self.posts.entry(worker).or_insert_with(|| Post::new(now));
+            let post = self
+                .posts
+                .entry(worker)
+                .or_insert_with(|| WorkerEntry::new(now));
             let epoch = life.map_or(0, |life| life.epoch);
             if post.epoch() != epoch {
                 let offer = post.offer.filter(|_| life.is_some());
@@ -93,12 +96,12 @@ impl<E: Engine> Fleet<E> {
     fn change_life(
         &mut self,
         worker: WorkerId,
-        life: Option<Life>,
+        life: Option<LiveIncarnation>,
         offer: Option<u64>,
         now: Duration,
     ) {
         // Whoever is still spoken to of the life before ends what he runs.
-        self.tell(worker, ToWorker::Over);
+        self.tell(worker, ServerMessage::Over);
         self.seats.retain(|_, seat| seat.worker != worker);
         let Some(post) = self.posts.get_mut(&worker) else {
             return;
@@ -114,7 +117,7 @@ impl<E: Engine> Fleet<E> {
         }
         before.into_iter().for_each(|line| self.hang_up(line));
         if offer.is_some() {
-            self.tell(worker, ToWorker::Taken);
+            self.tell(worker, ServerMessage::Taken);
         }
     }
 
@@ -134,9 +137,9 @@ impl<E: Engine> Fleet<E> {
     }
 
     /// All workers that there ever were.
-    pub(crate) fn sites(&self, gate: &Gate) -> Vec<Site> {
+    pub(crate) fn sites(&self, gate: &Gate) -> Vec<WorkerInfo> {
         let workers = gate.workers().filter(|(worker, _)| *worker != LOCAL);
-        let site = |(worker, life): (WorkerId, tollgate_gate::Life)| Site {
+        let site = |(worker, life): (WorkerId, tollgate_gate::WorkerIncarnation)| WorkerInfo {
             name: self.name_of(worker),
             epoch: life.epoch,
             standing: self.standing(worker, life),
@@ -149,11 +152,11 @@ impl<E: Engine> Fleet<E> {
         workers.map(site).collect()
     }
 
-    fn standing(&self, worker: WorkerId, life: tollgate_gate::Life) -> Standing {
+    fn standing(&self, worker: WorkerId, life: tollgate_gate::WorkerIncarnation) -> WorkerState {
         match self.posts.get(&worker) {
-            _ if !life.up => Standing::Gone,
-            Some(post) if post.line.is_some() => Standing::Here,
-            Some(_) | None => Standing::Away,
+            _ if !life.up => WorkerState::Gone,
+            Some(post) if post.line.is_some() => WorkerState::Here,
+            Some(_) | None => WorkerState::Away,
         }
     }
 
@@ -161,10 +164,10 @@ impl<E: Engine> Fleet<E> {
     pub(crate) fn standings(
         &self,
         gate: &Gate,
-    ) -> impl Iterator<Item = (WorkerId, WorkerStanding)> {
+    ) -> impl Iterator<Item = (WorkerId, WorkerSnapshot)> {
         let workers = gate.workers().filter(|(worker, _)| *worker != LOCAL);
         workers.map(|(worker, life)| {
-            let standing = WorkerStanding {
+            let standing = WorkerSnapshot {
                 standing: self.standing(worker, life),
                 incarnation: life.epoch,
                 nodes: life.nodes.len,

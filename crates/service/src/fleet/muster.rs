@@ -5,17 +5,18 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tollgate_engine::{
-    AttemptKey, Capacity, Engine, EngineError, KillReason, Launch, Report, Wake,
+    AttemptKey, AttemptReport, Engine, EngineCapacity, EngineError, KillReason, LaunchSpec,
+    WakeCallback,
 };
 use tollgate_gate::WorkerId;
 use tollgate_model::{Instant, NodeId, NodeRange};
 
-use super::post::{Connection, Post};
-use super::roster::Roster;
+use super::post::{WorkerConnection, WorkerEntry};
+use super::roster::WorkerRegistry;
 use super::talk::lost_if_evicted;
-use super::terms::Terms;
-use super::words::ToWorker;
-use crate::accounts::NameOf;
+use super::terms::LeaseTimings;
+use super::words::ServerMessage;
+use crate::accounts::UserNameLookup;
 use crate::engine_words;
 
 /// This host's own engine, as the gate knows it.
@@ -23,25 +24,25 @@ pub(crate) const LOCAL: WorkerId = WorkerId(0);
 
 /// Tells how much time has passed since some moment; never goes back, whatever is done to the clock on
 /// the wall.
-pub type Ticks = Box<dyn FnMut() -> Duration + Send>;
+pub type MonotonicClock = Box<dyn FnMut() -> Duration + Send>;
 
 /// What workers are told about the service, and held to.
-pub struct House {
+pub struct WorkerPoolConfig {
     /// What tells this service from every other.
     pub service: String,
     /// Whose jobs are run here.
-    pub whose: Whose,
+    pub whose: JobOwners,
     /// Who waits how long for whom.
-    pub terms: Terms,
+    pub terms: LeaseTimings,
     /// The file that says who has ever offered nodes.
     pub roster: PathBuf,
     /// What a user is called.
-    pub name_of: NameOf,
+    pub name_of: UserNameLookup,
 }
 
 /// Whose jobs a service runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Whose {
+pub enum JobOwners {
     /// Those of its own user, who is called so.
     Own(String),
     /// Everybody's.
@@ -52,33 +53,33 @@ pub enum Whose {
 ///
 /// An attempt runs on one of them: where most of its nodes are. It holds those that it has elsewhere
 /// too, as a batch job that is started on the first of its hosts.
-pub struct Fleet<E> {
+pub struct WorkerPool<E> {
     pub(super) local: E,
     pub(super) local_nodes: NodeRange,
-    pub(super) house: Option<House>,
-    pub(super) roster: Roster,
-    pub(super) posts: BTreeMap<WorkerId, Post>,
-    pub(super) lines: BTreeMap<u64, Connection>,
+    pub(super) house: Option<WorkerPoolConfig>,
+    pub(super) roster: WorkerRegistry,
+    pub(super) posts: BTreeMap<WorkerId, WorkerEntry>,
+    pub(super) lines: BTreeMap<u64, WorkerConnection>,
     /// Where attempts were sent whose ends are not yet safe.
-    pub(super) seats: BTreeMap<AttemptKey, Seat>,
+    pub(super) seats: BTreeMap<AttemptKey, AttemptLocation>,
     /// Attempts whose predecessor may still run.
-    pub(super) held: Vec<Duty>,
+    pub(super) held: Vec<LaunchRequest>,
     /// What was reported and not yet taken.
-    pub(super) inbox: Vec<Report>,
-    pub(super) ticks: Ticks,
+    pub(super) inbox: Vec<AttemptReport>,
+    pub(super) ticks: MonotonicClock,
 }
 
 /// An attempt to be started, on nodes as the gate numbers them.
 #[derive(Clone, Debug)]
-pub(crate) struct Duty {
+pub(crate) struct LaunchRequest {
     /// Whose job it is: a user id here.
     pub(crate) owner: u32,
     /// What is to be run.
-    pub(crate) launch: Launch,
+    pub(crate) launch: LaunchSpec,
 }
 
 /// Where an attempt is.
-pub(super) struct Seat {
+pub(super) struct AttemptLocation {
     pub(super) worker: WorkerId,
     /// Whether it has ended.
     pub(super) over: bool,
@@ -87,7 +88,7 @@ pub(super) struct Seat {
     pub(super) is_doubtful: bool,
 }
 
-impl<E: Engine> Fleet<E> {
+impl<E: Engine> WorkerPool<E> {
     /// This host alone.
     pub(crate) fn new(local: E) -> Self {
         let began = std::time::Instant::now();
@@ -95,7 +96,7 @@ impl<E: Engine> Fleet<E> {
             local,
             local_nodes: NodeRange { first: 0, len: 0 },
             house: None,
-            roster: Roster::default(),
+            roster: WorkerRegistry::default(),
             posts: BTreeMap::new(),
             lines: BTreeMap::new(),
             seats: BTreeMap::new(),
@@ -109,19 +110,23 @@ impl<E: Engine> Fleet<E> {
     ///
     /// # Errors
     /// If it cannot be read who came before.
-    pub(crate) fn open_to(&mut self, house: House, ticks: Ticks) -> std::io::Result<()> {
-        self.roster = Roster::read(&house.roster)?;
+    pub(crate) fn open_to(
+        &mut self,
+        house: WorkerPoolConfig,
+        ticks: MonotonicClock,
+    ) -> std::io::Result<()> {
+        self.roster = WorkerRegistry::read(&house.roster)?;
         self.house = Some(house);
         self.ticks = ticks;
         Ok(())
     }
 
     /// What this host has.
-    pub(crate) fn capacity(&mut self) -> Result<Capacity, EngineError> {
+    pub(crate) fn capacity(&mut self) -> Result<EngineCapacity, EngineError> {
         self.local.capacity()
     }
 
-    pub(crate) fn on_report(&mut self, wake: Wake) {
+    pub(crate) fn on_report(&mut self, wake: WakeCallback) {
         self.local.on_report(wake);
     }
 
@@ -149,7 +154,7 @@ impl<E: Engine> Fleet<E> {
 
     /// Notes that an attempt may be under way there.
     pub(crate) fn seat(&mut self, attempt: AttemptKey, worker: WorkerId) {
-        self.seats.entry(attempt).or_insert(Seat {
+        self.seats.entry(attempt).or_insert(AttemptLocation {
             worker,
             over: false,
             is_doubtful: false,
@@ -161,7 +166,7 @@ impl<E: Engine> Fleet<E> {
         for (worker, shares) in parted {
             match worker {
                 LOCAL => self.local.set_shares(&shares)?,
-                _ => self.tell(worker, ToWorker::SetShares(shares)),
+                _ => self.tell(worker, ServerMessage::SetShares(shares)),
             }
         }
         Ok(())
@@ -177,7 +182,7 @@ impl<E: Engine> Fleet<E> {
         for (worker, attempts) in self.part(attempts, |attempt| *attempt) {
             match worker {
                 LOCAL => self.local.kill(&attempts, why)?,
-                _ => self.tell(worker, ToWorker::Kill(attempts, why)),
+                _ => self.tell(worker, ServerMessage::Kill(attempts, why)),
             }
         }
         Ok(())
@@ -192,14 +197,14 @@ impl<E: Engine> Fleet<E> {
         for (worker, attempts) in parted {
             match worker {
                 LOCAL => self.local.acknowledge(&attempts)?,
-                _ => self.tell(worker, ToWorker::Acknowledge(attempts)),
+                _ => self.tell(worker, ServerMessage::Acknowledge(attempts)),
             }
         }
         Ok(())
     }
 
     /// What was reported since the last call, and starts what waited for that; and what went wrong.
-    pub(crate) fn poll(&mut self, now: Instant) -> (Vec<Report>, Option<EngineError>) {
+    pub(crate) fn poll(&mut self, now: Instant) -> (Vec<AttemptReport>, Option<EngineError>) {
         let mut reports = std::mem::take(&mut self.inbox);
         let here = self.local.poll(Duration::ZERO);
         let here = here.map(|here| here.into_iter().map(lost_if_evicted));
@@ -217,7 +222,7 @@ impl<E: Engine> Fleet<E> {
     }
 
     /// Says something to a worker, if it is there; if not, it is brought up to date when it comes.
-    pub(super) fn tell(&mut self, worker: WorkerId, word: ToWorker) {
+    pub(super) fn tell(&mut self, worker: WorkerId, word: ServerMessage) {
         let Some(post) = self.posts.get(&worker) else {
             return;
         };

@@ -4,38 +4,38 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
-use tollgate_engine::{AttemptKey, Capacity};
+use tollgate_engine::{AttemptKey, EngineCapacity};
 use tollgate_gate::WorkerId;
 use tollgate_model::NodeRange;
 
-use super::words::{Count, Frame, ToWorker};
+use super::words::{SequenceCounter, ServerMessage, WorkerFrame};
 
 /// The service's end of a connection. What is said reaches the worker in order, or not at all.
-pub trait Line: Send {
+pub trait FrameSink: Send {
     /// Says something; false if the connection takes no more. Must not block.
-    fn say(&mut self, frame: Frame<ToWorker>) -> bool;
+    fn say(&mut self, frame: WorkerFrame<ServerMessage>) -> bool;
 }
 
 /// Something that a connection brings.
 #[derive(Debug)]
-pub struct Heard {
+pub struct ConnectionEvent {
     /// Which connection: a number that no other has, as long as this service runs.
     pub line: u64,
     /// What it brings.
-    pub what: What,
+    pub what: ConnectionEventKind,
 }
 
 /// What a connection can bring.
-pub enum What {
+pub enum ConnectionEventKind {
     /// It is there.
-    Opened(Box<dyn Line>),
+    Opened(Box<dyn FrameSink>),
     /// A word of the worker.
-    Said(Frame<super::words::ToService>),
+    Said(WorkerFrame<super::words::WorkerMessage>),
     /// It is gone.
     Closed,
 }
 
-impl fmt::Debug for What {
+impl fmt::Debug for ConnectionEventKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Opened(_) => f.write_str("Opened"),
@@ -46,15 +46,15 @@ impl fmt::Debug for What {
 }
 
 /// A worker.
-pub(super) struct Post {
+pub(super) struct WorkerEntry {
     /// Its life, if the gate counts on it.
-    pub(super) life: Option<Life>,
+    pub(super) life: Option<LiveIncarnation>,
     /// The connection that this life is spoken of on.
     pub(super) line: Option<u64>,
     /// When it was last heard that this life goes on, by the fleet's clock.
     pub(super) heard: Duration,
     /// What it said that it has.
-    pub(super) capacity: Option<Capacity>,
+    pub(super) capacity: Option<EngineCapacity>,
     /// A new life that it has offered on this connection.
     pub(super) offer: Option<u64>,
     /// Whether it has said that it runs nothing any more and goes.
@@ -68,12 +68,12 @@ pub(super) struct Post {
 
 /// A life of a worker that goes on.
 #[derive(Clone, Copy)]
-pub(super) struct Life {
+pub(super) struct LiveIncarnation {
     pub(super) epoch: u32,
     pub(super) nodes: NodeRange,
 }
 
-impl Post {
+impl WorkerEntry {
     pub(super) fn new(now: Duration) -> Self {
         Self {
             life: None,
@@ -93,16 +93,16 @@ impl Post {
 }
 
 /// A connection.
-pub(super) struct Connection {
-    pub(super) line: Box<dyn Line>,
-    pub(super) heard: Count,
-    pub(super) said: Count,
-    pub(super) stage: Stage,
+pub(super) struct WorkerConnection {
+    pub(super) line: Box<dyn FrameSink>,
+    pub(super) heard: SequenceCounter,
+    pub(super) said: SequenceCounter,
+    pub(super) stage: HandshakeStage,
 }
 
 /// How far a connection has come.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum HandshakeStage {
     /// Nobody has said who it is.
     New,
     /// It is known who it is, and whether its life goes on.
@@ -111,33 +111,33 @@ pub(super) enum Stage {
     Offered(WorkerId),
 }
 
-impl Connection {
-    pub(super) fn say(&mut self, epoch: u32, word: ToWorker) -> bool {
+impl WorkerConnection {
+    pub(super) fn say(&mut self, epoch: u32, word: ServerMessage) -> bool {
         let seq = self.said.say();
-        self.line.say(Frame { epoch, seq, word })
+        self.line.say(WorkerFrame { epoch, seq, word })
     }
 }
 
 /// A worker, to be shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Site {
+pub struct WorkerInfo {
     /// What it is called.
     pub name: String,
     /// Which life this is, or was.
     pub epoch: u32,
     /// Whether it is there.
-    pub standing: Standing,
+    pub standing: WorkerState,
     /// Its nodes.
     pub nodes: NodeRange,
     /// What is enforced there; none before it has come since the service was started.
-    pub capacity: Option<Capacity>,
+    pub capacity: Option<EngineCapacity>,
 }
 
 /// What the log says of a worker when it changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct WorkerStanding {
+pub(crate) struct WorkerSnapshot {
     /// Whether it is there.
-    pub(crate) standing: Standing,
+    pub(crate) standing: WorkerState,
     /// Which incarnation this is, or was.
     pub(crate) incarnation: u32,
     /// How many nodes it offers, or offered.
@@ -146,7 +146,7 @@ pub(crate) struct WorkerStanding {
 
 /// Whether a worker is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum WorkerState {
     /// It is connected.
     Here,
     /// It is not, and is waited for: its jobs go on.

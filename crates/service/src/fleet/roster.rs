@@ -11,7 +11,7 @@ use tollgate_gate::WorkerId;
 
 /// A worker, and what the gate calls it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Entry {
+pub(super) struct RegistryEntry {
     /// What the gate calls it; this host's own engine is 0.
     pub(super) id: u32,
     /// What tells it from every other.
@@ -22,16 +22,16 @@ pub(super) struct Entry {
 
 /// All of them.
 #[derive(Debug, Default)]
-pub(super) struct Roster {
+pub(super) struct WorkerRegistry {
     /// None where nothing is to be kept.
     path: Option<PathBuf>,
-    entries: BTreeMap<u32, Entry>,
+    entries: BTreeMap<u32, RegistryEntry>,
 }
 
-impl Roster {
+impl WorkerRegistry {
     /// Reads the file; there is none before the first worker has come.
     pub(super) fn read(path: &Path) -> io::Result<Self> {
-        let entries: Vec<Entry> = match fs::read(path) {
+        let entries: Vec<RegistryEntry> = match fs::read(path) {
             Ok(text) => serde_json::from_slice(&text)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(error),
@@ -42,7 +42,7 @@ impl Roster {
         })
     }
 
-    pub(super) fn get(&self, id: WorkerId) -> Option<&Entry> {
+    pub(super) fn get(&self, id: WorkerId) -> Option<&RegistryEntry> {
         self.entries.get(&id.0)
     }
 
@@ -62,7 +62,7 @@ impl Roster {
         };
         let last = self.entries.keys().next_back().copied().unwrap_or(0);
         let id = same.or_else(namesake).map_or(last + 1, |entry| entry.id);
-        let entry = Entry {
+        let entry = RegistryEntry {
             id,
             identity: identity.to_owned(),
             name: name.to_owned(),
@@ -84,7 +84,7 @@ impl Roster {
         let Some(path) = &self.path else {
             return Ok(());
         };
-        let entries: Vec<&Entry> = self.entries.values().collect();
+        let entries: Vec<&RegistryEntry> = self.entries.values().collect();
         replace(path, &serde_json::to_vec_pretty(&entries)?)
     }
 }
@@ -112,13 +112,13 @@ mod tests {
     fn workers_keep_their_numbers() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("workers.json");
-        let mut roster = Roster::read(&path).unwrap();
+        let mut roster = WorkerRegistry::read(&path).unwrap();
         let mut enter = |identity, name, free| roster.enter(identity, name, |_| free).unwrap().0;
         assert_eq!(enter("a", "blade", false), 1);
         assert_eq!(enter("b", "blade", false), 2, "two hosts of one name");
         assert_eq!(enter("a", "sword", false), 1);
         assert_eq!(enter("c", "blade", true), 2, "made anew");
-        let read = Roster::read(&path).unwrap();
+        let read = WorkerRegistry::read(&path).unwrap();
         assert_eq!(read.entries, roster.entries);
         assert_eq!(read.get(WorkerId(1)).unwrap().name, "sword");
     }

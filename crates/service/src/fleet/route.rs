@@ -14,8 +14,8 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixStream;
 
-use crate::api::types::Problem;
-use crate::net::{Remote, RemoteError};
+use crate::api::types::ErrorResponse;
+use crate::net::{RemoteError, RemoteService};
 
 /// What a connection is made into, once the service has said yes.
 pub(crate) const PROTOCOL: &str = "tollgate-worker";
@@ -25,20 +25,20 @@ pub(crate) const PATH: &str = "/v1/work";
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A connection that both sides say frames on.
-pub(super) type Stream = TokioIo<Upgraded>;
+pub(super) type UpgradedStream = TokioIo<Upgraded>;
 
 /// Where the service is.
 #[derive(Clone, Debug)]
-pub enum Route {
+pub enum WorkerTransport {
     /// At a Unix socket, which may lead to another host through ssh.
     Socket(PathBuf),
     /// Elsewhere, over TCP with TLS.
-    Remote(Box<Remote>),
+    Remote(Box<RemoteService>),
 }
 
 /// Why there is no connection.
 #[derive(Debug, thiserror::Error)]
-pub enum RouteError {
+pub enum TransportError {
     /// The socket cannot be reached.
     #[error("{}: cannot be reached: {error}", socket.display())]
     Socket {
@@ -65,11 +65,11 @@ pub enum RouteError {
         /// With this status.
         status: StatusCode,
         /// In these words.
-        problem: Problem,
+        problem: ErrorResponse,
     },
 }
 
-impl RouteError {
+impl TransportError {
     /// Whether to try again is of no use.
     pub fn is_final(&self) -> bool {
         match self {
@@ -92,13 +92,13 @@ impl RouteError {
     }
 }
 
-impl Route {
+impl WorkerTransport {
     /// A connection on which frames can be said.
-    pub(super) async fn open(&self) -> Result<Stream, RouteError> {
+    pub(super) async fn open(&self) -> Result<UpgradedStream, TransportError> {
         match self {
             Self::Socket(socket) => {
                 let stream = UnixStream::connect(socket).await;
-                let stream = stream.map_err(|error| RouteError::Socket {
+                let stream = stream.map_err(|error| TransportError::Socket {
                     socket: socket.clone(),
                     error,
                 })?;
@@ -122,16 +122,16 @@ async fn ask(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     host: HeaderValue,
     authorization: Option<HeaderValue>,
-) -> Result<Stream, RouteError> {
+) -> Result<UpgradedStream, TransportError> {
     let asked = tokio::time::timeout(PATIENCE, upgrade(stream, host, authorization)).await;
-    asked.unwrap_or(Err(RouteError::Silent))
+    asked.unwrap_or(Err(TransportError::Silent))
 }
 
 async fn upgrade(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     host: HeaderValue,
     authorization: Option<HeaderValue>,
-) -> Result<Stream, RouteError> {
+) -> Result<UpgradedStream, TransportError> {
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
     tokio::spawn(async move {
         // Whoever waits for an answer is told that the connection broke.
@@ -154,9 +154,9 @@ async fn upgrade(
         return Ok(TokioIo::new(hyper::upgrade::on(response).await?));
     }
     let body = response.into_body().collect().await?.to_bytes();
-    let problem = serde_json::from_slice(&body).unwrap_or_else(|_| Problem {
+    let problem = serde_json::from_slice(&body).unwrap_or_else(|_| ErrorResponse {
         error: format!("it answers {status}"),
         hint: None,
     });
-    Err(RouteError::Refused { status, problem })
+    Err(TransportError::Refused { status, problem })
 }

@@ -2,23 +2,27 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_engine::{AttemptKey, Engine, EngineError, Launch, Report};
+use tollgate_engine::{AttemptKey, AttemptReport, Engine, EngineError, LaunchSpec};
 use tollgate_gate::WorkerId;
 use tollgate_model::Instant;
 
-use super::muster::{Duty, Fleet, LOCAL};
-use super::words::{Charge, ToWorker};
+use super::muster::{LOCAL, LaunchRequest, WorkerPool};
+use super::words::{ServerMessage, WorkerLaunch};
 use crate::engine_words;
 
 /// The most attempts of one word: each may bring a script.
 const MOST_AT_ONCE: usize = 16;
 
-impl<E: Engine> Fleet<E> {
+impl<E: Engine> WorkerPool<E> {
     /// Hands in attempts. Those for a worker that is not there reach it when it comes again, those
     /// that another attempt of the same task runs beside when that has ended.
-    pub(crate) fn start(&mut self, duties: Vec<Duty>, now: Instant) -> Result<(), EngineError> {
+    pub(crate) fn start(
+        &mut self,
+        duties: Vec<LaunchRequest>,
+        now: Instant,
+    ) -> Result<(), EngineError> {
         let mut here = Vec::new();
-        let mut away: BTreeMap<WorkerId, Vec<Charge>> = BTreeMap::new();
+        let mut away: BTreeMap<WorkerId, Vec<WorkerLaunch>> = BTreeMap::new();
         for duty in duties {
             if self.runs_already(duty.launch.attempt) {
                 self.hold(duty);
@@ -33,7 +37,7 @@ impl<E: Engine> Fleet<E> {
             if let Some(seat) = self.seats.get_mut(&duty.launch.attempt) {
                 seat.is_doubtful = false;
             }
-            let launch = Launch {
+            let launch = LaunchSpec {
                 nodes,
                 ..duty.launch
             };
@@ -47,7 +51,7 @@ impl<E: Engine> Fleet<E> {
         }
         for (worker, charges) in away {
             for charges in charges.chunks(MOST_AT_ONCE) {
-                self.tell(worker, ToWorker::Start(charges.to_vec()));
+                self.tell(worker, ServerMessage::Start(charges.to_vec()));
             }
         }
         match here.is_empty() {
@@ -59,7 +63,7 @@ impl<E: Engine> Fleet<E> {
     /// Starts what waited for an attempt that has ended.
     pub(super) fn release(&mut self, now: Instant) -> Result<(), EngineError> {
         let held = std::mem::take(&mut self.held);
-        let ready = |duty: &Duty| !self.runs_already(duty.launch.attempt);
+        let ready = |duty: &LaunchRequest| !self.runs_already(duty.launch.attempt);
         let (ready, held): (Vec<_>, Vec<_>) = held.into_iter().partition(ready);
         self.held = held;
         if ready.is_empty() {
@@ -75,9 +79,9 @@ impl<E: Engine> Fleet<E> {
 
     /// What waits to be started ends without that.
     pub(super) fn kill_held(&mut self, attempts: &[AttemptKey], now: Instant) {
-        let is_meant = |duty: &mut Duty| attempts.contains(&duty.launch.attempt);
-        let killed: Vec<Duty> = self.held.extract_if(.., is_meant).collect();
-        let ended = killed.into_iter().map(|duty| Unfit {
+        let is_meant = |duty: &mut LaunchRequest| attempts.contains(&duty.launch.attempt);
+        let killed: Vec<LaunchRequest> = self.held.extract_if(.., is_meant).collect();
+        let ended = killed.into_iter().map(|duty| LaunchError {
             attempt: duty.launch.attempt,
             step: "start",
             reason: "it was killed before it started".to_owned(),
@@ -85,9 +89,9 @@ impl<E: Engine> Fleet<E> {
         self.inbox.extend(ended.map(|unfit| unfit.ended(now)));
     }
 
-    fn hold(&mut self, duty: Duty) {
+    fn hold(&mut self, duty: LaunchRequest) {
         let attempt = duty.launch.attempt;
-        let is_known = |other: &Duty| other.launch.attempt == attempt;
+        let is_known = |other: &LaunchRequest| other.launch.attempt == attempt;
         if !self.held.iter().any(is_known) {
             self.held.push(duty);
         }
@@ -107,9 +111,9 @@ impl<E: Engine> Fleet<E> {
         earlier.into_iter().any(|(_, seat)| !seat.over)
     }
 
-    fn charge(&self, owner: u32, launch: Launch) -> Result<Charge, Unfit> {
+    fn charge(&self, owner: u32, launch: LaunchSpec) -> Result<WorkerLaunch, LaunchError> {
         let attempt = launch.attempt;
-        let unfit = |step, reason| Unfit {
+        let unfit = |step, reason| LaunchError {
             attempt,
             step,
             reason,
@@ -122,8 +126,8 @@ impl<E: Engine> Fleet<E> {
             ));
         };
         let owner = (house.name_of)(owner).map_err(|error| unfit("user", error.to_string()))?;
-        Ok(Charge {
-            launch: Launch {
+        Ok(WorkerLaunch {
+            launch: LaunchSpec {
                 user: None,
                 ..launch
             },
@@ -133,14 +137,14 @@ impl<E: Engine> Fleet<E> {
 }
 
 /// An attempt that cannot be sent.
-struct Unfit {
+struct LaunchError {
     attempt: AttemptKey,
     step: &'static str,
     reason: String,
 }
 
-impl Unfit {
-    fn ended(self, at: Instant) -> Report {
+impl LaunchError {
+    fn ended(self, at: Instant) -> AttemptReport {
         engine_words::unfit(self.attempt, self.step, self.reason, at)
     }
 }

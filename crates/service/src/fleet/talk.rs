@@ -2,12 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use tollgate_engine::{AttemptKey, Capacity, Engine, Event, KillReason, Report};
+use tollgate_engine::{
+    AttemptEvent, AttemptKey, AttemptReport, Engine, EngineCapacity, KillReason,
+};
 use tollgate_gate::WorkerId;
 
-use super::muster::{Fleet, Whose};
-use super::post::{Connection, Heard, Post, Stage, What};
-use super::words::{Count, Frame, Hello, Order, ToService, ToWorker, VERSION};
+use super::muster::{JobOwners, WorkerPool};
+use super::post::{
+    ConnectionEvent, ConnectionEventKind, HandshakeStage, WorkerConnection, WorkerEntry,
+};
+use super::words::{
+    SequenceCheck, SequenceCounter, ServerMessage, VERSION, WorkerFrame, WorkerHello, WorkerMessage,
+};
 use crate::engine_words;
 
 /// The longest name of a worker, in bytes.
@@ -17,21 +23,21 @@ const ROOT: &str = "root";
 /// The most nodes of one worker: who offers more is mistaken, or means harm.
 const MOST_NODES: u32 = 4096;
 
-impl<E: Engine> Fleet<E> {
+impl<E: Engine> WorkerPool<E> {
     /// Takes what a connection brings. False if the connection is of no use any more.
-    pub(crate) fn hear(&mut self, heard: Heard) -> bool {
+    pub(crate) fn hear(&mut self, heard: ConnectionEvent) -> bool {
         match heard.what {
-            What::Opened(line) => {
-                let connection = Connection {
+            ConnectionEventKind::Opened(line) => {
+                let connection = WorkerConnection {
                     line,
-                    heard: Count::default(),
-                    said: Count::default(),
-                    stage: Stage::New,
+                    heard: SequenceCounter::default(),
+                    said: SequenceCounter::default(),
+                    stage: HandshakeStage::New,
                 };
                 self.lines.insert(heard.line, connection);
             }
-            What::Said(frame) => self.listen(heard.line, frame),
-            What::Closed => self.hang_up(heard.line),
+            ConnectionEventKind::Said(frame) => self.listen(heard.line, frame),
+            ConnectionEventKind::Closed => self.hang_up(heard.line),
         }
         self.lines.contains_key(&heard.line)
     }
@@ -45,49 +51,57 @@ impl<E: Engine> Fleet<E> {
         }
     }
 
-    fn listen(&mut self, line: u64, frame: Frame<ToService>) {
+    fn listen(&mut self, line: u64, frame: WorkerFrame<WorkerMessage>) {
         let Some(connection) = self.lines.get_mut(&line) else {
             return;
         };
         match connection.heard.hear(frame.seq) {
-            Order::Next => {}
-            Order::Known => return,
-            Order::Gap => return self.hang_up(line),
+            SequenceCheck::Next => {}
+            SequenceCheck::Known => return,
+            SequenceCheck::Gap => return self.hang_up(line),
         }
         let stage = connection.stage;
         match (stage, frame.word) {
-            (Stage::New, ToService::Hello(hello)) => self.greet(line, hello),
-            (Stage::Greeted(worker, goes_on), ToService::Offer { capacity, running }) => {
+            (HandshakeStage::New, WorkerMessage::Hello(hello)) => self.greet(line, hello),
+            (
+                HandshakeStage::Greeted(worker, goes_on),
+                WorkerMessage::Offer { capacity, running },
+            ) => {
                 self.take_offer(line, worker, goes_on, capacity, running);
             }
-            (Stage::Greeted(worker, _) | Stage::Offered(worker), ToService::Beat(number)) => {
+            (
+                HandshakeStage::Greeted(worker, _) | HandshakeStage::Offered(worker),
+                WorkerMessage::Beat(number),
+            ) => {
                 // Who has no life yet has none to lose.
                 let word = match frame.epoch == 0 || self.note(worker, frame.epoch) {
-                    true => ToWorker::Beat(number),
-                    false => ToWorker::Over,
+                    true => ServerMessage::Beat(number),
+                    false => ServerMessage::Over,
                 };
                 self.answer(line, frame.epoch, word);
             }
-            (Stage::Offered(worker), ToService::Reports(reports)) => {
+            (HandshakeStage::Offered(worker), WorkerMessage::Reports(reports)) => {
                 match self.note(worker, frame.epoch) {
                     true => self.take_reports(worker, reports),
-                    false => self.answer(line, frame.epoch, ToWorker::Over),
+                    false => self.answer(line, frame.epoch, ServerMessage::Over),
                 }
             }
-            (Stage::Offered(worker), ToService::Leave) => match self.note(worker, frame.epoch) {
-                true => {
-                    let post = self.posts.get_mut(&worker);
-                    post.into_iter().for_each(|post| post.has_left = true);
+            (HandshakeStage::Offered(worker), WorkerMessage::Leave) => {
+                match self.note(worker, frame.epoch) {
+                    true => {
+                        let post = self.posts.get_mut(&worker);
+                        post.into_iter().for_each(|post| post.has_left = true);
+                    }
+                    false => self.answer(line, frame.epoch, ServerMessage::Over),
                 }
-                false => self.answer(line, frame.epoch, ToWorker::Over),
-            },
+            }
             // Whoever says something else is no worker of ours.
             _ => self.hang_up(line),
         }
     }
 
-    fn answer(&mut self, line: u64, epoch: u32, word: ToWorker) {
-        let last = matches!(word, ToWorker::Over | ToWorker::Refused(_));
+    fn answer(&mut self, line: u64, epoch: u32, word: ServerMessage) {
+        let last = matches!(word, ServerMessage::Over | ServerMessage::Refused(_));
         let connection = self.lines.get_mut(&line);
         let said = connection.is_some_and(|connection| connection.say(epoch, word));
         if last || !said {
@@ -105,15 +119,15 @@ impl<E: Engine> Fleet<E> {
         is_so
     }
 
-    fn greet(&mut self, line: u64, hello: Hello) {
+    fn greet(&mut self, line: u64, hello: WorkerHello) {
         if let Err(why) = self.may_work(&hello) {
-            return self.answer(line, 0, ToWorker::Refused(why));
+            return self.answer(line, 0, ServerMessage::Refused(why));
         }
         let posts = &self.posts;
         let is_free = |worker| {
             posts
                 .get(&worker)
-                .is_none_or(|post: &Post| post.life.is_none())
+                .is_none_or(|post: &WorkerEntry| post.life.is_none())
         };
         let entered = self.roster.enter(&hello.identity, &hello.name, is_free);
         let (Ok(worker), Some(house)) = (entered, &self.house) else {
@@ -121,10 +135,13 @@ impl<E: Engine> Fleet<E> {
             return self.hang_up(line);
         };
         let now = (self.ticks)();
-        let post = self.posts.entry(worker).or_insert_with(|| Post::new(now));
+        let post = self
+            .posts
+            .entry(worker)
+            .or_insert_with(|| WorkerEntry::new(now));
         let same = hello.service.as_ref() == Some(&house.service);
         let goes_on = same && post.life.is_some_and(|life| life.epoch == hello.epoch);
-        let welcome = ToWorker::Welcome {
+        let welcome = ServerMessage::Welcome {
             service: house.service.clone(),
             grace_ms: u64::try_from(house.terms.grace.as_millis()).unwrap_or(u64::MAX),
             goes_on,
@@ -137,7 +154,7 @@ impl<E: Engine> Fleet<E> {
             post.heard = now;
         }
         if let Some(connection) = self.lines.get_mut(&line) {
-            connection.stage = Stage::Greeted(worker, goes_on);
+            connection.stage = HandshakeStage::Greeted(worker, goes_on);
         }
         let epoch = if goes_on { hello.epoch } else { 0 };
         self.answer(line, epoch, welcome);
@@ -146,16 +163,16 @@ impl<E: Engine> Fleet<E> {
     /// Connections on which this worker has said who it is.
     fn lines_of(&self, worker: WorkerId) -> impl Iterator<Item = u64> + '_ {
         let lines = self.lines.iter();
-        let its = move |stage: Stage| match stage {
-            Stage::New => false,
-            Stage::Greeted(other, _) | Stage::Offered(other) => other == worker,
+        let its = move |stage: HandshakeStage| match stage {
+            HandshakeStage::New => false,
+            HandshakeStage::Greeted(other, _) | HandshakeStage::Offered(other) => other == worker,
         };
         lines
             .filter(move |(_, connection)| its(connection.stage))
             .map(|(&line, _)| line)
     }
 
-    fn may_work(&self, hello: &Hello) -> Result<(), String> {
+    fn may_work(&self, hello: &WorkerHello) -> Result<(), String> {
         let Some(house) = &self.house else {
             return Err("this service accepts no workers".to_owned());
         };
@@ -178,16 +195,16 @@ impl<E: Engine> Fleet<E> {
             return Err("the worker's directory belongs to another service".to_owned());
         }
         match &house.whose {
-            Whose::Own(own) if own == ROOT && !hello.root_jobs => {
+            JobOwners::Own(own) if own == ROOT && !hello.root_jobs => {
                 Err("the service runs jobs of root: the worker needs `--root-jobs`".to_owned())
             }
             _ if hello.all_users => Ok(()),
-            Whose::Own(own) if *own == hello.user => Ok(()),
-            Whose::Own(own) => Err(format!(
+            JobOwners::Own(own) if *own == hello.user => Ok(()),
+            JobOwners::Own(own) => Err(format!(
                 "the service runs jobs of user {own}, but the worker only jobs of user {}",
                 hello.user
             )),
-            Whose::All => Err(format!(
+            JobOwners::All => Err(format!(
                 "the service runs jobs of every user, but the worker only jobs of user {}",
                 hello.user
             )),
@@ -199,7 +216,7 @@ impl<E: Engine> Fleet<E> {
         line: u64,
         worker: WorkerId,
         goes_on: bool,
-        capacity: Capacity,
+        capacity: EngineCapacity,
         running: Vec<AttemptKey>,
     ) {
         let Some(post) = self.posts.get_mut(&worker) else {
@@ -211,10 +228,10 @@ impl<E: Engine> Fleet<E> {
         let fits = post.life.is_some_and(|life| life.nodes.len == nodes);
         if !(1..=MOST_NODES).contains(&nodes) {
             let why = format!("expected a worker with 1 to {MOST_NODES} nodes, found {nodes}");
-            return self.answer(line, epoch, ToWorker::Refused(why));
+            return self.answer(line, epoch, ServerMessage::Refused(why));
         }
         if (goes_on && !fits) || (!goes_on && !running.is_empty()) {
-            return self.answer(line, epoch, ToWorker::Over);
+            return self.answer(line, epoch, ServerMessage::Over);
         }
         post.capacity = Some(capacity);
         if goes_on {
@@ -227,17 +244,17 @@ impl<E: Engine> Fleet<E> {
             post.offer = Some(line);
         }
         if let Some(connection) = self.lines.get_mut(&line) {
-            connection.stage = Stage::Offered(worker);
+            connection.stage = HandshakeStage::Offered(worker);
         }
         if goes_on {
-            self.answer(line, epoch, ToWorker::Taken);
+            self.answer(line, epoch, ServerMessage::Taken);
         }
     }
 
     /// What a worker says of attempts that it was never given is not believed; what it says again
     /// of those that are done with, it need not say any more.
-    fn take_reports(&mut self, worker: WorkerId, reports: Vec<Report>) {
-        let is_its = |report: &Report| {
+    fn take_reports(&mut self, worker: WorkerId, reports: Vec<AttemptReport>) {
+        let is_its = |report: &AttemptReport| {
             let seat = self.seats.get(&report.attempt);
             seat.is_some_and(|seat| seat.worker == worker)
         };
@@ -246,19 +263,19 @@ impl<E: Engine> Fleet<E> {
         let ends = others.into_iter().filter(engine_words::is_end);
         let done: Vec<AttemptKey> = ends.map(|report| report.attempt).collect();
         if !done.is_empty() {
-            self.tell(worker, ToWorker::Acknowledge(done));
+            self.tell(worker, ServerMessage::Acknowledge(done));
         }
     }
 }
 
 /// A task that was ended because its worker lost touch or went, or its host did, was lost, not finished.
-pub(super) fn lost_if_evicted(report: Report) -> Report {
+pub(super) fn lost_if_evicted(report: AttemptReport) -> AttemptReport {
     match report.event {
-        Event::Ended(ended) if ended.killed == Some(KillReason::Evicted) => Report {
-            event: Event::Lost { at: ended.at },
+        AttemptEvent::Ended(ended) if ended.killed == Some(KillReason::Evicted) => AttemptReport {
+            event: AttemptEvent::Lost { at: ended.at },
             ..report
         },
-        Event::Started(_) | Event::Ended(_) | Event::Lost { .. } => report,
+        AttemptEvent::Started(_) | AttemptEvent::Ended(_) | AttemptEvent::Lost { .. } => report,
     }
 }
 

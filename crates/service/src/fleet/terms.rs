@@ -29,12 +29,12 @@ const LONGEST_STOP: Duration = Duration::from_secs(5);
 
 /// The spans that follow from the grace time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Terms {
+pub struct LeaseTimings {
     /// After so long without a word of it, a worker is given up.
     pub grace: Duration,
 }
 
-impl Default for Terms {
+impl Default for LeaseTimings {
     fn default() -> Self {
         Self {
             grace: Duration::from_secs(60),
@@ -42,7 +42,7 @@ impl Default for Terms {
     }
 }
 
-impl Terms {
+impl LeaseTimings {
     /// How long a worker runs what it has without having been heard.
     pub fn lease(&self) -> Duration {
         self.grace / 2
@@ -78,7 +78,7 @@ mod tests {
     fn a_worker_has_ended_everything_before_it_is_given_up() {
         for secs in [2, 10, 60, 3600] {
             let grace = Duration::from_secs(secs);
-            let terms = Terms { grace };
+            let terms = LeaseTimings { grace };
             let worst = terms.runner_lease() + terms.stop();
             assert!(terms.lease() + terms.stop() < terms.runner_lease());
             assert!(worst <= grace.mul_f64(0.9), "{worst:?} of {grace:?}");

@@ -1,7 +1,7 @@
 //! What a worker and the service say to each other: one JSON value a line.
 
 use serde::{Deserialize, Serialize};
-use tollgate_engine::{AttemptKey, Capacity, KillReason, Launch, Report};
+use tollgate_engine::{AttemptKey, AttemptReport, EngineCapacity, KillReason, LaunchSpec};
 
 /// Counts changes that the other side cannot do without.
 pub const VERSION: u32 = 2;
@@ -12,7 +12,7 @@ pub const LONGEST_LINE: usize = 64 << 20;
 /// One word, and where it belongs. One that was said before is passed over; one that comes too early
 /// ends the connection; one of another life is answered, and changes nothing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Frame<T> {
+pub struct WorkerFrame<T> {
     /// The incarnation of the worker that the frame is about; 0 before there is one.
     #[serde(rename = "incarnation")]
     pub epoch: u32,
@@ -25,19 +25,19 @@ pub struct Frame<T> {
 /// From the worker to the service.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ToService {
+pub enum WorkerMessage {
     /// The first word on every connection.
-    Hello(Hello),
+    Hello(WorkerHello),
     /// What there is to run on. Said once nothing runs any more that belongs to another life than the
     /// one that goes on.
     Offer {
         /// That.
-        capacity: Capacity,
+        capacity: EngineCapacity,
         /// What was handed in and has not ended.
         running: Vec<AttemptKey>,
     },
     /// What became of attempts; said until it is acknowledged.
-    Reports(Vec<Report>),
+    Reports(Vec<AttemptReport>),
     /// The worker is there. Answered with the same number.
     Beat(u64),
     /// The worker runs nothing any more, and goes: its life is over.
@@ -46,7 +46,7 @@ pub enum ToService {
 
 /// Who a worker is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hello {
+pub struct WorkerHello {
     /// The worker's [`VERSION`].
     pub version: u32,
     /// What tells it from every other: drawn at random when its folder was made.
@@ -69,7 +69,7 @@ pub struct Hello {
 /// From the service to the worker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ToWorker {
+pub enum ServerMessage {
     /// The answer to a hello.
     Welcome {
         /// What tells this service from every other.
@@ -86,7 +86,7 @@ pub enum ToWorker {
     /// Its offer is taken, for a life with the epoch of this frame.
     Taken,
     /// Attempts to be started, unless they are known.
-    Start(Vec<Charge>),
+    Start(Vec<WorkerLaunch>),
     /// How attempts share their nodes.
     SetShares(Vec<(AttemptKey, f64)>),
     /// Attempts to be ended.
@@ -99,21 +99,21 @@ pub enum ToWorker {
 
 /// An attempt for a worker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Charge {
+pub struct WorkerLaunch {
     /// What is to be run, on nodes as the worker numbers them. It names no user: numbers of users
     /// differ from host to host.
-    pub launch: Launch,
+    pub launch: LaunchSpec,
     /// Whose job it is, by name.
     pub owner: String,
 }
 
 /// The words of one side of a connection, numbered.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Count(u64);
+pub struct SequenceCounter(u64);
 
 /// What to do with a frame, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum SequenceCheck {
     /// It is the next one.
     Next,
     /// It was heard before.
@@ -122,7 +122,7 @@ pub enum Order {
     Gap,
 }
 
-impl Count {
+impl SequenceCounter {
     /// The number of the word that is said next.
     pub fn say(&mut self) -> u64 {
         self.0 += 1;
@@ -130,20 +130,20 @@ impl Count {
     }
 
     /// Counts a word that was heard.
-    pub fn hear(&mut self, seq: u64) -> Order {
+    pub fn hear(&mut self, seq: u64) -> SequenceCheck {
         match seq {
-            seq if seq <= self.0 => Order::Known,
+            seq if seq <= self.0 => SequenceCheck::Known,
             seq if seq == self.0 + 1 => {
                 self.0 = seq;
-                Order::Next
+                SequenceCheck::Next
             }
-            _ => Order::Gap,
+            _ => SequenceCheck::Gap,
         }
     }
 }
 
 /// `frame` as a line.
-pub fn line<T: Serialize>(frame: &Frame<T>) -> Vec<u8> {
+pub fn line<T: Serialize>(frame: &WorkerFrame<T>) -> Vec<u8> {
     let mut line = serde_json::to_vec(frame).expect("our own types are representable in JSON");
     line.push(b'\n');
     line
@@ -155,11 +155,11 @@ mod tests {
 
     #[test]
     fn words_are_heard_once_and_in_order() {
-        let mut heard = Count::default();
-        assert_eq!(heard.hear(1), Order::Next);
-        assert_eq!(heard.hear(1), Order::Known);
-        assert_eq!(heard.hear(3), Order::Gap);
-        assert_eq!(heard.hear(2), Order::Next);
-        assert_eq!(heard.hear(3), Order::Next);
+        let mut heard = SequenceCounter::default();
+        assert_eq!(heard.hear(1), SequenceCheck::Next);
+        assert_eq!(heard.hear(1), SequenceCheck::Known);
+        assert_eq!(heard.hear(3), SequenceCheck::Gap);
+        assert_eq!(heard.hear(2), SequenceCheck::Next);
+        assert_eq!(heard.hear(3), SequenceCheck::Next);
     }
 }

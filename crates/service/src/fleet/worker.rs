@@ -7,29 +7,29 @@ use std::sync::Arc;
 use ring::rand::{SecureRandom, SystemRandom};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
-use tollgate_engine::{Engine, EngineError, LocalEngine, LocalSettings, User};
+use tollgate_engine::{Engine, EngineError, LaunchUser, LocalEngine, LocalEngineConfig};
 
-use super::dial::{self, DialError};
-use super::hand::{Hand, Kit, Memory};
+use super::dial::{self, ConnectError};
+use super::hand::{AgentConfig, AgentPersistentState, WorkerAgent};
 use super::roster::replace;
-use super::route::Route;
+use super::route::WorkerTransport;
 use crate::accounts;
-use crate::folder::{Folder, FolderError};
+use crate::folder::{DataDir, DataDirError};
 
 /// Random bytes of what tells a worker from every other.
 const BYTES: usize = 16;
 
 /// How a worker is set.
-pub struct Settings {
+pub struct WorkerDaemonConfig {
     /// The way to the service.
-    pub route: Route,
+    pub route: WorkerTransport,
     /// What it is called.
     pub name: String,
     /// Whether root runs jobs of root.
     pub root_jobs: bool,
     /// How its engine is opened; how long tasks may go on alone, and how long they may take to end,
     /// follows from what the service says.
-    pub engine: LocalSettings,
+    pub engine: LocalEngineConfig,
 }
 
 /// Why there is no worker.
@@ -37,7 +37,7 @@ pub struct Settings {
 pub enum WorkerError {
     /// Its folder is not as it must be.
     #[error(transparent)]
-    Folder(#[from] FolderError),
+    Folder(#[from] DataDirError),
     /// What it has to remember cannot be read or kept.
     #[error("{}: {error}", path.display())]
     Memory {
@@ -48,10 +48,10 @@ pub enum WorkerError {
     },
     /// Its own user has no name.
     #[error(transparent)]
-    User(#[from] accounts::NoAccount),
+    User(#[from] accounts::UserLookupError),
     /// It works no more.
     #[error(transparent)]
-    Dial(#[from] DialError),
+    Dial(#[from] ConnectError),
 }
 
 impl WorkerError {
@@ -59,7 +59,7 @@ impl WorkerError {
     pub fn hint(&self) -> Option<&str> {
         match self {
             Self::Folder(error) => error.hint(),
-            Self::Dial(DialError::Route(error)) => error.hint(),
+            Self::Dial(ConnectError::Route(error)) => error.hint(),
             Self::Memory { .. } | Self::User(_) | Self::Dial(_) => None,
         }
     }
@@ -67,17 +67,17 @@ impl WorkerError {
 
 /// `worker.json`.
 #[derive(Debug, Serialize, Deserialize)]
-struct Disk {
+struct WorkerStateFile {
     identity: String,
     #[serde(flatten)]
-    memory: Memory,
+    memory: AgentPersistentState,
 }
 
 /// Works in a folder until SIGTERM or SIGINT, or until the service does not want this worker.
 ///
 /// # Errors
 /// If the folder cannot be used, the service cannot be spoken to at all, or does not want it.
-pub fn work(folder: &Folder, settings: Settings) -> Result<(), WorkerError> {
+pub fn work(folder: &DataDir, settings: WorkerDaemonConfig) -> Result<(), WorkerError> {
     let me = rustix::process::geteuid();
     // Root has prepared the folder, and has given itself up since.
     let has_starter = settings.engine.starter.is_some();
@@ -95,7 +95,7 @@ pub fn work(folder: &Folder, settings: Settings) -> Result<(), WorkerError> {
     let disk = read(&path).map_err(failed)?;
     let identity = disk.identity.clone();
     let calls = Arc::new(Notify::new());
-    let kit = Kit {
+    let kit = AgentConfig {
         name: settings.name,
         user: accounts::name(me.as_raw())?,
         all_users,
@@ -105,15 +105,16 @@ pub fn work(folder: &Folder, settings: Settings) -> Result<(), WorkerError> {
         remember: Box::new(move |memory| keep(&path, &identity, memory)),
         identity: disk.identity,
     };
-    let hand = Hand::new(kit, disk.memory);
+    let hand = WorkerAgent::new(kit, disk.memory);
     Ok(dial::work(settings.route, hand, calls)?)
 }
 
-type Open = Box<dyn FnMut(&super::Terms) -> Result<LocalEngine, EngineError> + Send>;
+type LocalEngineOpener =
+    Box<dyn FnMut(&super::LeaseTimings) -> Result<LocalEngine, EngineError> + Send>;
 
-fn open(settings: LocalSettings, other_users: bool, calls: Arc<Notify>) -> Open {
+fn open(settings: LocalEngineConfig, other_users: bool, calls: Arc<Notify>) -> LocalEngineOpener {
     Box::new(move |terms| {
-        let mut engine = LocalEngine::open(LocalSettings {
+        let mut engine = LocalEngine::open(LocalEngineConfig {
             other_users,
             lease: Some(terms.runner_lease()),
             grace: terms.stop(),
@@ -127,7 +128,7 @@ fn open(settings: LocalSettings, other_users: bool, calls: Arc<Notify>) -> Open 
 
 /// As whom a job runs here whose owner is called so at the service.
 /// With a starter of every user, whoever this is.
-fn run_as(owner: &str, root_jobs: bool, has_starter: bool) -> Result<Option<User>, String> {
+fn run_as(owner: &str, root_jobs: bool, has_starter: bool) -> Result<Option<LaunchUser>, String> {
     let own = rustix::process::geteuid();
     if !own.is_root() && !has_starter {
         let name = accounts::name(own.as_raw()).map_err(|error| error.to_string())?;
@@ -145,13 +146,13 @@ fn run_as(owner: &str, root_jobs: bool, has_starter: bool) -> Result<Option<User
     accounts::any(user).map_err(|error| error.to_string())
 }
 
-fn read(path: &Path) -> io::Result<Disk> {
+fn read(path: &Path) -> io::Result<WorkerStateFile> {
     match std::fs::read(path) {
         Ok(text) => Ok(serde_json::from_slice(&text)?),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let disk = Disk {
+            let disk = WorkerStateFile {
                 identity: draw()?,
-                memory: Memory::default(),
+                memory: AgentPersistentState::default(),
             };
             keep(path, &disk.identity, &disk.memory)?;
             Ok(disk)
@@ -160,8 +161,8 @@ fn read(path: &Path) -> io::Result<Disk> {
     }
 }
 
-fn keep(path: &Path, identity: &str, memory: &Memory) -> io::Result<()> {
-    let disk = Disk {
+fn keep(path: &Path, identity: &str, memory: &AgentPersistentState) -> io::Result<()> {
+    let disk = WorkerStateFile {
         identity: identity.to_owned(),
         memory: memory.clone(),
     };
@@ -186,7 +187,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("worker.json");
         let first = read(&path).unwrap();
-        let memory = Memory {
+        let memory = AgentPersistentState {
             service: Some("a".to_owned()),
             epoch: 7,
         };

@@ -2,65 +2,68 @@
 
 use tollgate_engine::Engine;
 
-use super::ask::{Failed, Reply, Verdict};
-use super::owner::Keeper;
-use crate::core::{Answer, Reply as Said, Step};
+use super::ask::{RequestError, Responder, SubmittedJob};
+use super::owner::Controller;
+use crate::core::{CommandResult as Said, StepOutput, SubmitOutcome};
 use crate::store::StoreError;
 
 /// Who is answered once a step is committed.
-pub(super) enum Asker {
-    Submitted(Reply<Verdict>),
-    Held(Reply<(Option<u64>, Answer)>),
-    Acted(Reply<()>),
+pub(super) enum PendingResponse {
+    Submitted(Responder<SubmittedJob>),
+    Held(Responder<(Option<u64>, SubmitOutcome)>),
+    Acted(Responder<()>),
     Nobody,
 }
 
 /// Who waits for a job.
 #[derive(Debug)]
-pub(super) struct Waiter {
+pub(super) struct JobWaiter {
     /// Which task, if only one of an array is waited for.
     task: Option<u32>,
-    reply: Reply<()>,
+    reply: Responder<()>,
     decided: bool,
 }
 
-impl<E: Engine> Keeper<E> {
-    pub(super) fn answer(&mut self, step: &Step, askers: Vec<Asker>) {
+impl<E: Engine> Controller<E> {
+    pub(super) fn answer(&mut self, step: &StepOutput, askers: Vec<PendingResponse>) {
         for (asker, reply) in askers.into_iter().zip(&step.replies) {
             match (asker, reply) {
-                (Asker::Submitted(to), Said::Submitted { job, answer }) => {
+                (PendingResponse::Submitted(to), Said::Submitted { job, answer }) => {
                     let (job, answer) = (*job, answer.clone());
-                    let _ = to.send(Ok(Verdict { job, answer }));
+                    let _ = to.send(Ok(SubmittedJob { job, answer }));
                 }
-                (Asker::Held(to), Said::Submitted { job, answer }) => {
+                (PendingResponse::Held(to), Said::Submitted { job, answer }) => {
                     let job = answer.held_until.map(|_| *job);
                     let _ = to.send(Ok((job, answer.clone())));
                 }
-                (Asker::Held(to), Said::NotHeld { answer }) => {
+                (PendingResponse::Held(to), Said::NotHeld { answer }) => {
                     let _ = to.send(Ok((None, answer.clone())));
                 }
-                (Asker::Acted(to), Said::Done) => drop(to.send(Ok(()))),
-                (Asker::Acted(to), Said::Ignored(ignored)) => {
-                    let _ = to.send(Err(Failed::Ignored(*ignored)));
+                (PendingResponse::Acted(to), Said::Done) => drop(to.send(Ok(()))),
+                (PendingResponse::Acted(to), Said::Ignored(ignored)) => {
+                    let _ = to.send(Err(RequestError::Ignored(*ignored)));
                 }
-                (Asker::Nobody, _) => {}
-                (Asker::Submitted(_), Said::Done | Said::Ignored(_) | Said::NotHeld { .. })
-                | (Asker::Held(_), Said::Done | Said::Ignored(_))
-                | (Asker::Acted(_), Said::Submitted { .. } | Said::NotHeld { .. }) => {
+                (PendingResponse::Nobody, _) => {}
+                (
+                    PendingResponse::Submitted(_),
+                    Said::Done | Said::Ignored(_) | Said::NotHeld { .. },
+                )
+                | (PendingResponse::Held(_), Said::Done | Said::Ignored(_))
+                | (PendingResponse::Acted(_), Said::Submitted { .. } | Said::NotHeld { .. }) => {
                     unreachable!("a reply that does not fit its command: {reply:?}")
                 }
             }
         }
     }
 
-    pub(super) fn refuse(&mut self, error: &StoreError, askers: Vec<Asker>) {
+    pub(super) fn refuse(&mut self, error: &StoreError, askers: Vec<PendingResponse>) {
         for asker in askers {
-            let failed = Failed::from(error);
+            let failed = RequestError::from(error);
             match asker {
-                Asker::Submitted(to) => drop(to.send(Err(failed))),
-                Asker::Held(to) => drop(to.send(Err(failed))),
-                Asker::Acted(to) => drop(to.send(Err(failed))),
-                Asker::Nobody => {}
+                PendingResponse::Submitted(to) => drop(to.send(Err(failed))),
+                PendingResponse::Held(to) => drop(to.send(Err(failed))),
+                PendingResponse::Acted(to) => drop(to.send(Err(failed))),
+                PendingResponse::Nobody => {}
             }
         }
     }
@@ -69,7 +72,7 @@ impl<E: Engine> Keeper<E> {
     pub(super) fn tell_waiting(&mut self) {
         let mut waiting = std::mem::take(&mut self.waiting);
         waiting.retain(|&job, waiters| {
-            let over = |waiter: &mut Waiter| self.has_come(job, waiter.task, waiter.decided);
+            let over = |waiter: &mut JobWaiter| self.has_come(job, waiter.task, waiter.decided);
             for waiter in waiters.extract_if(.., over) {
                 let _ = waiter.reply.send(Ok(()));
             }
@@ -78,14 +81,20 @@ impl<E: Engine> Keeper<E> {
         self.waiting = waiting;
     }
 
-    pub(super) fn wait(&mut self, job: u64, task: Option<u32>, reply: Reply<()>, decided: bool) {
+    pub(super) fn wait(
+        &mut self,
+        job: u64,
+        task: Option<u32>,
+        reply: Responder<()>,
+        decided: bool,
+    ) {
         if self.has_come(job, task, decided) {
             let _ = reply.send(Ok(()));
             return;
         }
         let waiters = self.waiting.entry(job).or_default();
         waiters.retain(|waiter| !waiter.reply.is_closed());
-        waiters.push(Waiter {
+        waiters.push(JobWaiter {
             task,
             reply,
             decided,

@@ -1,19 +1,22 @@
 //! What the keeper is asked, and how it answers.
 
 use tokio::sync::oneshot;
-use tollgate_engine::Capacity;
+use tollgate_engine::EngineCapacity;
 use tollgate_model::Instant;
 
-use crate::core::{Answer, Command, Comparison, Ignored, Prospect, Submission, TaskKey};
-use crate::fleet::{self, Heard};
-use crate::store::{Program, StoreError};
+use crate::core::{
+    CommandError, JobPrediction, PolicyComparison, ServiceCommand, Submission, SubmitOutcome,
+    TaskKey,
+};
+use crate::fleet::{self, ConnectionEvent};
+use crate::store::{JobProgram, StoreError};
 
 /// Where an answer goes. Nobody need be there any more.
-pub type Reply<T> = oneshot::Sender<Result<T, Failed>>;
+pub type Responder<T> = oneshot::Sender<Result<T, RequestError>>;
 
 /// Something to be answered or done.
 #[derive(Debug)]
-pub enum Ask {
+pub enum ControllerRequest {
     /// A job is handed in.
     Submit {
         /// What decisions depend on.
@@ -22,9 +25,9 @@ pub enum Ask {
         /// from this, by the clock that the answer is decided by.
         due: Option<Instant>,
         /// What it runs.
-        program: Box<Program>,
+        program: Box<JobProgram>,
         /// Its number and what it is told.
-        reply: Reply<Verdict>,
+        reply: Responder<SubmittedJob>,
     },
     /// A quote that is held is taken up.
     Claim {
@@ -33,9 +36,9 @@ pub enum Ask {
         /// Its number.
         job: u64,
         /// What it runs.
-        program: Box<Program>,
+        program: Box<JobProgram>,
         /// That it is a job now.
-        reply: Reply<()>,
+        reply: Responder<()>,
     },
     /// What would a job be told, and for how long will that be kept?
     Hold {
@@ -44,7 +47,7 @@ pub enum Ask {
         /// As of a job that is submitted.
         due: Option<Instant>,
         /// Its number, if it is held, and what it is told.
-        reply: Reply<(Option<u64>, Answer)>,
+        reply: Responder<(Option<u64>, SubmitOutcome)>,
     },
     /// What would a job be told?
     Quote {
@@ -53,38 +56,38 @@ pub enum Ask {
         /// As of a job that is submitted.
         due: Option<Instant>,
         /// What it would be told.
-        reply: Reply<Answer>,
+        reply: Responder<SubmitOutcome>,
     },
     /// A user wants something done with a job: cancelled, held, released.
     Act {
         /// Whose the job must be; none for an operator.
         user: Option<u32>,
         /// What is to be done.
-        command: Command,
+        command: ServiceCommand,
         /// That it is.
-        reply: Reply<()>,
+        reply: Responder<()>,
     },
     /// Is the keeper there?
     Pulse {
         /// That it is.
-        reply: Reply<()>,
+        reply: Responder<()>,
     },
     /// How do things stand?
     Census {
         /// So.
-        reply: Reply<Census>,
+        reply: Responder<StatusSnapshot>,
     },
     /// What is there to run on?
     Nodes {
         /// That.
-        reply: Reply<Site>,
+        reply: Responder<ClusterInfo>,
     },
     /// What will become of a job that is not over?
     Explain {
         /// Which one; of an array, with a task.
         task: TaskKey,
         /// Its story; none if it is over, or there is no such job.
-        reply: Reply<Option<Story>>,
+        reply: Responder<Option<TaskOutlook>>,
     },
     /// Tell me when a job is over, or, with `decided`, let in or kept out.
     Wait {
@@ -93,14 +96,14 @@ pub enum Ask {
         /// Which task of it, if it is an array and only one is waited for.
         task: Option<u32>,
         /// At once if it is so already, or there is no such job.
-        reply: Reply<()>,
+        reply: Responder<()>,
         /// Whether to be let in is enough.
         decided: bool,
     },
     /// A connection of a worker brings something.
     Worker {
         /// What.
-        heard: Heard,
+        heard: ConnectionEvent,
         /// Whether the connection is still of use.
         reply: oneshot::Sender<bool>,
     },
@@ -110,7 +113,7 @@ pub enum Ask {
     Stop,
 }
 
-impl Ask {
+impl ControllerRequest {
     /// The job that is handed in, if one is.
     pub(super) fn submission(&self) -> Option<&Submission> {
         match self {
@@ -130,7 +133,7 @@ impl Ask {
     }
 
     /// Answers what would hand in a job that it is not taken in.
-    pub(super) fn fail(self, failed: Failed) {
+    pub(super) fn fail(self, failed: RequestError) {
         match self {
             Self::Submit { reply, .. } => drop(reply.send(Err(failed))),
             Self::Hold { reply, .. } => drop(reply.send(Err(failed))),
@@ -151,16 +154,16 @@ impl Ask {
 
 /// A job's number and what it is told.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Verdict {
+pub struct SubmittedJob {
     /// Its number.
     pub job: u64,
     /// What it is told.
-    pub answer: Answer,
+    pub answer: SubmitOutcome,
 }
 
 /// How things stand.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Census {
+pub struct StatusSnapshot {
     /// When this was so.
     pub now: Instant,
     /// Nodes that are there.
@@ -182,23 +185,23 @@ pub struct Census {
     /// How often the engine could not be told what to do, since the service was started.
     pub engine_failures: u64,
     /// What the policy on paper would have done beside what was done, if there is one.
-    pub shadow: Option<Comparison>,
+    pub shadow: Option<PolicyComparison>,
 }
 
 /// What there is to run on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Site {
+pub struct ClusterInfo {
     /// What is enforced there.
-    pub capacity: Capacity,
+    pub capacity: EngineCapacity,
     /// By number: none if the node is down, else how many tasks it has.
     pub nodes: Vec<Option<u32>>,
     /// Workers on other hosts, and which of these nodes are theirs.
-    pub workers: Vec<fleet::Site>,
+    pub workers: Vec<fleet::WorkerInfo>,
 }
 
 /// How a task stands that is not over, and what is to be expected of it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Story {
+pub struct TaskOutlook {
     /// When this was so.
     pub now: Instant,
     /// How many tasks that wait come before it, as far as they have come into being.
@@ -208,17 +211,17 @@ pub struct Story {
     /// For when processors are reserved for it.
     pub reserved: Option<Instant>,
     /// When it starts and ends and how sure that is.
-    pub prospect: Option<Prospect>,
+    pub prospect: Option<JobPrediction>,
     /// Jobs that it waits for.
     pub after: Vec<u64>,
 }
 
 /// Why something was not done.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Failed {
+pub enum RequestError {
     /// It changes nothing.
     #[error(transparent)]
-    Ignored(#[from] Ignored),
+    Ignored(#[from] CommandError),
     /// There is no room on the disk.
     #[error("the disk of the service is full: no new jobs until there is room")]
     Full,
@@ -248,7 +251,7 @@ pub enum Failed {
     Store(String),
 }
 
-impl From<&StoreError> for Failed {
+impl From<&StoreError> for RequestError {
     fn from(error: &StoreError) -> Self {
         if error.is_full() {
             return Self::Full;

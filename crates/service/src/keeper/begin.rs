@@ -7,9 +7,9 @@ use tollgate_engine::{Engine, EngineError};
 use tollgate_gate::WorkerId;
 use tollgate_model::{NodeId, NodeRange};
 
-use super::commit::Programs;
-use super::owner::Keeper;
-use crate::core::{AttemptKey, Command, Fate, Order};
+use super::commit::CommandPrograms;
+use super::owner::Controller;
+use crate::core::{AttemptProgress, EngineAction, ServiceCommand, TaskAttemptKey};
 use crate::engine_words;
 use crate::fleet::muster::LOCAL;
 use crate::store::StoreError;
@@ -28,7 +28,7 @@ pub enum StartError {
     Thread(io::Error),
 }
 
-impl<E: Engine> Keeper<E> {
+impl<E: Engine> Controller<E> {
     /// Brings gate and engine together: the machine's nodes are offered, what is to run and the
     /// engine does not know is handed in again, and what it runs and nobody wants is ended.
     ///
@@ -47,13 +47,13 @@ impl<E: Engine> Keeper<E> {
         let mut commands = Vec::new();
         if let Some(life) = known.filter(|life| life.up && is_other(life.nodes)) {
             let epoch = life.epoch;
-            commands.push(Command::WorkerGone {
+            commands.push(ServiceCommand::WorkerGone {
                 worker: LOCAL,
                 epoch,
             });
         }
         if known.is_none_or(|life| !life.up || is_other(life.nodes)) {
-            commands.push(Command::WorkerUp {
+            commands.push(ServiceCommand::WorkerUp {
                 worker: LOCAL,
                 epoch: known.map_or(1, |life| life.epoch + 1),
                 nodes,
@@ -62,14 +62,14 @@ impl<E: Engine> Keeper<E> {
         }
         if !commands.is_empty() {
             let at = self.now();
-            let step = self.commit(at, &commands, Programs::new())?;
+            let step = self.commit(at, &commands, CommandPrograms::new())?;
             self.orders.extend(step.orders);
         }
         self.full = !self.store.keep_reserve();
         // Workers are waited for from now on, and what they had is thought to run there.
         self.fleet.settle(self.core.gate());
         for order in self.core.running() {
-            if let Order::Start { attempt, nodes, .. } = order {
+            if let EngineAction::Start { attempt, nodes, .. } = order {
                 let (worker, _) = self.fleet.home_of(&nodes);
                 self.fleet.seat(engine_words::key(attempt), worker);
             }
@@ -82,25 +82,25 @@ impl<E: Engine> Keeper<E> {
     }
 
     /// Reports every attempt as lost that runs according to the store, which was restored from a
-    /// backup. Returns the number of these attempts. To be called before [`Keeper::begin`].
+    /// backup. Returns the number of these attempts. To be called before [`Controller::begin`].
     ///
     /// # Errors
     /// If the store cannot be written.
     pub fn lose_running_attempts(&mut self) -> Result<usize, StoreError> {
         let at = self.now();
         let running = self.core.running().into_iter();
-        let lost: Vec<Command> = running
+        let lost: Vec<ServiceCommand> = running
             .filter_map(|order| match order {
-                Order::Start { attempt, .. } => Some(Command::Report {
+                EngineAction::Start { attempt, .. } => Some(ServiceCommand::Report {
                     attempt,
-                    fate: Fate::Lost { at },
+                    fate: AttemptProgress::Lost { at },
                 }),
-                Order::SetShare { .. } | Order::Kill { .. } => None,
+                EngineAction::SetShare { .. } | EngineAction::Kill { .. } => None,
             })
             .collect();
         if !lost.is_empty() {
             // `begin` starts the attempts that follow, with all others that are to run.
-            self.commit(at, &lost, Programs::new())?;
+            self.commit(at, &lost, CommandPrograms::new())?;
         }
         Ok(lost.len())
     }
@@ -113,11 +113,11 @@ impl<E: Engine> Keeper<E> {
         running: &BTreeSet<tollgate_engine::AttemptKey>,
     ) {
         let is_there = |nodes: &[NodeId]| self.fleet.home_of(nodes).0 == worker;
-        let runs = |attempt: &AttemptKey| running.contains(&engine_words::key(*attempt));
+        let runs = |attempt: &TaskAttemptKey| running.contains(&engine_words::key(*attempt));
         let mut wanted = BTreeSet::new();
         let mut orders = Vec::new();
         for order in self.core.running() {
-            let Order::Start { attempt, nodes, .. } = &order else {
+            let EngineAction::Start { attempt, nodes, .. } = &order else {
                 continue;
             };
             if is_there(nodes) {
@@ -130,12 +130,14 @@ impl<E: Engine> Keeper<E> {
         self.fleet.settle_doubts(worker, is_wanted);
         let standing = self.core.standing_orders().into_iter();
         orders.extend(standing.filter(|order| match order {
-            Order::SetShare { attempt, .. } | Order::Kill { attempt } => wanted.contains(attempt),
-            Order::Start { .. } => false,
+            EngineAction::SetShare { attempt, .. } | EngineAction::Kill { attempt } => {
+                wanted.contains(attempt)
+            }
+            EngineAction::Start { .. } => false,
         }));
         let strays = running.iter().map(|attempt| engine_words::key_of(*attempt));
         let strays = strays.filter(|attempt| !wanted.contains(attempt));
-        orders.extend(strays.map(|attempt| Order::Kill { attempt }));
+        orders.extend(strays.map(|attempt| EngineAction::Kill { attempt }));
         self.orders.extend(orders);
     }
 }

@@ -5,24 +5,24 @@ use std::collections::BTreeMap;
 use tollgate_engine::Engine;
 use tollgate_model::Instant;
 
-use super::answers::Asker;
-use super::owner::Keeper;
-use crate::core::{Change, Command, Reply as Said, Step};
+use super::answers::PendingResponse;
+use super::owner::Controller;
+use crate::core::{CommandResult as Said, RowChange, ServiceCommand, StepOutput};
 use crate::engine_words;
-use crate::fault::Moment;
-use crate::store::{Batch, Program, StoreError};
+use crate::fault::ServiceFailpoint;
+use crate::store::{CommandBatch, JobProgram, StoreError};
 
 /// Programs, by the place of the command that each came with.
-pub(super) type Programs = BTreeMap<usize, Program>;
+pub(super) type CommandPrograms = BTreeMap<usize, JobProgram>;
 
-impl<E: Engine> Keeper<E> {
+impl<E: Engine> Controller<E> {
     /// Writes down the state, so that the next start need not handle again what led to it. If that
     /// fails nothing is lost: the start takes longer.
     pub fn rest(&mut self) {
         // The moment comes before the core is asked to save itself: that changes its index.
-        let room = self.allowed(Moment::Resting);
+        let room = self.allowed(ServiceFailpoint::Resting);
         match room.and_then(|()| self.store.save(&mut self.core)) {
-            Ok(()) => self.moment(Moment::Rested),
+            Ok(()) => self.moment(ServiceFailpoint::Rested),
             Err(error) => self.complain(&error),
         }
     }
@@ -30,15 +30,15 @@ impl<E: Engine> Keeper<E> {
     pub(super) fn act(
         &mut self,
         at: Instant,
-        commands: &[Command],
-        programs: Programs,
-        askers: Vec<Asker>,
+        commands: &[ServiceCommand],
+        programs: CommandPrograms,
+        askers: Vec<PendingResponse>,
     ) {
         match self.commit(at, commands, programs) {
             Ok(step) => {
-                self.moment(Moment::Committed);
+                self.moment(ServiceFailpoint::Committed);
                 self.answer(&step, askers);
-                self.moment(Moment::Answered);
+                self.moment(ServiceFailpoint::Answered);
                 self.tell_waiting();
                 self.orders.extend(step.orders);
                 self.reports_are_kept();
@@ -58,18 +58,18 @@ impl<E: Engine> Keeper<E> {
     pub(super) fn commit(
         &mut self,
         at: Instant,
-        commands: &[Command],
-        programs: Programs,
-    ) -> Result<Step, StoreError> {
+        commands: &[ServiceCommand],
+        programs: CommandPrograms,
+    ) -> Result<StepOutput, StoreError> {
         let step = self.core.step(at, commands);
         let programs = by_job(commands, &step.replies, programs);
-        let batch = Batch {
+        let batch = CommandBatch {
             at,
             commands,
             changes: &step.changes,
             programs: &programs,
         };
-        let room = self.allowed(Moment::Decided);
+        let room = self.allowed(ServiceFailpoint::Decided);
         if let Err(error) = room.and_then(|()| self.store.commit(&batch)) {
             let rules = self.core.rules().clone();
             self.core = self.store.recover(&rules)?;
@@ -82,13 +82,13 @@ impl<E: Engine> Keeper<E> {
     }
 
     /// Counts what is stored with the jobs of a step as long as they are not over.
-    fn count_bytes(&mut self, step: &Step, programs: &BTreeMap<u64, Program>) {
+    fn count_bytes(&mut self, step: &StepOutput, programs: &BTreeMap<u64, JobProgram>) {
         for (&job, program) in programs {
             if let Some(user) = self.core.user_of(job) {
                 self.stored.add(job, user, program.bytes());
             }
         }
-        for job in step.changes.iter().map(Change::job) {
+        for job in step.changes.iter().map(RowChange::job) {
             if self.core.user_of(job).is_none() {
                 self.stored.forget(job);
             }
@@ -99,12 +99,12 @@ impl<E: Engine> Keeper<E> {
     /// nothing new is taken in until there is room again.
     fn record_ends(&mut self) {
         self.full = true;
-        let reports: Vec<Command> = self.reports.iter().map(engine_words::command).collect();
+        let reports: Vec<ServiceCommand> = self.reports.iter().map(engine_words::command).collect();
         if reports.is_empty() {
             return;
         }
         let at = self.now();
-        match self.commit(at, &reports, Programs::new()) {
+        match self.commit(at, &reports, CommandPrograms::new()) {
             Ok(step) => {
                 self.tell_waiting();
                 self.orders.extend(step.orders);
@@ -117,15 +117,15 @@ impl<E: Engine> Keeper<E> {
 
 /// What jobs run, by the numbers that they were given.
 fn by_job(
-    commands: &[Command],
+    commands: &[ServiceCommand],
     replies: &[Said],
-    mut programs: Programs,
-) -> BTreeMap<u64, Program> {
+    mut programs: CommandPrograms,
+) -> BTreeMap<u64, JobProgram> {
     let answered = commands.iter().zip(replies).enumerate();
     let taken = answered.filter_map(|(place, (command, reply))| {
         let job = match (command, reply) {
-            (Command::Submit(_), Said::Submitted { job, .. }) => *job,
-            (Command::Claim { job }, Said::Done) => *job,
+            (ServiceCommand::Submit(_), Said::Submitted { job, .. }) => *job,
+            (ServiceCommand::Claim { job }, Said::Done) => *job,
             (_, _) => return None,
         };
         Some((job, programs.remove(&place)?))

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 /// Who may hand in more jobs in a turn. Each task of an array counts.
-pub(super) struct Crowd {
+pub(super) struct UserQuota {
     most: u64,
     /// How many each user has; none while not even all together can have too many.
     counts: Option<BTreeMap<u32, u64>>,
 }
 
-impl Crowd {
+impl UserQuota {
     /// `live` are users with tasks of theirs that are not over, `together` of them in all; up to
     /// `arriving` are handed in. They are counted only where somebody may have too many.
     pub(super) fn new<I: Iterator<Item = (u32, u64)>>(
@@ -51,7 +51,7 @@ mod tests {
     #[test]
     fn each_user_has_room_for_themselves() {
         let live = [(1, 1), (1, 1), (2, 1)];
-        let mut crowd = Crowd::new(3, 3, 4, || live.into_iter());
+        let mut crowd = UserQuota::new(3, 3, 4, || live.into_iter());
         assert_eq!(
             [1, 1, 2, 3].map(|user| crowd.enters(user, 1)),
             [true, false, true, true]
@@ -62,7 +62,7 @@ mod tests {
     #[test]
     fn few_jobs_are_not_counted() {
         let live = [(1, 2)];
-        let crowd = Crowd::new(3, 2, 1, || live.into_iter());
+        let crowd = UserQuota::new(3, 2, 1, || live.into_iter());
         assert!(crowd.counts.is_none());
     }
 }

@@ -2,7 +2,7 @@
 
 use tollgate_model::{Instant, Span};
 
-use super::ask::Failed;
+use super::ask::RequestError;
 use crate::core::Submission;
 
 /// The longest time to a deadline: a hundred years.
@@ -15,13 +15,13 @@ pub(super) fn settle(
     submission: &mut Submission,
     due: Option<Instant>,
     now: Instant,
-) -> Result<(), Failed> {
+) -> Result<(), RequestError> {
     let Some(due) = due else {
         return Ok(());
     };
     let left = due.since(now);
     if left <= Span::ZERO || left > LONGEST {
-        return Err(Failed::NotToCome(now));
+        return Err(RequestError::NotToCome(now));
     }
     submission.deadline = Some(left);
     Ok(())
@@ -30,10 +30,10 @@ pub(super) fn settle(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tollgate_gate::Retry;
+    use tollgate_gate::OnEviction;
     use tollgate_model::CreditsPerSecond;
 
-    fn settled(due: Option<i64>, now: i64) -> Result<Option<Span>, Failed> {
+    fn settled(due: Option<i64>, now: i64) -> Result<Option<Span>, RequestError> {
         let mut submission = Submission {
             user: 0,
             name: String::new(),
@@ -44,7 +44,7 @@ mod tests {
             budget: None,
             penalty: CreditsPerSecond::ZERO,
             confidence: None,
-            retry: Retry::Never,
+            retry: OnEviction::Never,
             hold: None,
             plan: Default::default(),
         };
@@ -62,8 +62,11 @@ mod tests {
     #[test]
     fn deadline_that_is_past_or_too_far_away_is_refused() {
         let now = Instant::from_micros(100);
-        assert_eq!(settled(Some(100), 100), Err(Failed::NotToCome(now)));
-        assert_eq!(settled(Some(99), 100), Err(Failed::NotToCome(now)));
-        assert_eq!(settled(Some(i64::MAX), 100), Err(Failed::NotToCome(now)));
+        assert_eq!(settled(Some(100), 100), Err(RequestError::NotToCome(now)));
+        assert_eq!(settled(Some(99), 100), Err(RequestError::NotToCome(now)));
+        assert_eq!(
+            settled(Some(i64::MAX), 100),
+            Err(RequestError::NotToCome(now))
+        );
     }
 }

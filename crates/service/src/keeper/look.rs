@@ -2,18 +2,18 @@
 
 use tollgate_engine::Engine;
 use tollgate_model::NodeId;
-use tollgate_policy::Phase;
+use tollgate_policy::JobPhase;
 
-use super::ask::{Ask, Census, Failed, Site, Story};
+use super::ask::{ClusterInfo, ControllerRequest, RequestError, StatusSnapshot, TaskOutlook};
 use super::due;
-use super::owner::Keeper;
+use super::owner::Controller;
 use crate::core::TaskKey;
-use crate::fleet::Standing;
+use crate::fleet::WorkerState;
 
-impl<E: Engine> Keeper<E> {
-    pub(super) fn look(&mut self, ask: Ask) {
+impl<E: Engine> Controller<E> {
+    pub(super) fn look(&mut self, ask: ControllerRequest) {
         match ask {
-            Ask::Quote {
+            ControllerRequest::Quote {
                 mut submission,
                 due,
                 reply,
@@ -22,42 +22,42 @@ impl<E: Engine> Keeper<E> {
                 let settled = due::settle(&mut submission, due, at);
                 let _ = reply.send(settled.map(|()| self.core.quote(at, &submission)));
             }
-            Ask::Pulse { reply } => drop(reply.send(Ok(()))),
-            Ask::Census { reply } => {
+            ControllerRequest::Pulse { reply } => drop(reply.send(Ok(()))),
+            ControllerRequest::Census { reply } => {
                 let census = self.census();
                 let _ = reply.send(Ok(census));
             }
-            Ask::Nodes { reply } => {
+            ControllerRequest::Nodes { reply } => {
                 let site = self.site();
                 let _ = reply.send(site);
             }
-            Ask::Explain { task, reply } => {
+            ControllerRequest::Explain { task, reply } => {
                 let story = self.story(task);
                 let _ = reply.send(Ok(story));
             }
-            Ask::Wait {
+            ControllerRequest::Wait {
                 job,
                 task,
                 reply,
                 decided,
             } => self.wait(job, task, reply, decided),
-            Ask::Submit { .. }
-            | Ask::Hold { .. }
-            | Ask::Claim { .. }
-            | Ask::Act { .. }
-            | Ask::Worker { .. }
-            | Ask::Wake
-            | Ask::Stop => {}
+            ControllerRequest::Submit { .. }
+            | ControllerRequest::Hold { .. }
+            | ControllerRequest::Claim { .. }
+            | ControllerRequest::Act { .. }
+            | ControllerRequest::Worker { .. }
+            | ControllerRequest::Wake
+            | ControllerRequest::Stop => {}
         }
     }
 
-    fn census(&mut self) -> Census {
+    fn census(&mut self) -> StatusSnapshot {
         let now = self.now();
         let shadow = self.core.comparison(now);
         let view = self.core.gate().view(now);
         let count = |phase| view.jobs().filter(|(_, job)| job.phase == phase).count() as u64;
         let nodes = (0..view.n_nodes()).filter(|&node| view.is_up(NodeId(node)));
-        let (mut queued, mut held) = (count(Phase::Queued), count(Phase::Held));
+        let (mut queued, mut held) = (count(JobPhase::Queued), count(JobPhase::Held));
         // Beside those that have come into being.
         for (_, array) in self.core.arrays() {
             let (queue, back) = array.asleep_and_held();
@@ -67,39 +67,39 @@ impl<E: Engine> Keeper<E> {
         let (waiting, by_user) = self.core.n_waiting();
         let sites = self.fleet.sites(self.core.gate());
         let standing = |at| sites.iter().filter(|site| site.standing == at).count() as u32;
-        Census {
+        StatusSnapshot {
             now,
             nodes: nodes.count() as u32,
             idle: view.n_idle(),
             queued: (queued + (waiting - by_user) as u64) as u32,
             held: (held + by_user as u64) as u32,
-            running: count(Phase::Running) as u32,
-            workers: standing(Standing::Here),
-            workers_disconnected: standing(Standing::Away),
+            running: count(JobPhase::Running) as u32,
+            workers: standing(WorkerState::Here),
+            workers_disconnected: standing(WorkerState::Away),
             commits: self.store.batch().unsigned_abs(),
             engine_failures: self.engine_failures,
             shadow,
         }
     }
 
-    fn site(&mut self) -> Result<Site, Failed> {
+    fn site(&mut self) -> Result<ClusterInfo, RequestError> {
         let capacity = self.fleet.capacity();
-        let capacity = capacity.map_err(|error| Failed::Engine(error.to_string()))?;
+        let capacity = capacity.map_err(|error| RequestError::Engine(error.to_string()))?;
         let view = self.core.gate().view(self.core.now());
         let tasks = |node: NodeId| view.node(node).tasks().len() as u32;
         let nodes = (0..view.n_nodes()).map(NodeId);
         let nodes = nodes.map(|node| view.is_up(node).then(|| tasks(node)));
-        Ok(Site {
+        Ok(ClusterInfo {
             capacity,
             nodes: nodes.collect(),
             workers: self.fleet.sites(self.core.gate()),
         })
     }
 
-    fn story(&mut self, task: TaskKey) -> Option<Story> {
+    fn story(&mut self, task: TaskKey) -> Option<TaskOutlook> {
         let now = self.now();
         let view = self.core.gate().view(now);
-        let mut story = Story {
+        let mut story = TaskOutlook {
             now,
             ahead: 0,
             idle: view.n_idle(),
@@ -112,7 +112,7 @@ impl<E: Engine> Keeper<E> {
             return Some(story);
         }
         let queued = view.jobs();
-        let queued = queued.filter(|(_, other)| other.phase == Phase::Queued);
+        let queued = queued.filter(|(_, other)| other.phase == JobPhase::Queued);
         let Some(live) = self.core.job(task) else {
             let array = self.core.array(task.job);
             array.filter(|array| array.sleeps(task.task))?;
@@ -122,7 +122,7 @@ impl<E: Engine> Keeper<E> {
         let this = view.job(live.slot);
         let ahead = queued.filter(|(_, other)| other.sequence < this.sequence);
         story.ahead = ahead.count() as u32;
-        story.reserved = this.planned.filter(|_| this.phase == Phase::Queued);
+        story.reserved = this.planned.filter(|_| this.phase == JobPhase::Queued);
         story.prospect = self.core.outlook(now, task);
         Some(story)
     }

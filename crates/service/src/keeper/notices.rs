@@ -5,34 +5,34 @@ use std::collections::BTreeMap;
 use tollgate_engine::Engine;
 use tollgate_gate::WorkerId;
 
-use super::owner::Keeper;
-use crate::core::Standing as Admission;
-use crate::core::{AttemptKey, Change, ExitStatus, Fate, Refusal};
+use super::owner::Controller;
+use crate::core::AdmissionState as Admission;
+use crate::core::{AttemptExit, AttemptProgress, RejectReason, RowChange, TaskAttemptKey};
 use crate::engine_words;
 use crate::fleet::muster::LOCAL;
-use crate::fleet::{Standing, WorkerStanding};
+use crate::fleet::{WorkerSnapshot, WorkerState};
 
-impl<E: Engine> Keeper<E> {
+impl<E: Engine> Controller<E> {
     /// Logs what followed from a step, before the fleet forgets where its attempts ran.
-    pub(super) fn log_step(&self, changes: &[Change]) {
+    pub(super) fn log_step(&self, changes: &[RowChange]) {
         let mut lost_with = BTreeMap::new();
         for change in changes {
-            if let Change::WorkerLost { attempt, worker } = change {
+            if let RowChange::WorkerLost { attempt, worker } = change {
                 lost_with.insert(*attempt, *worker);
             }
         }
         for change in changes {
             match change {
-                Change::Submitted {
+                RowChange::Submitted {
                     job,
                     submission,
                     answer,
                 } => log_admission(*job, Some(submission.user), &answer.standing),
-                Change::Decided { job, answer } => log_admission(*job, None, &answer.standing),
-                Change::Rejected { job, reason } => {
+                RowChange::Decided { job, answer } => log_admission(*job, None, &answer.standing),
+                RowChange::Rejected { job, reason } => {
                     tracing::debug!(job, reasons = reason.key(), "job rejected");
                 }
-                Change::Dropped {
+                RowChange::Dropped {
                     job,
                     tasks,
                     refusals,
@@ -40,32 +40,32 @@ impl<E: Engine> Keeper<E> {
                     let reasons = keys(refusals);
                     tracing::debug!(job, %tasks, reasons, "tasks rejected");
                 }
-                Change::Fate { attempt, fate } => {
+                RowChange::Fate { attempt, fate } => {
                     self.log_fate(*attempt, fate, lost_with.get(attempt))
                 }
-                Change::Dropped { .. }
-                | Change::Accepted { .. }
-                | Change::Deferred { .. }
-                | Change::Forsaken { .. }
-                | Change::HeldTasks { .. }
-                | Change::TaskOver { .. }
-                | Change::Tally { .. }
-                | Change::Claimed { .. }
-                | Change::Expired { .. }
-                | Change::Queued { .. }
-                | Change::Held { .. }
-                | Change::Started { .. }
-                | Change::WorkerLost { .. }
-                | Change::Booked { .. }
-                | Change::Over { .. } => {}
+                RowChange::Dropped { .. }
+                | RowChange::Accepted { .. }
+                | RowChange::Deferred { .. }
+                | RowChange::Forsaken { .. }
+                | RowChange::HeldTasks { .. }
+                | RowChange::TaskOver { .. }
+                | RowChange::Tally { .. }
+                | RowChange::Claimed { .. }
+                | RowChange::Expired { .. }
+                | RowChange::Queued { .. }
+                | RowChange::Held { .. }
+                | RowChange::Started { .. }
+                | RowChange::WorkerLost { .. }
+                | RowChange::Booked { .. }
+                | RowChange::Over { .. } => {}
             }
         }
     }
 
-    fn log_fate(&self, key: AttemptKey, fate: &Fate, lost_with: Option<&WorkerId>) {
-        let AttemptKey { job, task, attempt } = key;
+    fn log_fate(&self, key: TaskAttemptKey, fate: &AttemptProgress, lost_with: Option<&WorkerId>) {
+        let TaskAttemptKey { job, task, attempt } = key;
         match fate {
-            Fate::Lost { .. } => {
+            AttemptProgress::Lost { .. } => {
                 let worker = self.fleet.worker_of(engine_words::key(key));
                 let worker = lost_with.copied().or(worker);
                 let host = match worker {
@@ -79,11 +79,11 @@ impl<E: Engine> Keeper<E> {
                 };
                 tracing::warn!(job, task, attempt, host, reason, "attempt is lost");
             }
-            Fate::Ended {
-                status: ExitStatus::NotStarted { step, reason },
+            AttemptProgress::Ended {
+                status: AttemptExit::NotStarted { step, reason },
                 ..
             } => tracing::debug!(job, task, attempt, step, reason, "attempt was not started"),
-            Fate::Ended { .. } | Fate::Started { .. } => {}
+            AttemptProgress::Ended { .. } | AttemptProgress::Started { .. } => {}
         }
     }
 
@@ -94,7 +94,7 @@ impl<E: Engine> Keeper<E> {
             if before == Some(now) {
                 continue;
             }
-            let WorkerStanding {
+            let WorkerSnapshot {
                 standing,
                 incarnation,
                 nodes,
@@ -102,16 +102,16 @@ impl<E: Engine> Keeper<E> {
             let name = || self.fleet.name_of(worker);
             let same = before.is_some_and(|before| before.incarnation == incarnation);
             match standing {
-                Standing::Here if same => {
+                WorkerState::Here if same => {
                     tracing::info!(name = name(), incarnation, nodes, "worker is back");
                 }
-                Standing::Here => {
+                WorkerState::Here => {
                     tracing::info!(name = name(), incarnation, nodes, "worker has come");
                 }
-                Standing::Away if before.is_none() => {
+                WorkerState::Away if before.is_none() => {
                     tracing::info!(name = name(), incarnation, nodes, "worker is expected back");
                 }
-                Standing::Away => {
+                WorkerState::Away => {
                     tracing::warn!(
                         name = name(),
                         incarnation,
@@ -120,8 +120,8 @@ impl<E: Engine> Keeper<E> {
                     );
                 }
                 // It was gone when the service started.
-                Standing::Gone if before.is_none() => {}
-                Standing::Gone => {
+                WorkerState::Gone if before.is_none() => {}
+                WorkerState::Gone => {
                     tracing::warn!(name = name(), incarnation, nodes, "worker was given up");
                 }
             }
@@ -140,7 +140,7 @@ fn log_admission(job: u64, user: Option<u32>, admission: &Admission) {
     }
 }
 
-fn keys(refusals: &[Refusal]) -> String {
-    let keys: Vec<&str> = refusals.iter().map(Refusal::key).collect();
+fn keys(refusals: &[RejectReason]) -> String {
+    let keys: Vec<&str> = refusals.iter().map(RejectReason::key).collect();
     keys.join(",")
 }

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use tollgate_engine::{Engine, EngineError, KillReason, Launch, Limits, Script};
+use tollgate_engine::{Engine, EngineError, KillReason, LaunchLimits, LaunchScript, LaunchSpec};
 use tollgate_model::{NodeId, Span};
 
-use super::owner::Keeper;
-use crate::core::{AttemptKey, Order};
+use super::owner::Controller;
+use crate::core::{EngineAction, TaskAttemptKey};
 use crate::engine_words;
-use crate::fleet::muster::Duty;
-use crate::store::{Program, StoreError};
+use crate::fleet::muster::LaunchRequest;
+use crate::store::{JobProgram, StoreError};
 
 /// Of so many arrays at most is kept what they run.
 const MOST_PROGRAMS: usize = 100;
@@ -24,16 +24,16 @@ const TIDY: Span = Span::from_micros(20_000);
 const LOOK_AGAIN: Span = Span::from_micros(5_000);
 
 /// What becomes of an attempt that is to be started.
-enum Launched {
+enum LaunchOutcome {
     /// It can be.
-    Ready(Box<Duty>),
+    Ready(Box<LaunchRequest>),
     /// Its user is being looked up.
     Later,
     /// It is over.
     Never,
 }
 
-impl<E: Engine> Keeper<E> {
+impl<E: Engine> Controller<E> {
     pub(super) fn poll(&mut self) {
         let now = self.now();
         let (reports, failed) = self.fleet.poll(now);
@@ -76,17 +76,17 @@ impl<E: Engine> Keeper<E> {
         if orders.is_empty() {
             return;
         }
-        let mut duties: Vec<Duty> = Vec::new();
+        let mut duties: Vec<LaunchRequest> = Vec::new();
         let mut shares = BTreeMap::new();
         let mut kills = Vec::new();
         // Attempts that cannot be started yet, and all that is to be done with them.
         let mut later = BTreeSet::new();
         for order in &orders {
             match order {
-                Order::Start { attempt, nodes, .. } => match self.launch(*attempt, nodes) {
-                    Ok(Launched::Ready(duty)) => duties.push(*duty),
-                    Ok(Launched::Never) => {}
-                    Ok(Launched::Later) => drop(later.insert(*attempt)),
+                EngineAction::Start { attempt, nodes, .. } => match self.launch(*attempt, nodes) {
+                    Ok(LaunchOutcome::Ready(duty)) => duties.push(*duty),
+                    Ok(LaunchOutcome::Never) => {}
+                    Ok(LaunchOutcome::Later) => drop(later.insert(*attempt)),
                     Err(error) => {
                         // None of these orders is lost, and engines take one twice.
                         self.complain(&error);
@@ -94,16 +94,16 @@ impl<E: Engine> Keeper<E> {
                         return;
                     }
                 },
-                Order::SetShare { attempt, rate } => {
+                EngineAction::SetShare { attempt, rate } => {
                     shares.insert(engine_words::key(*attempt), rate.max(f64::MIN_POSITIVE));
                 }
-                Order::Kill { attempt } => kills.push(engine_words::key(*attempt)),
+                EngineAction::Kill { attempt } => kills.push(engine_words::key(*attempt)),
             }
         }
-        let waits = |order: &Order| {
-            let (Order::Start { attempt, .. }
-            | Order::SetShare { attempt, .. }
-            | Order::Kill { attempt }) = order;
+        let waits = |order: &EngineAction| {
+            let (EngineAction::Start { attempt, .. }
+            | EngineAction::SetShare { attempt, .. }
+            | EngineAction::Kill { attempt }) = order;
             later.contains(attempt)
         };
         for launch in duties.iter_mut().map(|duty| &mut duty.launch) {
@@ -132,7 +132,7 @@ impl<E: Engine> Keeper<E> {
     }
 
     /// What a job runs. The tasks of an array run the same, and it is read once.
-    fn program(&mut self, job: u64) -> Result<Option<Program>, StoreError> {
+    fn program(&mut self, job: u64) -> Result<Option<JobProgram>, StoreError> {
         if self.core.array(job).is_none() {
             return self.stored_program(job);
         }
@@ -150,14 +150,14 @@ impl<E: Engine> Keeper<E> {
     }
 
     /// What a job runs, with the text of its script. Without the text if the store does not have it as it came.
-    fn stored_program(&self, job: u64) -> Result<Option<Program>, StoreError> {
+    fn stored_program(&self, job: u64) -> Result<Option<JobProgram>, StoreError> {
         let Some(mut program) = self.store.program(job)? else {
             return Ok(None);
         };
         if let Some(named) = &mut program.script
             && let Some(text) = self.store.script(named.sha256())?
         {
-            let stored = Script::new(text);
+            let stored = LaunchScript::new(text);
             if stored.sha256() == named.sha256() {
                 *named = stored;
             }
@@ -166,27 +166,31 @@ impl<E: Engine> Keeper<E> {
     }
 
     /// Ends an attempt that no engine is asked to start.
-    fn give_up(&mut self, attempt: AttemptKey, step: &str, why: String) -> Launched {
+    fn give_up(&mut self, attempt: TaskAttemptKey, step: &str, why: String) -> LaunchOutcome {
         let now = self.now();
         let ended = engine_words::unfit(engine_words::key(attempt), step, why, now);
         self.unstartable.push(ended);
         self.retry = Some(now);
-        Launched::Never
+        LaunchOutcome::Never
     }
 
     /// Never if that attempt is over meanwhile: an order that the engine could not be told at once may
     /// have been carried out all the same.
-    fn launch(&mut self, attempt: AttemptKey, nodes: &[NodeId]) -> Result<Launched, StoreError> {
+    fn launch(
+        &mut self,
+        attempt: TaskAttemptKey,
+        nodes: &[NodeId],
+    ) -> Result<LaunchOutcome, StoreError> {
         let live = self.core.job(attempt.of());
         let live = live.filter(|live| live.runs() && live.attempt == attempt.attempt);
         let Some(owner) = live.map(|live| live.user) else {
-            return Ok(Launched::Never);
+            return Ok(LaunchOutcome::Never);
         };
         let Some(program) = self.program(attempt.job)? else {
-            return Ok(Launched::Never);
+            return Ok(LaunchOutcome::Never);
         };
         let user = match (self.run_as)(owner) {
-            None => return Ok(Launched::Later),
+            None => return Ok(LaunchOutcome::Later),
             Some(Ok(user)) => user,
             Some(Err(error)) => return Ok(self.give_up(attempt, "user", error.to_string())),
         };
@@ -195,7 +199,7 @@ impl<E: Engine> Keeper<E> {
             let why = "its text is not in the store as it came with the job";
             return Ok(self.give_up(attempt, "script", why.to_owned()));
         }
-        let launch = Launch {
+        let launch = LaunchSpec {
             attempt: engine_words::key(attempt),
             nodes: nodes.to_vec(),
             argv: program.argv.into_iter().map(OsString::from).collect(),
@@ -205,13 +209,16 @@ impl<E: Engine> Keeper<E> {
             output: program.output.map(|name| output(&name, attempt)),
             user,
             umask: program.umask,
-            limits: Limits {
+            limits: LaunchLimits {
                 memory: program.memory,
                 ..self.task_limits
             },
             share: 1.0,
         };
-        Ok(Launched::Ready(Box::new(Duty { owner, launch })))
+        Ok(LaunchOutcome::Ready(Box::new(LaunchRequest {
+            owner,
+            launch,
+        })))
     }
 }
 
@@ -226,7 +233,7 @@ fn pairs(env: Vec<(String, String)>) -> Vec<(OsString, OsString)> {
 }
 
 /// The name of a file with `%j` for the job's number and `%a` for the task's place in it.
-fn output(name: &str, attempt: AttemptKey) -> PathBuf {
+fn output(name: &str, attempt: TaskAttemptKey) -> PathBuf {
     let name = name.replace("%j", &attempt.job.to_string());
     PathBuf::from(name.replace("%a", &attempt.task.to_string()))
 }
@@ -237,7 +244,7 @@ mod tests {
 
     #[test]
     fn outputs_are_named_by_job_and_task() {
-        let attempt = AttemptKey {
+        let attempt = TaskAttemptKey {
             job: 12,
             task: 7,
             attempt: 2,

@@ -3,67 +3,67 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tollgate_engine::{Engine, Limits, Report, Wake};
+use tollgate_engine::{AttemptReport, Engine, LaunchLimits, WakeCallback};
 use tollgate_gate::WorkerId;
 use tollgate_model::{Instant, Span};
 
-use super::answers::Waiter;
-use super::stored::StoredBytes;
-use crate::accounts::{self, RunAs};
-use crate::core::{Core, Order, Rules};
-use crate::events::Log;
-use crate::fault::{self, Moment, Saboteur};
-use crate::fleet::{Fleet, House, Ticks, WorkerStanding};
-use crate::store::{Program, Store, StoreError};
+use super::answers::JobWaiter;
+use super::stored::StorageQuota;
+use crate::accounts::{self, RunAsResolver};
+use crate::core::{AdmissionRules, Core, EngineAction};
+use crate::events::EventLog;
+use crate::fault::{self, FaultInjector, ServiceFailpoint};
+use crate::fleet::{MonotonicClock, WorkerPool, WorkerPoolConfig, WorkerSnapshot};
+use crate::store::{JobProgram, Store, StoreError};
 
 /// How long to wait before something is tried again that failed.
 const BACK_OFF: Span = Span::from_secs(1);
 
 /// Tells the time; it may go back, and is then taken to stand still.
-pub type Clock = Box<dyn FnMut() -> Instant + Send>;
+pub type WallClock = Box<dyn FnMut() -> Instant + Send>;
 
 /// What owns gate, store and engine.
-pub struct Keeper<E> {
+pub struct Controller<E> {
     pub(super) core: Core,
     pub(super) store: Store,
-    pub(super) fleet: Fleet<E>,
-    pub(super) clock: Clock,
+    pub(super) fleet: WorkerPool<E>,
+    pub(super) clock: WallClock,
     /// Who waits for a job to be over, or to be decided about.
-    pub(super) waiting: BTreeMap<u64, Vec<Waiter>>,
+    pub(super) waiting: BTreeMap<u64, Vec<JobWaiter>>,
     /// What the engine said and the store does not know yet.
-    pub(super) reports: Vec<Report>,
+    pub(super) reports: Vec<AttemptReport>,
     /// Attempts whose ends the store knows, and the engine may forget.
     pub(super) ended: Vec<tollgate_engine::AttemptKey>,
     /// When to tell it so at the latest.
     pub(super) tidy: Option<Instant>,
     /// What arrays run.
-    pub(super) programs: BTreeMap<u64, Program>,
+    pub(super) programs: BTreeMap<u64, JobProgram>,
     /// Attempts that cannot run as their user, and end without the engine.
-    pub(super) unstartable: Vec<Report>,
-    pub(super) run_as: RunAs,
+    pub(super) unstartable: Vec<AttemptReport>,
+    pub(super) run_as: RunAsResolver,
     /// How many jobs of one user may be not over.
     pub(super) most_jobs: u32,
     /// How much one user may have stored with jobs that are not over, and how much each has.
-    pub(super) stored: StoredBytes,
+    pub(super) stored: StorageQuota,
     /// What a task may use, but for what its job says.
-    pub(super) task_limits: Limits,
+    pub(super) task_limits: LaunchLimits,
     /// What the engine has not been told yet: it could not be reached.
-    pub(super) orders: Vec<Order>,
+    pub(super) orders: Vec<EngineAction>,
     /// When to try again what failed.
     pub(super) retry: Option<Instant>,
     /// Until when the engine is left alone: it could not be reached.
     pub(super) engine_off: Option<Instant>,
     /// The disk is full: nothing new is taken in, until there is room for a reserve again.
     pub(super) full: bool,
-    pub(super) saboteur: Saboteur,
-    pub(super) log: Log,
+    pub(super) saboteur: FaultInjector,
+    pub(super) log: EventLog,
     /// The workers as the log described them last.
-    pub(super) described: BTreeMap<WorkerId, WorkerStanding>,
+    pub(super) described: BTreeMap<WorkerId, WorkerSnapshot>,
     /// How often the engine could not be told what to do.
     pub(super) engine_failures: u64,
 }
 
-impl<E: Engine> Keeper<E> {
+impl<E: Engine> Controller<E> {
     /// Takes up where the store left off.
     ///
     /// # Errors
@@ -71,16 +71,16 @@ impl<E: Engine> Keeper<E> {
     pub fn new(
         mut store: Store,
         engine: E,
-        rules: &Rules,
-        clock: Clock,
+        rules: &AdmissionRules,
+        clock: WallClock,
     ) -> Result<Self, StoreError> {
         let core = store.recover(rules)?;
-        let log = Log::after_batch(store.batch());
+        let log = EventLog::after_batch(store.batch());
         let stored = store.stored_bytes()?;
         Ok(Self {
             core,
             store,
-            fleet: Fleet::new(engine),
+            fleet: WorkerPool::new(engine),
             clock,
             waiting: BTreeMap::new(),
             reports: Vec::new(),
@@ -90,8 +90,8 @@ impl<E: Engine> Keeper<E> {
             unstartable: Vec::new(),
             run_as: Box::new(|user| Some(accounts::own(user))),
             most_jobs: u32::MAX,
-            stored: StoredBytes::new(stored),
-            task_limits: Limits::default(),
+            stored: StorageQuota::new(stored),
+            task_limits: LaunchLimits::default(),
             orders: Vec::new(),
             retry: None,
             engine_off: None,
@@ -105,7 +105,7 @@ impl<E: Engine> Keeper<E> {
 
     /// Has jobs run as whom `run_as` says from now on; without, only those of the service's own user
     /// run.
-    pub fn run_as(&mut self, run_as: RunAs) {
+    pub fn run_as(&mut self, run_as: RunAsResolver) {
         self.run_as = run_as;
     }
 
@@ -121,26 +121,30 @@ impl<E: Engine> Keeper<E> {
     }
 
     /// Lets a task use so much, unless its job says otherwise; without, as much as it likes.
-    pub fn limit_tasks(&mut self, limits: Limits) {
+    pub fn limit_tasks(&mut self, limits: LaunchLimits) {
         self.task_limits = limits;
     }
 
     /// Lets workers come from now on; without, only this host runs anything. `ticks` tells how long they
-    /// are away. To be called before [`Keeper::begin`].
+    /// are away. To be called before [`Controller::begin`].
     ///
     /// # Errors
     /// If it cannot be read who came before.
-    pub fn open_to_workers(&mut self, house: House, ticks: Ticks) -> std::io::Result<()> {
+    pub fn open_to_workers(
+        &mut self,
+        house: WorkerPoolConfig,
+        ticks: MonotonicClock,
+    ) -> std::io::Result<()> {
         self.fleet.open_to(house, ticks)
     }
 
     /// Has `saboteur` told of each moment of a turn from now on.
-    pub fn sabotage(&mut self, saboteur: Saboteur) {
+    pub fn sabotage(&mut self, saboteur: FaultInjector) {
         self.saboteur = saboteur;
     }
 
     /// What happens to jobs from now on.
-    pub fn log(&self) -> Log {
+    pub fn log(&self) -> EventLog {
         self.log.clone()
     }
 
@@ -165,16 +169,16 @@ impl<E: Engine> Keeper<E> {
         self.fleet.patience()
     }
 
-    pub(super) fn on_report(&mut self, wake: Wake) {
+    pub(super) fn on_report(&mut self, wake: WakeCallback) {
         self.fleet.on_report(wake);
     }
 
-    pub(super) fn moment(&mut self, moment: Moment) {
+    pub(super) fn moment(&mut self, moment: ServiceFailpoint) {
         // Nothing is written at these moments, so that the disk cannot fail.
         let _ = (self.saboteur)(moment);
     }
 
-    pub(super) fn allowed(&mut self, moment: Moment) -> Result<(), StoreError> {
+    pub(super) fn allowed(&mut self, moment: ServiceFailpoint) -> Result<(), StoreError> {
         (self.saboteur)(moment).map_err(|error| self.store.failed(error))
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::ask::Ask;
+use super::ask::ControllerRequest;
 
 /// The most requests of one turn: one transaction holds all that they change.
 const MAX_ASKS: usize = 1_000;
@@ -25,21 +25,21 @@ const MAX_BESIDE_QUESTIONS: u64 = 64 << 10;
 /// large is put off, by one turn at most. What is nobody's (reports of workers, the end of the service) is taken
 /// first and whole.
 #[derive(Default)]
-pub(super) struct AskQueue {
-    first: Vec<Ask>,
+pub(super) struct RequestQueue {
+    first: Vec<ControllerRequest>,
     /// By user; those of operators, and questions that name no user, together. None is empty.
-    by_user: BTreeMap<Option<u32>, VecDeque<Ask>>,
+    by_user: BTreeMap<Option<u32>, VecDeque<ControllerRequest>>,
     /// Whom the latest turn served last.
     served: Option<Option<u32>>,
     /// Whether the latest turn has put something off for a question's sake.
     has_put_off: bool,
 }
 
-impl AskQueue {
-    pub(super) fn add(&mut self, ask: Ask) {
+impl RequestQueue {
+    pub(super) fn add(&mut self, ask: ControllerRequest) {
         match party(&ask) {
-            Party::Nobody => self.first.push(ask),
-            Party::User(user) => self.by_user.entry(user).or_default().push_back(ask),
+            RequestOwner::Nobody => self.first.push(ask),
+            RequestOwner::User(user) => self.by_user.entry(user).or_default().push_back(ask),
         }
     }
 
@@ -48,7 +48,7 @@ impl AskQueue {
     }
 
     /// The requests of the next turn, in the order in which they are served.
-    pub(super) fn next_turn(&mut self) -> Vec<Ask> {
+    pub(super) fn next_turn(&mut self) -> Vec<ControllerRequest> {
         let mut taken = std::mem::take(&mut self.first);
         let most = taken.len() + MAX_ASKS;
         let may_put_off = !std::mem::take(&mut self.has_put_off);
@@ -92,51 +92,62 @@ impl AskQueue {
 }
 
 /// Whose a request is.
-enum Party {
+enum RequestOwner {
     /// The service's own.
     Nobody,
     /// A user's; an operator's, or of a user that it does not name, if none.
     User(Option<u32>),
 }
 
-fn party(ask: &Ask) -> Party {
+fn party(ask: &ControllerRequest) -> RequestOwner {
     match ask {
-        Ask::Submit { submission, .. }
-        | Ask::Hold { submission, .. }
-        | Ask::Quote { submission, .. } => Party::User(Some(submission.user)),
-        Ask::Claim { user, .. } => Party::User(Some(*user)),
-        Ask::Act { user, .. } => Party::User(*user),
-        Ask::Census { .. } | Ask::Nodes { .. } | Ask::Explain { .. } | Ask::Wait { .. } => {
-            Party::User(None)
-        }
-        Ask::Pulse { .. } | Ask::Worker { .. } | Ask::Wake | Ask::Stop => Party::Nobody,
+        ControllerRequest::Submit { submission, .. }
+        | ControllerRequest::Hold { submission, .. }
+        | ControllerRequest::Quote { submission, .. } => RequestOwner::User(Some(submission.user)),
+        ControllerRequest::Claim { user, .. } => RequestOwner::User(Some(*user)),
+        ControllerRequest::Act { user, .. } => RequestOwner::User(*user),
+        ControllerRequest::Census { .. }
+        | ControllerRequest::Nodes { .. }
+        | ControllerRequest::Explain { .. }
+        | ControllerRequest::Wait { .. } => RequestOwner::User(None),
+        ControllerRequest::Pulse { .. }
+        | ControllerRequest::Worker { .. }
+        | ControllerRequest::Wake
+        | ControllerRequest::Stop => RequestOwner::Nobody,
     }
 }
 
 /// Whether it changes nothing, and need not wait for a change to be on the disk.
-fn is_question(ask: &Ask) -> bool {
+fn is_question(ask: &ControllerRequest) -> bool {
     matches!(
         ask,
-        Ask::Quote { .. } | Ask::Census { .. } | Ask::Nodes { .. } | Ask::Explain { .. }
+        ControllerRequest::Quote { .. }
+            | ControllerRequest::Census { .. }
+            | ControllerRequest::Nodes { .. }
+            | ControllerRequest::Explain { .. }
     )
 }
 
-fn is_large(ask: &Ask) -> bool {
+fn is_large(ask: &ControllerRequest) -> bool {
     !is_question(ask) && weigh(ask) > MAX_BESIDE_QUESTIONS
 }
 
-fn weigh(ask: &Ask) -> u64 {
+fn weigh(ask: &ControllerRequest) -> u64 {
     let stored = match ask {
-        Ask::Submit { program, .. } | Ask::Claim { program, .. } => program.bytes(),
-        Ask::Hold { .. } | Ask::Quote { .. } | Ask::Explain { .. } => FORESIGHT_WEIGHT,
-        Ask::Act { .. }
-        | Ask::Pulse { .. }
-        | Ask::Census { .. }
-        | Ask::Nodes { .. }
-        | Ask::Wait { .. }
-        | Ask::Worker { .. }
-        | Ask::Wake
-        | Ask::Stop => 0,
+        ControllerRequest::Submit { program, .. } | ControllerRequest::Claim { program, .. } => {
+            program.bytes()
+        }
+        ControllerRequest::Hold { .. }
+        | ControllerRequest::Quote { .. }
+        | ControllerRequest::Explain { .. } => FORESIGHT_WEIGHT,
+        ControllerRequest::Act { .. }
+        | ControllerRequest::Pulse { .. }
+        | ControllerRequest::Census { .. }
+        | ControllerRequest::Nodes { .. }
+        | ControllerRequest::Wait { .. }
+        | ControllerRequest::Worker { .. }
+        | ControllerRequest::Wake
+        | ControllerRequest::Stop => 0,
     };
     stored.saturating_add(ASK_WEIGHT)
 }
@@ -144,12 +155,12 @@ fn weigh(ask: &Ask) -> u64 {
 #[cfg(test)]
 mod tests {
     use tokio::sync::oneshot;
-    use tollgate_gate::Retry;
+    use tollgate_gate::OnEviction;
     use tollgate_model::CreditsPerSecond;
 
     use super::*;
-    use crate::core::{Plan, Submission};
-    use crate::store::Program;
+    use crate::core::{Submission, SubmissionOptions};
+    use crate::store::JobProgram;
 
     fn submission(user: u32) -> Submission {
         Submission {
@@ -162,15 +173,15 @@ mod tests {
             budget: None,
             penalty: CreditsPerSecond::from_f64(0.0),
             confidence: None,
-            retry: Retry::Never,
+            retry: OnEviction::Never,
             hold: None,
-            plan: Plan::default(),
+            plan: SubmissionOptions::default(),
         }
     }
 
     /// A job of `user` with an environment of so many bytes.
-    fn submit(user: u32, bytes: usize) -> Ask {
-        let program = Program {
+    fn submit(user: u32, bytes: usize) -> ControllerRequest {
+        let program = JobProgram {
             argv: vec!["true".to_owned()],
             script: None,
             env: vec![("A".to_owned(), "x".repeat(bytes))],
@@ -179,7 +190,7 @@ mod tests {
             umask: 0o022,
             memory: None,
         };
-        Ask::Submit {
+        ControllerRequest::Submit {
             submission: submission(user),
             due: None,
             program: Box::new(program),
@@ -187,16 +198,16 @@ mod tests {
         }
     }
 
-    fn quote(user: u32) -> Ask {
-        Ask::Quote {
+    fn quote(user: u32) -> ControllerRequest {
+        ControllerRequest::Quote {
             submission: submission(user),
             due: None,
             reply: oneshot::channel().0,
         }
     }
 
-    fn queue(asks: impl IntoIterator<Item = Ask>) -> AskQueue {
-        let mut queue = AskQueue::default();
+    fn queue(asks: impl IntoIterator<Item = ControllerRequest>) -> RequestQueue {
+        let mut queue = RequestQueue::default();
         for ask in asks {
             queue.add(ask);
         }
@@ -204,11 +215,11 @@ mod tests {
     }
 
     /// Whose the requests of the next turn are.
-    fn users(queue: &mut AskQueue) -> Vec<u32> {
+    fn users(queue: &mut RequestQueue) -> Vec<u32> {
         let turn = queue.next_turn();
         let users = turn.iter().map(|ask| match party(ask) {
-            Party::User(user) => user.unwrap_or(0),
-            Party::Nobody => u32::MAX,
+            RequestOwner::User(user) => user.unwrap_or(0),
+            RequestOwner::Nobody => u32::MAX,
         });
         users.collect()
     }
@@ -256,7 +267,12 @@ mod tests {
 
     #[test]
     fn what_is_nobodys_goes_first_and_whole() {
-        let asks = [submit(1, 2_000_000), Ask::Wake, submit(1, 0), Ask::Stop];
+        let asks = [
+            submit(1, 2_000_000),
+            ControllerRequest::Wake,
+            submit(1, 0),
+            ControllerRequest::Stop,
+        ];
         let mut queue = queue(asks);
         assert_eq!(users(&mut queue), [u32::MAX, u32::MAX, 1]);
         assert_eq!(users(&mut queue), [1]);

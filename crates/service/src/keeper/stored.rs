@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 /// The bytes of what jobs run that are not over, by user.
 #[derive(Clone, Debug)]
-pub(super) struct StoredBytes {
+pub(super) struct StorageQuota {
     most: u64,
     /// Whose each job is, and how many bytes it takes.
     jobs: BTreeMap<u64, (u32, u64)>,
@@ -13,7 +13,7 @@ pub(super) struct StoredBytes {
     arriving: BTreeMap<u32, u64>,
 }
 
-impl StoredBytes {
+impl StorageQuota {
     /// With these jobs: their numbers, whose they are, and their bytes. Without a maximum.
     pub(super) fn new(jobs: impl IntoIterator<Item = (u64, u32, u64)>) -> Self {
         let mut stored = Self {
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn each_user_has_room_until_jobs_are_over() {
-        let mut stored = StoredBytes::new([(1, 7, 60)]);
+        let mut stored = StorageQuota::new([(1, 7, 60)]);
         stored.limit(100);
         assert!(!stored.enters(7, 41) && stored.enters(7, 30) && !stored.enters(7, 20));
         assert!(stored.enters(8, 100));

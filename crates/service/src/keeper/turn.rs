@@ -3,33 +3,33 @@
 use tollgate_engine::Engine;
 use tollgate_model::Instant;
 
-use super::answers::Asker;
-use super::ask::{Ask, Failed};
-use super::commit::Programs;
-use super::crowd::Crowd;
+use super::answers::PendingResponse;
+use super::ask::{ControllerRequest, RequestError};
+use super::commit::CommandPrograms;
+use super::crowd::UserQuota;
 use super::due;
-use super::owner::Keeper;
-use crate::core::{Command, Need, Submission};
+use super::owner::Controller;
+use crate::core::{DependencyCondition, ServiceCommand, Submission};
 use crate::engine_words;
-use crate::fault::Moment;
+use crate::fault::ServiceFailpoint;
 
 /// How many batches a recovery handles again at most, more or less.
 const BATCHES_A_SNAPSHOT: u32 = 2_000;
 
 /// What is to be handled in a turn.
-struct Intake {
-    commands: Vec<Command>,
+struct TickInput {
+    commands: Vec<ServiceCommand>,
     /// One a command.
-    askers: Vec<Asker>,
-    programs: Programs,
+    askers: Vec<PendingResponse>,
+    programs: CommandPrograms,
     /// Questions, to be looked into once all that is handled.
-    later: Vec<Ask>,
-    crowd: Crowd,
+    later: Vec<ControllerRequest>,
+    crowd: UserQuota,
 }
 
-impl<E: Engine> Keeper<E> {
+impl<E: Engine> Controller<E> {
     /// Handles what came in, commits what follows, and then answers and acts.
-    pub fn turn(&mut self, asks: Vec<Ask>) {
+    pub fn turn(&mut self, asks: Vec<ControllerRequest>) {
         let now = self.now();
         self.retry = self.retry.filter(|&at| at > now);
         self.engine_off = self.engine_off.filter(|&at| at > now);
@@ -38,18 +38,22 @@ impl<E: Engine> Keeper<E> {
         self.full = self.full && !self.store.keep_reserve();
         let reported = !self.reports.is_empty();
         self.stored.begin_turn();
-        let mut intake = Intake {
+        let mut intake = TickInput {
             commands: self.reports.iter().map(engine_words::command).collect(),
-            askers: self.reports.iter().map(|_| Asker::Nobody).collect(),
-            programs: Programs::new(),
+            askers: self
+                .reports
+                .iter()
+                .map(|_| PendingResponse::Nobody)
+                .collect(),
+            programs: CommandPrograms::new(),
             later: Vec::new(),
             crowd: self.crowd(&asks),
         };
         for command in self.fleet.news(self.core.gate()) {
-            intake.add(command, Asker::Nobody);
+            intake.add(command, PendingResponse::Nobody);
         }
         if self.core.next_wake().is_some_and(|at| at <= now) {
-            intake.add(Command::Tick, Asker::Nobody);
+            intake.add(ServiceCommand::Tick, PendingResponse::Nobody);
         }
         // What is left until a deadline is counted from the instant at which it is decided about.
         let at = self.now();
@@ -65,10 +69,10 @@ impl<E: Engine> Keeper<E> {
         self.log_workers();
         if self.engine_off.is_none() {
             self.carry_out();
-            self.moment(Moment::Ordered);
+            self.moment(ServiceFailpoint::Ordered);
         }
         self.acknowledge(reported);
-        self.moment(Moment::Acknowledged);
+        self.moment(ServiceFailpoint::Acknowledged);
         for ask in intake.later {
             self.look(ask);
         }
@@ -78,10 +82,10 @@ impl<E: Engine> Keeper<E> {
     }
 
     /// Workers first: what they say is news for this turn. The other asks are left.
-    fn hear_workers(&mut self, asks: Vec<Ask>) -> Vec<Ask> {
+    fn hear_workers(&mut self, asks: Vec<ControllerRequest>) -> Vec<ControllerRequest> {
         let mut others = Vec::new();
         for ask in asks {
-            if let Ask::Worker { heard, reply } = ask {
+            if let ControllerRequest::Worker { heard, reply } = ask {
                 let _ = reply.send(self.fleet.hear(heard));
             } else {
                 others.push(ask);
@@ -90,27 +94,32 @@ impl<E: Engine> Keeper<E> {
         others
     }
 
-    fn take_in(&mut self, ask: Ask, at: Instant, to: &mut Intake) {
+    fn take_in(&mut self, ask: ControllerRequest, at: Instant, to: &mut TickInput) {
         match ask {
-            Ask::Submit { .. } | Ask::Hold { .. } | Ask::Claim { .. } if self.full => {
-                ask.fail(Failed::Full);
+            ControllerRequest::Submit { .. }
+            | ControllerRequest::Hold { .. }
+            | ControllerRequest::Claim { .. }
+                if self.full =>
+            {
+                ask.fail(RequestError::Full);
             }
-            Ask::Submit { ref submission, .. } | Ask::Hold { ref submission, .. }
+            ControllerRequest::Submit { ref submission, .. }
+            | ControllerRequest::Hold { ref submission, .. }
                 if !to.crowd.enters(submission.user, submission.n_tasks()) =>
             {
-                ask.fail(Failed::TooMany(self.most_jobs));
+                ask.fail(RequestError::TooMany(self.most_jobs));
             }
-            Ask::Submit {
+            ControllerRequest::Submit {
                 submission: Submission { user, .. },
                 ref program,
                 ..
             }
-            | Ask::Claim {
+            | ControllerRequest::Claim {
                 user, ref program, ..
             } if !self.stored.enters(user, program.bytes()) => {
-                ask.fail(Failed::TooMuchStored(self.stored.most()));
+                ask.fail(RequestError::TooMuchStored(self.stored.most()));
             }
-            Ask::Submit {
+            ControllerRequest::Submit {
                 mut submission,
                 due,
                 program,
@@ -121,80 +130,86 @@ impl<E: Engine> Keeper<E> {
             {
                 Ok(()) => {
                     to.programs.insert(to.commands.len(), *program);
-                    to.add(Command::Submit(submission), Asker::Submitted(reply));
+                    to.add(
+                        ServiceCommand::Submit(submission),
+                        PendingResponse::Submitted(reply),
+                    );
                 }
                 Err(failed) => drop(reply.send(Err(failed))),
             },
-            Ask::Hold {
+            ControllerRequest::Hold {
                 mut submission,
                 due,
                 reply,
             } => match due::settle(&mut submission, due, at) {
-                Ok(()) => to.add(Command::Submit(submission), Asker::Held(reply)),
+                Ok(()) => to.add(
+                    ServiceCommand::Submit(submission),
+                    PendingResponse::Held(reply),
+                ),
                 Err(failed) => drop(reply.send(Err(failed))),
             },
-            Ask::Claim {
+            ControllerRequest::Claim {
                 user,
                 job,
                 program,
                 reply,
             } => {
-                let command = Command::Claim { job };
+                let command = ServiceCommand::Claim { job };
                 match self.may(Some(user), &command) {
                     Ok(()) => {
                         to.programs.insert(to.commands.len(), *program);
-                        to.add(command, Asker::Acted(reply));
+                        to.add(command, PendingResponse::Acted(reply));
                     }
                     Err(failed) => drop(reply.send(Err(failed))),
                 }
             }
-            Ask::Act {
+            ControllerRequest::Act {
                 user,
                 command,
                 reply,
             } => match self.may(user, &command) {
-                Ok(()) => to.add(command, Asker::Acted(reply)),
+                Ok(()) => to.add(command, PendingResponse::Acted(reply)),
                 Err(failed) => drop(reply.send(Err(failed))),
             },
-            Ask::Quote { .. }
-            | Ask::Pulse { .. }
-            | Ask::Census { .. }
-            | Ask::Nodes { .. }
-            | Ask::Explain { .. }
-            | Ask::Wait { .. }
-            | Ask::Worker { .. }
-            | Ask::Wake
-            | Ask::Stop => to.later.push(ask),
+            ControllerRequest::Quote { .. }
+            | ControllerRequest::Pulse { .. }
+            | ControllerRequest::Census { .. }
+            | ControllerRequest::Nodes { .. }
+            | ControllerRequest::Explain { .. }
+            | ControllerRequest::Wait { .. }
+            | ControllerRequest::Worker { .. }
+            | ControllerRequest::Wake
+            | ControllerRequest::Stop => to.later.push(ask),
         }
     }
 
-    fn crowd(&self, asks: &[Ask]) -> Crowd {
-        let arriving = asks.iter().filter_map(Ask::submission);
+    fn crowd(&self, asks: &[ControllerRequest]) -> UserQuota {
+        let arriving = asks.iter().filter_map(ControllerRequest::submission);
         let arriving = arriving.map(Submission::n_tasks);
         let together = self.core.n_tasks();
         let live = || self.core.tasks_of_users();
-        Crowd::new(self.most_jobs, together, arriving.sum(), live)
+        UserQuota::new(self.most_jobs, together, arriving.sum(), live)
     }
 
     /// What a job is to start after must be its user's; what is over already it need not wait for.
-    fn settle_predecessors(&self, submission: &mut Submission) -> Result<(), Failed> {
+    fn settle_predecessors(&self, submission: &mut Submission) -> Result<(), RequestError> {
         let user = submission.user;
         let mut live = Vec::new();
         for earlier in std::mem::take(&mut submission.plan.after) {
             let job = earlier.job;
             match self.core.user_of(job) {
                 Some(owner) if owner == user => live.push(earlier),
-                Some(_) => return Err(Failed::NoPredecessor(job)),
+                Some(_) => return Err(RequestError::NoPredecessor(job)),
                 None => {
                     let ended = self
                         .store
                         .ended(job)
-                        .map_err(|error| Failed::from(&error))?;
+                        .map_err(|error| RequestError::from(&error))?;
                     let (_, well) = ended
                         .filter(|&(owner, _)| owner == user)
-                        .ok_or(Failed::NoPredecessor(job))?;
-                    if earlier.need == Need::Success && !well {
-                        return Err(Failed::InVain(job));
+                        .ok_or(RequestError::NoPredecessor(job))?;
+                    if earlier.need == DependencyCondition::Success && !well {
+                        return Err(RequestError::InVain(job));
                     }
                 }
             }
@@ -204,11 +219,11 @@ impl<E: Engine> Keeper<E> {
     }
 
     /// A job of somebody else is answered as one that is not there.
-    fn may(&self, user: Option<u32>, command: &Command) -> Result<(), Failed> {
-        let (Command::Cancel { job, .. }
-        | Command::Hold { job, .. }
-        | Command::Release { job, .. }
-        | Command::Claim { job }) = command
+    fn may(&self, user: Option<u32>, command: &ServiceCommand) -> Result<(), RequestError> {
+        let (ServiceCommand::Cancel { job, .. }
+        | ServiceCommand::Hold { job, .. }
+        | ServiceCommand::Release { job, .. }
+        | ServiceCommand::Claim { job }) = command
         else {
             return Ok(());
         };
@@ -216,13 +231,13 @@ impl<E: Engine> Keeper<E> {
         if owner.is_some_and(|owner| user.is_none_or(|user| owner == user)) {
             Ok(())
         } else {
-            Err(Failed::Ignored(crate::core::Ignored::UnknownJob))
+            Err(RequestError::Ignored(crate::core::CommandError::UnknownJob))
         }
     }
 }
 
-impl Intake {
-    fn add(&mut self, command: Command, asker: Asker) {
+impl TickInput {
+    fn add(&mut self, command: ServiceCommand, asker: PendingResponse) {
         self.commands.push(command);
         self.askers.push(asker);
     }

@@ -3,55 +3,55 @@
 use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 
-use super::{Fingerprint, Key};
-use crate::access::{Access, Peer, Way};
-use crate::seats::{Seat, Seats};
+use super::{Credential, Fingerprint};
+use crate::access::{AccessRules, AuthMethod, Peer};
+use crate::seats::{KeyedPermit, KeyedSemaphore};
 
 /// The most strangers at a time, wherever they come from.
 const MOST_STRANGERS: u32 = 512;
 
 /// Places for those who have not said yet who they are.
 #[derive(Clone, Debug)]
-pub(super) struct Anteroom {
-    all: Seats<()>,
+pub(super) struct UnauthenticatedLimit {
+    all: KeyedSemaphore<()>,
     /// By where they come from.
-    by_origin: Seats<Neighbourhood>,
+    by_origin: KeyedSemaphore<AddressPrefix>,
 }
 
 /// Addresses that may well be one machine: an IPv4 address, or the 64 bits that name an IPv6
 /// network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Neighbourhood {
+enum AddressPrefix {
     V4(u32),
     V6(u64),
 }
 
 /// A place in the anteroom.
 #[derive(Debug)]
-pub(super) struct Stranger {
-    _of_all: Seat<()>,
-    _of_origin: Seat<Neighbourhood>,
+pub(super) struct UnauthenticatedPermit {
+    _of_all: KeyedPermit<()>,
+    _of_origin: KeyedPermit<AddressPrefix>,
 }
 
-impl Anteroom {
+impl UnauthenticatedLimit {
     /// So many from each address.
     pub(super) fn new(most: u32) -> Self {
         Self {
-            all: Seats::new(MOST_STRANGERS),
-            by_origin: Seats::new(most),
+            all: KeyedSemaphore::new(MOST_STRANGERS),
+            by_origin: KeyedSemaphore::new(most),
         }
     }
 
     /// A place for somebody from this address; none if there are too many of them.
-    pub(super) fn enter(&self, from: IpAddr) -> Option<Stranger> {
-        Some(Stranger {
-            _of_origin: self.by_origin.take(Neighbourhood::of(from))?,
+    pub(super) fn enter(&self, from: IpAddr) -> Option<UnauthenticatedPermit> {
+        Some(UnauthenticatedPermit {
+            _of_origin: self.by_origin.take(AddressPrefix::of(from))?,
             _of_all: self.all.take(())?,
         })
     }
 }
 
-impl Neighbourhood {
+impl AddressPrefix {
     fn of(address: IpAddr) -> Self {
         match address.to_canonical() {
             IpAddr::V4(address) => Self::V4(address.to_bits()),
@@ -62,32 +62,46 @@ impl Neighbourhood {
 
 /// The other end of a connection.
 #[derive(Debug)]
-pub(super) struct Caller {
+pub(super) struct ConnectionInfo {
     /// The address of ours that was called.
     pub(super) local: IpAddr,
     /// Of the certificate that was shown.
     pub(super) certificate: Option<Fingerprint>,
-    sitting: Mutex<Sitting>,
+    sitting: Mutex<AuthState>,
 }
 
 #[derive(Debug)]
-enum Sitting {
-    Stranger { _place: Stranger },
-    Known { peer: Peer, _place: Seat<u32> },
+enum AuthState {
+    Stranger {
+        _place: UnauthenticatedPermit,
+    },
+    Known {
+        peer: Peer,
+        _place: KeyedPermit<u32>,
+    },
 }
 
-impl Caller {
-    pub(super) fn new(local: IpAddr, certificate: Option<Fingerprint>, place: Stranger) -> Self {
+impl ConnectionInfo {
+    pub(super) fn new(
+        local: IpAddr,
+        certificate: Option<Fingerprint>,
+        place: UnauthenticatedPermit,
+    ) -> Self {
         Self {
             local: local.to_canonical(),
             certificate,
-            sitting: Mutex::new(Sitting::Stranger { _place: place }),
+            sitting: Mutex::new(AuthState::Stranger { _place: place }),
         }
     }
 
     /// Whom the holder of `key` is let be; none if they have too many connections already. A
     /// connection has the place of whoever asked last: what is between may join several users'.
-    pub(super) async fn sit(&self, key: &Key, access: Access, seats: &Seats<u32>) -> Option<Peer> {
+    pub(super) async fn sit(
+        &self,
+        key: &Credential,
+        access: AccessRules,
+        seats: &KeyedSemaphore<u32>,
+    ) -> Option<Peer> {
         if let Some(peer) = self.known_as(key) {
             return Some(peer);
         }
@@ -97,24 +111,24 @@ impl Caller {
         let peer = tokio::task::spawn_blocking(move || access.admit(user)).await;
         let peer = Peer {
             role: key.role,
-            way: Way::Network(key.fingerprint),
+            way: AuthMethod::Network(key.fingerprint),
             ..peer.ok()?
         };
         let mut sitting = self.sitting.lock().unwrap_or_else(PoisonError::into_inner);
-        *sitting = Sitting::Known {
+        *sitting = AuthState::Known {
             peer: peer.clone(),
             _place: place,
         };
         Some(peer)
     }
 
-    fn known_as(&self, key: &Key) -> Option<Peer> {
+    fn known_as(&self, key: &Credential) -> Option<Peer> {
         let sitting = self.sitting.lock().unwrap_or_else(PoisonError::into_inner);
         match &*sitting {
-            Sitting::Known { peer, .. } if peer.way == Way::Network(key.fingerprint) => {
+            AuthState::Known { peer, .. } if peer.way == AuthMethod::Network(key.fingerprint) => {
                 Some(peer.clone())
             }
-            Sitting::Known { .. } | Sitting::Stranger { .. } => None,
+            AuthState::Known { .. } | AuthState::Stranger { .. } => None,
         }
     }
 }
@@ -125,7 +139,7 @@ mod tests {
 
     #[test]
     fn strangers_are_counted_by_where_they_come_from() {
-        let anteroom = Anteroom::new(2);
+        let anteroom = UnauthenticatedLimit::new(2);
         let enter = |from: &str| anteroom.enter(from.parse().unwrap());
         let one = [enter("192.0.2.1"), enter("::ffff:192.0.2.1")];
         assert!(one.iter().all(Option::is_some));
@@ -141,7 +155,7 @@ mod tests {
 
     #[test]
     fn there_is_an_end_to_strangers_from_everywhere() {
-        let anteroom = Anteroom::new(1);
+        let anteroom = UnauthenticatedLimit::new(1);
         let from = |n: u32| IpAddr::from(n.to_be_bytes());
         let all: Vec<_> = (0..MOST_STRANGERS)
             .map(|n| anteroom.enter(from(n)))

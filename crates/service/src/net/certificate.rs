@@ -12,11 +12,11 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::ParsedCertificate;
 
 use super::Fingerprint;
-use crate::folder::{self, FolderError, Secrecy};
+use crate::folder::{self, DataDirError, FilePermissions};
 
 /// A certificate, those that vouch for it, and its private key.
 #[derive(Debug)]
-pub struct Certificate {
+pub struct TlsCertificate {
     /// The certificate itself first.
     pub chain: Vec<CertificateDer<'static>>,
     /// The private key.
@@ -25,7 +25,7 @@ pub struct Certificate {
 
 /// Where a certificate is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Files {
+pub struct CertificateFiles {
     /// PEM: the certificate, and those that vouch for it.
     pub certificate: PathBuf,
     /// PEM: its private key.
@@ -45,19 +45,19 @@ pub enum CertificateError {
     },
     /// A file can be read or changed by those who must not.
     #[error(transparent)]
-    Open(#[from] FolderError),
+    Open(#[from] DataDirError),
     /// None can be made.
     #[error("no certificate can be created: {0}")]
     Make(#[from] rcgen::Error),
 }
 
-impl Certificate {
+impl TlsCertificate {
     /// Reads one. Nobody but this user and root may change the files, or read the key.
     ///
     /// # Errors
     /// If the files cannot be used.
-    pub fn read(files: &Files) -> Result<Self, CertificateError> {
-        let chain = pem(&files.certificate, Secrecy::Public)?;
+    pub fn read(files: &CertificateFiles) -> Result<Self, CertificateError> {
+        let chain = pem(&files.certificate, FilePermissions::Public)?;
         let chain: Vec<_> = CertificateDer::pem_slice_iter(&chain)
             .collect::<Result<_, _>>()
             .map_err(|error| no_pem(&files.certificate, error))?;
@@ -66,7 +66,7 @@ impl Certificate {
             let what = "expected a certificate in PEM".to_owned();
             return Err(CertificateError::File { path, what });
         }
-        let key = pem(&files.key, Secrecy::Private)?;
+        let key = pem(&files.key, FilePermissions::Private)?;
         let key = PrivateKeyDer::from_pem_slice(&key).map_err(|error| no_pem(&files.key, error))?;
         Ok(Self { chain, key })
     }
@@ -76,7 +76,7 @@ impl Certificate {
     /// # Errors
     /// If the files cannot be used or written.
     pub fn read_or_make(
-        files: &Files,
+        files: &CertificateFiles,
         hosts: &[String],
         ip: IpAddr,
     ) -> Result<Self, CertificateError> {
@@ -104,7 +104,7 @@ pub fn fingerprint(certificate: &CertificateDer<'_>) -> Result<Fingerprint, rust
     Ok(Fingerprint::of(&parsed.subject_public_key_info()))
 }
 
-fn make(files: &Files, hosts: &[String], ip: IpAddr) -> Result<(), CertificateError> {
+fn make(files: &CertificateFiles, hosts: &[String], ip: IpAddr) -> Result<(), CertificateError> {
     let mut names = hosts.to_vec();
     names.extend(["localhost".to_owned(), ip.to_string()]);
     let mut params = CertificateParams::new(names)?;
@@ -137,7 +137,7 @@ fn write(path: &Path, text: &str) -> Result<(), CertificateError> {
     })
 }
 
-fn pem(path: &Path, secrecy: Secrecy) -> Result<Vec<u8>, CertificateError> {
+fn pem(path: &Path, secrecy: FilePermissions) -> Result<Vec<u8>, CertificateError> {
     let failed = |error: io::Error| CertificateError::File {
         path: path.to_owned(),
         what: format!("cannot be read: {error}"),
@@ -163,13 +163,13 @@ mod tests {
     #[test]
     fn one_is_made_once_and_found_again() {
         let folder = tempfile::tempdir().unwrap();
-        let files = Files {
+        let files = CertificateFiles {
             certificate: folder.path().join("server.crt"),
             key: folder.path().join("server.key"),
         };
         let ip = IpAddr::from([127, 0, 0, 1]);
         let print = || {
-            let certificate = Certificate::read_or_make(&files, &[], ip).unwrap();
+            let certificate = TlsCertificate::read_or_make(&files, &[], ip).unwrap();
             certificate.fingerprint().unwrap()
         };
         assert_eq!(print(), print());
@@ -183,7 +183,7 @@ mod tests {
             std::os::unix::fs::PermissionsExt::from_mode(0o644),
         )
         .unwrap();
-        let read = Certificate::read(&files);
+        let read = TlsCertificate::read(&files);
         assert!(matches!(read, Err(CertificateError::Open(_))), "{read:?}");
     }
 
@@ -191,13 +191,13 @@ mod tests {
     fn what_is_no_certificate_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("server.crt");
-        let files = Files {
+        let files = CertificateFiles {
             certificate: file.clone(),
             key: file.clone(),
         };
         for text in ["", "nonsense", "-----BEGIN CERTIFICATE-----\nxx\n"] {
             fs::write(&file, text).unwrap();
-            let read = Certificate::read(&files);
+            let read = TlsCertificate::read(&files);
             assert!(
                 matches!(read, Err(CertificateError::File { .. })),
                 "{read:?}"

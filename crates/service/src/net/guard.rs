@@ -10,13 +10,13 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tollgate_model::Instant;
 
-use super::caller::Caller;
-use super::hosts::{Entrance, Misled};
-use super::keyring::Proof;
-use super::{Fingerprint, Hosts, Key, Keyring};
-use crate::access::{Access, Role};
-use crate::api::Refused;
-use crate::seats::Seats;
+use super::caller::ConnectionInfo;
+use super::hosts::{HostCheckError, RequestTransport};
+use super::keyring::ProofType;
+use super::{AllowedHosts, Credential, CredentialStore, Fingerprint};
+use crate::access::{AccessRole, AccessRules};
+use crate::api::ApiError;
+use crate::seats::KeyedSemaphore;
 
 /// The one path that is open to everybody: whether anybody is there.
 const OPEN: &str = "/healthz";
@@ -25,26 +25,26 @@ const WORK: &str = crate::fleet::route::PATH;
 
 /// What a request is held against.
 #[derive(Clone)]
-pub(super) struct Guard {
-    pub(super) access: Access,
-    pub(super) hosts: Arc<Hosts>,
-    pub(super) keyring: Arc<Keyring>,
+pub(super) struct AuthLayer {
+    pub(super) access: AccessRules,
+    pub(super) hosts: Arc<AllowedHosts>,
+    pub(super) keyring: Arc<CredentialStore>,
     /// Connections of each user, those of the socket among them.
-    pub(super) seats: Seats<u32>,
+    pub(super) seats: KeyedSemaphore<u32>,
     pub(super) clock: fn() -> Instant,
 }
 
 /// Lets a request pass whose sender is known, and says it who that is.
 pub(super) async fn pass(
-    State(guard): State<Guard>,
-    Extension(caller): Extension<Arc<Caller>>,
+    State(guard): State<AuthLayer>,
+    Extension(caller): Extension<Arc<ConnectionInfo>>,
     mut request: Request,
     next: Next,
 ) -> Response {
     let checked = guard.hosts.check(
         request.uri(),
         request.headers(),
-        Entrance::Tcp(caller.local),
+        RequestTransport::Tcp(caller.local),
     );
     if let Err(misled) = checked {
         return last(refuse(misled));
@@ -59,15 +59,15 @@ pub(super) async fn pass(
     let Some(peer) = caller.sit(&key, guard.access, &guard.seats).await else {
         let most = guard.access.limits.connections;
         let error = format!("connection limit reached: a user may have {most} connections");
-        let refused = Refused::new(StatusCode::TOO_MANY_REQUESTS, error);
+        let refused = ApiError::new(StatusCode::TOO_MANY_REQUESTS, error);
         return last(refused.into_response());
     };
     if !may_go(peer.role, request.uri().path()) {
         let error = match peer.role {
-            Role::Worker => "this token can only take work",
-            Role::User => "this token cannot take work",
+            AccessRole::Worker => "this token can only take work",
+            AccessRole::User => "this token cannot take work",
         };
-        return Refused::new(StatusCode::FORBIDDEN, error).into_response();
+        return ApiError::new(StatusCode::FORBIDDEN, error).into_response();
     }
     request.extensions_mut().insert(peer);
     next.run(request).await
@@ -76,30 +76,30 @@ pub(super) async fn pass(
 /// Lets a request pass that came in at the Unix socket, unless it was meant for another host or
 /// comes from a web page elsewhere: the socket may be forwarded to a port that browsers reach.
 pub(crate) async fn pass_socket(
-    State(hosts): State<Arc<Hosts>>,
+    State(hosts): State<Arc<AllowedHosts>>,
     request: Request,
     next: Next,
 ) -> Response {
-    match hosts.check(request.uri(), request.headers(), Entrance::Socket) {
+    match hosts.check(request.uri(), request.headers(), RequestTransport::Socket) {
         Ok(()) => next.run(request).await,
         Err(misled) => last(refuse(misled)),
     }
 }
 
-impl Guard {
+impl AuthLayer {
     /// The key that was shown, if any; an error if it stands for nobody. A token counts before a
     /// certificate.
     fn key(
         &self,
         headers: &HeaderMap,
         certificate: Option<Fingerprint>,
-    ) -> Result<Option<Key>, ()> {
+    ) -> Result<Option<Credential>, ()> {
         let now = (self.clock)();
         let mut shown = headers.get_all(AUTHORIZATION).iter();
         let (proof, print) = match (shown.next(), shown.next()) {
-            (Some(only), None) => (Proof::Token, Some(bearer(only).ok_or(())?)),
+            (Some(only), None) => (ProofType::Token, Some(bearer(only).ok_or(())?)),
             (Some(_), Some(_)) => return Err(()),
-            (None, _) => (Proof::Certificate, certificate),
+            (None, _) => (ProofType::Certificate, certificate),
         };
         let Some(print) = print else {
             return Ok(None);
@@ -115,36 +115,36 @@ fn bearer(value: &HeaderValue) -> Option<Fingerprint> {
         .then(|| Fingerprint::of(token.as_bytes()))
 }
 
-fn may_go(role: Role, path: &str) -> bool {
+fn may_go(role: AccessRole, path: &str) -> bool {
     let is_work = path
         .strip_prefix(WORK)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     match role {
-        Role::Worker => is_work || path == OPEN,
-        Role::User => !is_work,
+        AccessRole::Worker => is_work || path == OPEN,
+        AccessRole::User => !is_work,
     }
 }
 
-fn refuse(misled: Misled) -> Response {
+fn refuse(misled: HostCheckError) -> Response {
     let (status, error) = match misled {
-        Misled::Host => (
+        HostCheckError::Host => (
             StatusCode::MISDIRECTED_REQUEST,
             "the service does not go by this name",
         ),
-        Misled::Origin => (
+        HostCheckError::Origin => (
             StatusCode::FORBIDDEN,
             "pages from elsewhere are not answered",
         ),
     };
     let hint = match misled {
-        Misled::Host => "`[listen] hosts` in the settings names more",
-        Misled::Origin => "`[listen] origins` in the settings names exceptions",
+        HostCheckError::Host => "`[listen] hosts` in the settings names more",
+        HostCheckError::Origin => "`[listen] origins` in the settings names exceptions",
     };
-    Refused::new(status, error).hint(hint).into_response()
+    ApiError::new(status, error).hint(hint).into_response()
 }
 
 fn unknown(error: &'static str) -> Response {
-    let refused = Refused::new(StatusCode::UNAUTHORIZED, error);
+    let refused = ApiError::new(StatusCode::UNAUTHORIZED, error);
     let mut response = refused
         .hint("`tollgate token new` creates one, on the host of the service")
         .into_response();
@@ -175,8 +175,8 @@ mod tests {
             ("/healthz", true, true),
             ("/", false, true),
         ] {
-            assert_eq!(may_go(Role::Worker, path), worker, "{path}");
-            assert_eq!(may_go(Role::User, path), user, "{path}");
+            assert_eq!(may_go(AccessRole::Worker, path), worker, "{path}");
+            assert_eq!(may_go(AccessRole::User, path), user, "{path}");
         }
     }
 

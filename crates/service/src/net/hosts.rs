@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, Uri};
 
 /// Names and origins besides the address that a connection came in at.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Hosts {
+pub struct AllowedHosts {
     /// Names, in small letters.
     pub names: Vec<String>,
     /// Origins of pages elsewhere that may ask: `https://host[:port]`, in small letters.
@@ -19,7 +19,7 @@ pub struct Hosts {
 
 /// The way by which a request came in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Entrance {
+pub(super) enum RequestTransport {
     /// TCP with TLS, at this address.
     Tcp(IpAddr),
     /// The Unix socket, perhaps forwarded from a port of another host, without TLS.
@@ -28,47 +28,47 @@ pub(super) enum Entrance {
 
 /// Why a request is not answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Misled {
+pub(super) enum HostCheckError {
     /// It is meant for somebody else.
     Host,
     /// It comes from a page of somebody else.
     Origin,
 }
 
-impl Hosts {
+impl AllowedHosts {
     /// Checks what a request says of both; it came in through `entrance`.
     pub(super) fn check(
         &self,
         uri: &Uri,
         headers: &HeaderMap,
-        entrance: Entrance,
-    ) -> Result<(), Misled> {
-        let host = one(headers, HOST.as_str()).ok_or(Misled::Host)?;
-        let host: Authority = host.parse().map_err(|_| Misled::Host)?;
+        entrance: RequestTransport,
+    ) -> Result<(), HostCheckError> {
+        let host = one(headers, HOST.as_str()).ok_or(HostCheckError::Host)?;
+        let host: Authority = host.parse().map_err(|_| HostCheckError::Host)?;
         if !self.is_ours(&host, entrance) {
-            return Err(Misled::Host);
+            return Err(HostCheckError::Host);
         }
         if uri.authority().is_some_and(|called| !same(called, &host)) {
-            return Err(Misled::Host);
+            return Err(HostCheckError::Host);
         }
         if !headers.contains_key(ORIGIN) {
             return Ok(());
         }
-        let origin = one(headers, ORIGIN.as_str()).ok_or(Misled::Origin)?;
+        let origin = one(headers, ORIGIN.as_str()).ok_or(HostCheckError::Origin)?;
         let origin = origin.to_ascii_lowercase();
         let ours = origin.strip_prefix("https://").or_else(|| match entrance {
-            Entrance::Tcp(_) => None,
-            Entrance::Socket => origin.strip_prefix("http://"),
+            RequestTransport::Tcp(_) => None,
+            RequestTransport::Socket => origin.strip_prefix("http://"),
         });
         let ours = ours.and_then(|name| name.parse::<Authority>().ok());
         match ours.is_some_and(|ours| same(&ours, &host)) || self.origins.contains(&origin) {
             true => Ok(()),
-            false => Err(Misled::Origin),
+            false => Err(HostCheckError::Origin),
         }
     }
 
     /// The port does not matter: whoever forwards one may have another.
-    fn is_ours(&self, host: &Authority, entrance: Entrance) -> bool {
+    fn is_ours(&self, host: &Authority, entrance: RequestTransport) -> bool {
         if host.as_str().contains('@') {
             return false;
         }
@@ -81,7 +81,7 @@ impl Hosts {
     }
 }
 
-impl Entrance {
+impl RequestTransport {
     /// Whether clients may call it by this address: of the socket, by that of a forwarded port.
     fn is_at(self, ip: IpAddr) -> bool {
         match self {
@@ -113,20 +113,28 @@ fn one<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
 mod tests {
     use super::*;
 
-    fn check(hosts: &Hosts, words: &[(&'static str, &str)], local: &str) -> Result<(), Misled> {
+    fn check(
+        hosts: &AllowedHosts,
+        words: &[(&'static str, &str)],
+        local: &str,
+    ) -> Result<(), HostCheckError> {
         let mut headers = HeaderMap::new();
         for (name, value) in words {
             headers.append(*name, value.parse().unwrap());
         }
         let uri = Uri::from_static("/v1/status");
-        hosts.check(&uri, &headers, Entrance::Tcp(local.parse().unwrap()))
+        hosts.check(
+            &uri,
+            &headers,
+            RequestTransport::Tcp(local.parse().unwrap()),
+        )
     }
 
     #[test]
     fn it_answers_to_its_address_and_its_names() {
-        let hosts = Hosts {
+        let hosts = AllowedHosts {
             names: vec!["cluster.example".to_owned()],
-            ..Hosts::default()
+            ..AllowedHosts::default()
         };
         let host = |name, local| check(&hosts, &[("host", name)], local);
         for name in [
@@ -148,33 +156,39 @@ mod tests {
             "cluster.example.",
             "x@localhost",
         ] {
-            assert_eq!(host(name, "127.0.0.1"), Err(Misled::Host), "{name}");
+            assert_eq!(host(name, "127.0.0.1"), Err(HostCheckError::Host), "{name}");
         }
-        assert_eq!(host("localhost", "192.0.2.1"), Err(Misled::Host));
+        assert_eq!(host("localhost", "192.0.2.1"), Err(HostCheckError::Host));
     }
 
     #[test]
     fn one_name_is_said_and_once() {
-        let hosts = Hosts::default();
-        assert_eq!(check(&hosts, &[], "127.0.0.1"), Err(Misled::Host));
+        let hosts = AllowedHosts::default();
+        assert_eq!(check(&hosts, &[], "127.0.0.1"), Err(HostCheckError::Host));
         let twice = [("host", "localhost"), ("host", "localhost")];
-        assert_eq!(check(&hosts, &twice, "127.0.0.1"), Err(Misled::Host));
+        assert_eq!(
+            check(&hosts, &twice, "127.0.0.1"),
+            Err(HostCheckError::Host)
+        );
         let headers = HeaderMap::from_iter([(HOST, "localhost".parse().unwrap())]);
         let uri = Uri::from_static("https://evil.example/v1/status");
-        let local = Entrance::Tcp("127.0.0.1".parse().unwrap());
-        assert_eq!(hosts.check(&uri, &headers, local), Err(Misled::Host));
+        let local = RequestTransport::Tcp("127.0.0.1".parse().unwrap());
+        assert_eq!(
+            hosts.check(&uri, &headers, local),
+            Err(HostCheckError::Host)
+        );
     }
 
     #[test]
     fn socket_answers_to_this_host_and_to_pages_of_a_forwarded_port() {
-        let hosts = Hosts::default();
+        let hosts = AllowedHosts::default();
         let check = |host: &str, origin: Option<&str>| {
             let mut headers = HeaderMap::from_iter([(HOST, host.parse().unwrap())]);
             if let Some(origin) = origin {
                 headers.insert(ORIGIN, origin.parse().unwrap());
             }
             let uri = Uri::from_static("/v1/status");
-            hosts.check(&uri, &headers, Entrance::Socket)
+            hosts.check(&uri, &headers, RequestTransport::Socket)
         };
         for host in [
             "localhost",
@@ -187,19 +201,19 @@ mod tests {
             assert_eq!(check(host, Some(&own)), Ok(()), "{host}");
         }
         for host in ["evil.example", "evil.example:8080", "192.0.2.1", ""] {
-            assert_eq!(check(host, None), Err(Misled::Host), "{host}");
+            assert_eq!(check(host, None), Err(HostCheckError::Host), "{host}");
         }
         for origin in ["null", "http://evil.example", "http://localhost:8081"] {
             let checked = check("localhost:8080", Some(origin));
-            assert_eq!(checked, Err(Misled::Origin), "{origin}");
+            assert_eq!(checked, Err(HostCheckError::Origin), "{origin}");
         }
     }
 
     #[test]
     fn pages_of_others_are_not_answered() {
-        let hosts = Hosts {
+        let hosts = AllowedHosts {
             origins: vec!["https://desk.example".to_owned()],
-            ..Hosts::default()
+            ..AllowedHosts::default()
         };
         let from = |origin| {
             let words = [("host", "localhost:8443"), ("origin", origin)];
@@ -214,7 +228,7 @@ mod tests {
             "https://evil.example",
             "https://desk.example:1",
         ] {
-            assert_eq!(from(origin), Err(Misled::Origin), "{origin}");
+            assert_eq!(from(origin), Err(HostCheckError::Origin), "{origin}");
         }
     }
 }

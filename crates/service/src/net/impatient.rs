@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
 /// Fails once a write has made no progress for so long.
-pub(crate) struct Impatient<S> {
+pub(crate) struct WriteTimeout<S> {
     stream: S,
     patience: Duration,
     /// Runs while a write waits.
@@ -17,7 +17,7 @@ pub(crate) struct Impatient<S> {
     waits: bool,
 }
 
-impl<S> Impatient<S> {
+impl<S> WriteTimeout<S> {
     pub(crate) fn new(stream: S, patience: Duration) -> Self {
         Self {
             stream,
@@ -48,7 +48,7 @@ impl<S> Impatient<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Impatient<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for WriteTimeout<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -58,7 +58,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Impatient<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Impatient<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -107,7 +107,7 @@ mod tests {
         runtime.block_on(async {
             tokio::time::pause();
             let (ours, mut theirs) = duplex(10);
-            let mut ours = Impatient::new(ours, Duration::from_secs(3));
+            let mut ours = WriteTimeout::new(ours, Duration::from_secs(3));
             let slow = async {
                 let mut read = [0; 10];
                 for _ in 0..5 {

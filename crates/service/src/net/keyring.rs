@@ -9,25 +9,25 @@ use std::sync::{PoisonError, RwLock};
 
 use tollgate_model::Instant;
 
-use super::{Fingerprint, Secret};
-use crate::access::Role;
+use super::{Fingerprint, SecretToken};
+use crate::access::AccessRole;
 
-pub use file::{KeyringError, Written};
+pub use file::{CredentialConfig, CredentialFileError};
 
 /// The most tokens that a user may have made and not revoked.
 const MOST_TOKENS: usize = 64;
 
 /// Something that stands for a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Key {
+pub struct Credential {
     /// What shows it.
-    pub proof: Proof,
+    pub proof: ProofType,
     /// Of the token, or of the certificate's public key.
     pub fingerprint: Fingerprint,
     /// Whom it stands for.
     pub user: u32,
     /// What its holder is let in for.
-    pub role: Role,
+    pub role: AccessRole,
     /// When it was made; none if the settings name it.
     pub made: Option<Instant>,
     /// From when on it stands for nobody; none if never.
@@ -36,7 +36,7 @@ pub struct Key {
 
 /// What somebody shows for themselves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Proof {
+pub enum ProofType {
     /// A token, with each request.
     Token,
     /// A certificate, as the connection is made.
@@ -45,7 +45,7 @@ pub enum Proof {
 
 /// Why a token is not made or not revoked.
 #[derive(Debug, thiserror::Error)]
-pub enum KeyError {
+pub enum TokenError {
     /// The file cannot be written, or there are no random bytes.
     #[error("the tokens cannot be stored: {0}")]
     System(#[from] io::Error),
@@ -62,20 +62,20 @@ pub enum KeyError {
 
 /// Every key of a service.
 #[derive(Debug)]
-pub struct Keyring {
+pub struct CredentialStore {
     /// Named by the settings.
-    set: Vec<Key>,
+    set: Vec<Credential>,
     /// Tokens that were made since, as they are in the file.
-    made: RwLock<Vec<Key>>,
+    made: RwLock<Vec<Credential>>,
     file: PathBuf,
 }
 
-impl Keyring {
+impl CredentialStore {
     /// The keys of the settings, and those in the file, which is made with the first token.
     ///
     /// # Errors
     /// If there is a file, and it cannot be read.
-    pub fn open(file: PathBuf, set: Vec<Key>) -> Result<Self, KeyringError> {
+    pub fn open(file: PathBuf, set: Vec<Credential>) -> Result<Self, CredentialFileError> {
         Ok(Self {
             set,
             made: RwLock::new(file::read(&file)?),
@@ -84,8 +84,13 @@ impl Keyring {
     }
 
     /// The key that was shown, if it stands for anybody at `now`.
-    pub fn find(&self, proof: Proof, fingerprint: &Fingerprint, now: Instant) -> Option<Key> {
-        let shown = |key: &&Key| {
+    pub fn find(
+        &self,
+        proof: ProofType,
+        fingerprint: &Fingerprint,
+        now: Instant,
+    ) -> Option<Credential> {
+        let shown = |key: &&Credential| {
             let stands = key.expires.is_none_or(|expires| now < expires);
             key.proof == proof && stands && key.fingerprint == *fingerprint
         };
@@ -96,20 +101,22 @@ impl Keyring {
     /// Whether a key that was shown before still stands for somebody: it may have been taken back
     /// meanwhile, or have expired.
     pub fn stands(&self, fingerprint: &Fingerprint, now: Instant) -> bool {
-        [Proof::Token, Proof::Certificate]
+        [ProofType::Token, ProofType::Certificate]
             .into_iter()
             .any(|proof| self.find(proof, fingerprint, now).is_some())
     }
 
     /// Every key: those of the settings first.
-    pub fn keys(&self) -> Vec<Key> {
+    pub fn keys(&self) -> Vec<Credential> {
         let made = self.made.read().unwrap_or_else(PoisonError::into_inner);
         self.set.iter().chain(&*made).cloned().collect()
     }
 
     /// Whether certificates are asked for.
     pub fn has_certificates(&self) -> bool {
-        self.set.iter().any(|key| key.proof == Proof::Certificate)
+        self.set
+            .iter()
+            .any(|key| key.proof == ProofType::Certificate)
     }
 
     /// Makes a token; it is on the disk when this returns.
@@ -119,13 +126,13 @@ impl Keyring {
     pub fn make(
         &self,
         user: u32,
-        role: Role,
+        role: AccessRole,
         expires: Option<Instant>,
         now: Instant,
-    ) -> Result<(Secret, Key), KeyError> {
-        let secret = Secret::draw()?;
-        let key = Key {
-            proof: Proof::Token,
+    ) -> Result<(SecretToken, Credential), TokenError> {
+        let secret = SecretToken::draw()?;
+        let key = Credential {
+            proof: ProofType::Token,
             fingerprint: secret.fingerprint(),
             user,
             role,
@@ -136,7 +143,7 @@ impl Keyring {
         let mut keys = made.clone();
         keys.retain(|key| key.expires.is_none_or(|expires| now < expires));
         if keys.iter().filter(|key| key.user == user).count() >= MOST_TOKENS {
-            return Err(KeyError::TooMany);
+            return Err(TokenError::TooMany);
         }
         keys.push(key.clone());
         file::write(&self.file, &keys)?;
@@ -148,14 +155,14 @@ impl Keyring {
     ///
     /// # Errors
     /// If none of ours has this name, the settings name it, or the file cannot be written.
-    pub fn revoke(&self, name: &str, ours: impl Fn(&Key) -> bool) -> Result<(), KeyError> {
-        let meant = |key: &Key| key.fingerprint.short() == name && ours(key);
+    pub fn revoke(&self, name: &str, ours: impl Fn(&Credential) -> bool) -> Result<(), TokenError> {
+        let meant = |key: &Credential| key.fingerprint.short() == name && ours(key);
         let mut made = self.made.write().unwrap_or_else(PoisonError::into_inner);
-        let keys: Vec<Key> = made.iter().filter(|key| !meant(key)).cloned().collect();
+        let keys: Vec<Credential> = made.iter().filter(|key| !meant(key)).cloned().collect();
         if keys.len() == made.len() {
             return Err(match self.set.iter().any(meant) {
-                true => KeyError::Settings,
-                false => KeyError::Unknown,
+                true => TokenError::Settings,
+                false => TokenError::Unknown,
             });
         }
         file::write(&self.file, &keys)?;
@@ -170,24 +177,26 @@ mod tests {
 
     const NOW: Instant = Instant::from_secs(100);
 
-    fn ring(folder: &tempfile::TempDir) -> Keyring {
-        Keyring::open(folder.path().join("tokens.toml"), Vec::new()).unwrap()
+    fn ring(folder: &tempfile::TempDir) -> CredentialStore {
+        CredentialStore::open(folder.path().join("tokens.toml"), Vec::new()).unwrap()
     }
 
     #[test]
     fn a_token_stands_for_its_user_until_it_is_taken_back() {
         let folder = tempfile::tempdir().unwrap();
-        let (secret, key) = ring(&folder).make(7, Role::Worker, None, NOW).unwrap();
+        let (secret, key) = ring(&folder)
+            .make(7, AccessRole::Worker, None, NOW)
+            .unwrap();
         // Another process, later.
         let ring = ring(&folder);
         let find = |proof| ring.find(proof, &secret.fingerprint(), NOW);
-        assert_eq!(find(Proof::Token), Some(key.clone()));
-        assert_eq!(find(Proof::Certificate), None);
+        assert_eq!(find(ProofType::Token), Some(key.clone()));
+        assert_eq!(find(ProofType::Certificate), None);
         let name = key.fingerprint.short();
         let others = ring.revoke(&name, |key| key.user == 8);
-        assert!(matches!(others, Err(KeyError::Unknown)));
+        assert!(matches!(others, Err(TokenError::Unknown)));
         ring.revoke(&name, |key| key.user == 7).unwrap();
-        assert_eq!(find(Proof::Token), None);
+        assert_eq!(find(ProofType::Token), None);
         assert!(ring.keys().is_empty());
     }
 
@@ -196,12 +205,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let ring = ring(&folder);
         let expires = Instant::from_secs(200);
-        let (secret, _) = ring.make(7, Role::User, Some(expires), NOW).unwrap();
-        let at = |now| ring.find(Proof::Token, &secret.fingerprint(), now);
+        let (secret, _) = ring.make(7, AccessRole::User, Some(expires), NOW).unwrap();
+        let at = |now| ring.find(ProofType::Token, &secret.fingerprint(), now);
         assert!(at(Instant::from_secs(199)).is_some());
         assert!(at(expires).is_none());
         // It is forgotten with the next one.
-        ring.make(8, Role::User, None, expires).unwrap();
+        ring.make(8, AccessRole::User, None, expires).unwrap();
         assert_eq!(ring.keys().len(), 1);
     }
 
@@ -210,18 +219,18 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let ring = ring(&folder);
         for _ in 0..MOST_TOKENS {
-            ring.make(7, Role::User, None, NOW).unwrap();
+            ring.make(7, AccessRole::User, None, NOW).unwrap();
         }
-        let more = ring.make(7, Role::User, None, NOW);
-        assert!(matches!(more, Err(KeyError::TooMany)));
-        assert!(ring.make(8, Role::User, None, NOW).is_ok());
+        let more = ring.make(7, AccessRole::User, None, NOW);
+        assert!(matches!(more, Err(TokenError::TooMany)));
+        assert!(ring.make(8, AccessRole::User, None, NOW).is_ok());
     }
 
     #[test]
     fn the_file_tells_no_token_and_nobody_else_reads_it() {
         use std::os::unix::fs::MetadataExt;
         let folder = tempfile::tempdir().unwrap();
-        let (secret, key) = ring(&folder).make(7, Role::User, None, NOW).unwrap();
+        let (secret, key) = ring(&folder).make(7, AccessRole::User, None, NOW).unwrap();
         let file = folder.path().join("tokens.toml");
         let text = std::fs::read_to_string(&file).unwrap();
         assert!(!text.contains(&secret.reveal()[9..]), "{text}");

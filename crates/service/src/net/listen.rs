@@ -13,26 +13,26 @@ use tokio_rustls::TlsAcceptor;
 use tollgate_model::Instant;
 use tracing::Instrument;
 
-use super::caller::{Anteroom, Caller, Stranger};
+use super::caller::{ConnectionInfo, UnauthenticatedLimit, UnauthenticatedPermit};
 use super::certificate::fingerprint;
-use super::guard::{Guard, pass};
-use super::{Hosts, Keyring};
-use crate::access::Access;
+use super::guard::{AuthLayer, pass};
+use super::{AllowedHosts, CredentialStore};
+use crate::access::AccessRules;
 use crate::api::server::{BREATH, LAST_TIME, talk};
-use crate::seats::Seats;
+use crate::seats::KeyedSemaphore;
 
 /// What a service over TCP needs besides the paths that it answers.
-pub struct Network {
+pub struct TcpContext {
     /// What is insisted on in the handshake.
     pub tls: Arc<ServerConfig>,
     /// By which names it is called.
-    pub hosts: Hosts,
+    pub hosts: AllowedHosts,
     /// Whom keys stand for.
-    pub keyring: Arc<Keyring>,
+    pub keyring: Arc<CredentialStore>,
     /// Whom it lets do what.
-    pub access: Access,
+    pub access: AccessRules,
     /// Connections of each user, those of the socket among them.
-    pub seats: Seats<u32>,
+    pub seats: KeyedSemaphore<u32>,
     /// Tells the time.
     pub clock: fn() -> Instant,
 }
@@ -41,13 +41,13 @@ pub struct Network {
 pub async fn serve_tls(
     listener: TcpListener,
     router: Router,
-    network: Network,
+    network: TcpContext,
     mut stop: watch::Receiver<bool>,
 ) {
     let acceptor = TlsAcceptor::from(network.tls);
     let access = network.access;
-    let anteroom = Anteroom::new(access.limits.strangers);
-    let guard = Guard {
+    let anteroom = UnauthenticatedLimit::new(access.limits.strangers);
+    let guard = AuthLayer {
         access,
         hosts: Arc::new(network.hosts),
         keyring: network.keyring,
@@ -84,16 +84,16 @@ pub async fn serve_tls(
     let _ = tokio::time::timeout(LAST_TIME, gone.closed()).await;
 }
 
-type Stream = tokio_rustls::server::TlsStream<TcpStream>;
+type ServerTlsStream = tokio_rustls::server::TlsStream<TcpStream>;
 
 /// The handshake, in as much time as the head of a request may take.
 async fn greet(
     stream: TcpStream,
     acceptor: TlsAcceptor,
     time: Duration,
-    place: Stranger,
+    place: UnauthenticatedPermit,
     router: Router,
-) -> Option<(Stream, Router)> {
+) -> Option<(ServerTlsStream, Router)> {
     // Answers are short, and somebody waits for them.
     let _ = stream.set_nodelay(true);
     let local: IpAddr = stream.local_addr().ok()?.ip();
@@ -102,6 +102,6 @@ async fn greet(
     let stream = greeted.ok()?.ok()?;
     let shown = stream.get_ref().1.peer_certificates();
     let certificate = shown.and_then(|chain| fingerprint(chain.first()?).ok());
-    let caller = Arc::new(Caller::new(local, certificate, place));
+    let caller = Arc::new(ConnectionInfo::new(local, certificate, place));
     Some((stream, router.layer(Extension(caller))))
 }

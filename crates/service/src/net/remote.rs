@@ -14,9 +14,9 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use super::certificate::{Certificate, CertificateError, Files};
-use super::tls::{self, Trust};
-use super::{Fingerprint, Secret, SecretError};
+use super::certificate::{CertificateError, CertificateFiles, TlsCertificate};
+use super::tls::{self, ServerTrust};
+use super::{Fingerprint, SecretToken, SecretTokenError};
 
 /// The port of a URL that names none: that of HTTPS.
 const PORT: u16 = 443;
@@ -25,18 +25,18 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A service elsewhere, by what it is known, and what is shown to it.
 #[derive(Clone, Debug)]
-pub struct Remote {
+pub struct RemoteService {
     /// As it is called: `host:port`.
     authority: String,
     host: String,
     port: u16,
     tls: Arc<ClientConfig>,
-    token: Option<Secret>,
+    token: Option<SecretToken>,
 }
 
 /// Where a service is and what is needed to get there, as users say it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Directions {
+pub struct ConnectOptions {
     /// `https://host[:port]`.
     pub url: String,
     /// The file with the token.
@@ -62,7 +62,7 @@ pub enum RemoteError {
     NoTrust(String),
     /// The token cannot be used.
     #[error(transparent)]
-    Token(#[from] SecretError),
+    Token(#[from] SecretTokenError),
     /// The certificate to be shown cannot be used.
     #[error(transparent)]
     Certificate(#[from] CertificateError),
@@ -102,7 +102,9 @@ impl RemoteError {
             Self::NoTrust(_) => Some(
                 "`tollgate serve` prints its fingerprint: give it with `--fingerprint` or TOLLGATE_FINGERPRINT",
             ),
-            Self::Token(SecretError::Open { .. }) => Some("take the rights away with `chmod go=`"),
+            Self::Token(SecretTokenError::Open { .. }) => {
+                Some("take the rights away with `chmod go=`")
+            }
             Self::Handshake { error, .. } if is_other_key(error) => {
                 Some("this is not the service with that fingerprint, or it was given a new key")
             }
@@ -128,12 +130,12 @@ fn is_other_key(error: &io::Error) -> bool {
     matches!(inner, Some(rustls::Error::InvalidCertificate(why)) if *why == failed)
 }
 
-impl Remote {
+impl RemoteService {
     /// Reads what is needed.
     ///
     /// # Errors
     /// If the URL is none, a file cannot be used, or nobody vouches for the service.
-    pub fn new(directions: &Directions) -> Result<Self, RemoteError> {
+    pub fn new(directions: &ConnectOptions) -> Result<Self, RemoteError> {
         let url = || RemoteError::Url(directions.url.clone());
         let uri: Uri = directions.url.parse().map_err(|_| url())?;
         let authority = uri.authority().ok_or_else(url)?;
@@ -147,12 +149,12 @@ impl Remote {
             .trim_end_matches(']');
         server_name(bare).map_err(|_| url())?;
         let trust = match (directions.fingerprint, &directions.authorities) {
-            (Some(print), _) => Trust::Key(print),
-            (None, Some(path)) => Trust::Authorities(authorities(path)?),
+            (Some(print), _) => ServerTrust::Key(print),
+            (None, Some(path)) => ServerTrust::Authorities(authorities(path)?),
             (None, None) => return Err(RemoteError::NoTrust(directions.url.clone())),
         };
         let shown = directions.certificate.as_ref().map(|path| {
-            Certificate::read(&Files {
+            TlsCertificate::read(&CertificateFiles {
                 certificate: path.clone(),
                 key: path.clone(),
             })
@@ -162,7 +164,11 @@ impl Remote {
             host: bare.to_owned(),
             port: authority.port_u16().unwrap_or(PORT),
             tls: tls::client(trust, shown.transpose()?)?,
-            token: directions.token.as_deref().map(Secret::read).transpose()?,
+            token: directions
+                .token
+                .as_deref()
+                .map(SecretToken::read)
+                .transpose()?,
         })
     }
 
@@ -172,7 +178,7 @@ impl Remote {
     }
 
     /// What is shown with each request, in the header `authorization`; none if a certificate is.
-    pub fn token(&self) -> Option<&Secret> {
+    pub fn token(&self) -> Option<&SecretToken> {
         self.token.as_ref()
     }
 
@@ -232,11 +238,11 @@ fn authorities(path: &Path) -> Result<RootCertStore, RemoteError> {
 mod tests {
     use super::*;
 
-    fn remote(url: &str) -> Result<Remote, RemoteError> {
-        Remote::new(&Directions {
+    fn remote(url: &str) -> Result<RemoteService, RemoteError> {
+        RemoteService::new(&ConnectOptions {
             url: url.to_owned(),
             fingerprint: Some(Fingerprint::of(b"key")),
-            ..Directions::default()
+            ..ConnectOptions::default()
         })
     }
 
@@ -265,9 +271,9 @@ mod tests {
 
     #[test]
     fn somebody_must_vouch_for_it() {
-        let remote = Remote::new(&Directions {
+        let remote = RemoteService::new(&ConnectOptions {
             url: "https://cluster:8443".to_owned(),
-            ..Directions::default()
+            ..ConnectOptions::default()
         });
         assert!(matches!(remote, Err(RemoteError::NoTrust(_))));
     }

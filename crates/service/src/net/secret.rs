@@ -19,11 +19,11 @@ const LONGEST: u64 = 256;
 
 /// A token. It is written nowhere but where it is handed over.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
+pub struct SecretToken(String);
 
 /// Why a file holds no token that can be used.
 #[derive(Debug, thiserror::Error)]
-pub enum SecretError {
+pub enum SecretTokenError {
     /// It cannot be read.
     #[error("{}: cannot be read: {error}", path.display())]
     Read {
@@ -45,7 +45,7 @@ pub enum SecretError {
     NoToken(PathBuf),
 }
 
-impl Secret {
+impl SecretToken {
     /// A new one, which nobody can guess.
     ///
     /// # Errors
@@ -63,8 +63,8 @@ impl Secret {
     ///
     /// # Errors
     /// If it cannot be read, others can read it, or it holds no token.
-    pub fn read(path: &Path) -> Result<Self, SecretError> {
-        let failed = |error| SecretError::Read {
+    pub fn read(path: &Path) -> Result<Self, SecretTokenError> {
+        let failed = |error| SecretTokenError::Read {
             path: path.to_owned(),
             error,
         };
@@ -74,7 +74,7 @@ impl Secret {
         let mode = metadata.mode() & 0o777;
         if metadata.is_file() && mode & 0o077 != 0 {
             let path = path.to_owned();
-            return Err(SecretError::Open { path, mode });
+            return Err(SecretTokenError::Open { path, mode });
         }
         let mut text = String::new();
         file.take(LONGEST)
@@ -82,7 +82,7 @@ impl Secret {
             .map_err(failed)?;
         let word = text.trim();
         if word.is_empty() || !word.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(SecretError::NoToken(path.to_owned()));
+            return Err(SecretTokenError::NoToken(path.to_owned()));
         }
         Ok(Self(word.to_owned()))
     }
@@ -99,7 +99,7 @@ impl Secret {
 }
 
 /// It is in no log.
-impl fmt::Debug for Secret {
+impl fmt::Debug for SecretToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret(..)")
     }
@@ -114,8 +114,8 @@ mod tests {
 
     #[test]
     fn no_two_are_alike_and_none_is_shown() {
-        let one = Secret::draw().unwrap();
-        assert_ne!(one, Secret::draw().unwrap());
+        let one = SecretToken::draw().unwrap();
+        assert_ne!(one, SecretToken::draw().unwrap());
         assert_eq!(one.reveal().len(), MARK.len() + 2 * BYTES);
         assert_eq!(format!("{one:?}"), "Secret(..)");
     }
@@ -124,15 +124,15 @@ mod tests {
     fn a_file_that_others_can_read_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("token");
-        let secret = Secret::draw().unwrap();
+        let secret = SecretToken::draw().unwrap();
         fs::write(&file, format!("{}\n", secret.reveal())).unwrap();
         fs::set_permissions(&file, Permissions::from_mode(0o640)).unwrap();
         assert!(matches!(
-            Secret::read(&file),
-            Err(SecretError::Open { mode: 0o640, .. })
+            SecretToken::read(&file),
+            Err(SecretTokenError::Open { mode: 0o640, .. })
         ));
         fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
-        assert_eq!(Secret::read(&file).unwrap(), secret);
+        assert_eq!(SecretToken::read(&file).unwrap(), secret);
     }
 
     #[test]
@@ -143,7 +143,7 @@ mod tests {
             fs::write(&file, text).unwrap();
             fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
             assert!(
-                matches!(Secret::read(&file), Err(SecretError::NoToken(_))),
+                matches!(SecretToken::read(&file), Err(SecretTokenError::NoToken(_))),
                 "{text:?}"
             );
         }

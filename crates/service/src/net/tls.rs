@@ -15,14 +15,14 @@ use rustls::{
 };
 
 use super::Fingerprint;
-use super::certificate::{Certificate, fingerprint};
+use super::certificate::{TlsCertificate, fingerprint};
 
 /// What is spoken: there is no HTTP/2 here.
 const SPOKEN: &[u8] = b"http/1.1";
 
 /// By what a client knows the service.
 #[derive(Clone, Debug)]
-pub enum Trust {
+pub enum ServerTrust {
     /// These vouch for it, and for its name.
     Authorities(RootCertStore),
     /// Its public key, whatever it is called.
@@ -34,12 +34,15 @@ pub enum Trust {
 ///
 /// # Errors
 /// If certificate and key do not fit.
-pub fn server(certificate: Certificate, ask_certificate: bool) -> Result<Arc<ServerConfig>, Error> {
+pub fn server(
+    certificate: TlsCertificate,
+    ask_certificate: bool,
+) -> Result<Arc<ServerConfig>, Error> {
     let provider = Arc::new(ring::default_provider());
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(&[&TLS13])?;
     let builder = match ask_certificate {
-        true => builder.with_client_cert_verifier(Arc::new(AnyKey(provider))),
+        true => builder.with_client_cert_verifier(Arc::new(AcceptAnyClientCert(provider))),
         false => builder.with_no_client_auth(),
     };
     let mut config = builder.with_single_cert(certificate.chain, certificate.key)?;
@@ -51,13 +54,16 @@ pub fn server(certificate: Certificate, ask_certificate: bool) -> Result<Arc<Ser
 ///
 /// # Errors
 /// If certificate and key do not fit, or no authority is named.
-pub fn client(trust: Trust, shown: Option<Certificate>) -> Result<Arc<ClientConfig>, Error> {
+pub fn client(
+    trust: ServerTrust,
+    shown: Option<TlsCertificate>,
+) -> Result<Arc<ClientConfig>, Error> {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(&[&TLS13])?;
     let verifier: Arc<dyn ServerCertVerifier> = match trust {
-        Trust::Key(print) => Arc::new(OneKey { provider, print }),
-        Trust::Authorities(roots) => {
+        ServerTrust::Key(print) => Arc::new(PinnedServerCert { provider, print }),
+        ServerTrust::Authorities(roots) => {
             WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider)
                 .build()
                 .map_err(|error| Error::General(error.to_string()))?
@@ -77,12 +83,12 @@ pub fn client(trust: Trust, shown: Option<Certificate>) -> Result<Arc<ClientConf
 /// Accepts the one public key that it was told of. Name and dates of the certificate do not matter:
 /// whoever wrote the fingerprint down vouches for the key.
 #[derive(Debug)]
-struct OneKey {
+struct PinnedServerCert {
     provider: Arc<CryptoProvider>,
     print: Fingerprint,
 }
 
-impl ServerCertVerifier for OneKey {
+impl ServerCertVerifier for PinnedServerCert {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -126,9 +132,9 @@ impl ServerCertVerifier for OneKey {
 /// Accepts every certificate whose private key the client has: that is all there is to be checked
 /// here. A key that nobody knows stands for nobody.
 #[derive(Debug)]
-struct AnyKey(Arc<CryptoProvider>);
+struct AcceptAnyClientCert(Arc<CryptoProvider>);
 
-impl ClientCertVerifier for AnyKey {
+impl ClientCertVerifier for AcceptAnyClientCert {
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
         &[]
     }

@@ -3,9 +3,9 @@
 use rusqlite::{Transaction, params};
 
 use super::write::{keys, run};
-use crate::core::{ArrayPlan, Ranges, Refusal, Tally};
+use crate::core::{ArraySpec, RejectReason, TaskCounts, TaskRanges};
 
-pub(super) fn insert(to: &Transaction<'_>, job: u64, plan: &ArrayPlan) -> rusqlite::Result<()> {
+pub(super) fn insert(to: &Transaction<'_>, job: u64, plan: &ArraySpec) -> rusqlite::Result<()> {
     run(
         to,
         "INSERT INTO array (job, tasks, most, queued) VALUES (?1, ?2, ?3, ?4)",
@@ -23,7 +23,7 @@ pub(super) fn tally(
     to: &Transaction<'_>,
     job: u64,
     at: i64,
-    tally: &Tally,
+    tally: &TaskCounts,
 ) -> rusqlite::Result<()> {
     run(
         to,
@@ -61,8 +61,8 @@ pub(super) fn dropped(
     to: &Transaction<'_>,
     job: u64,
     at: i64,
-    tasks: &Ranges,
-    refusals: &[Refusal],
+    tasks: &TaskRanges,
+    refusals: &[RejectReason],
 ) -> rusqlite::Result<()> {
     let (state, reasons) = match refusals {
         [] => ("cancelled", None),
@@ -76,7 +76,7 @@ pub(super) fn held(
     to: &Transaction<'_>,
     job: u64,
     at: i64,
-    tasks: &Ranges,
+    tasks: &TaskRanges,
 ) -> rusqlite::Result<()> {
     run(
         to,
@@ -90,7 +90,7 @@ fn ranges(
     to: &Transaction<'_>,
     job: u64,
     at: i64,
-    tasks: &Ranges,
+    tasks: &TaskRanges,
     state: &str,
     reasons: Option<&str>,
 ) -> rusqlite::Result<()> {

@@ -3,19 +3,19 @@
 use std::collections::BTreeMap;
 
 use rusqlite::{Transaction, params};
-use tollgate_gate::{Ending, WorkerId};
+use tollgate_gate::{JobEnding, WorkerId};
 
 use super::write::ending_key;
-use crate::core::{AttemptKey, ExitStatus, Fate, Killed};
+use crate::core::{AttemptExit, AttemptProgress, KillCause, TaskAttemptKey};
 use crate::fleet::muster::LOCAL;
 
 /// What happened to attempts in a step.
 #[derive(Debug, Default)]
-pub(super) struct Attempts(BTreeMap<AttemptKey, News>);
+pub(super) struct AttemptUpdates(BTreeMap<TaskAttemptKey, AttemptUpdate>);
 
 /// What is new of an attempt; the rest is as it was. Instants and spans in microseconds.
 #[derive(Debug, Default)]
-struct News {
+struct AttemptUpdate {
     ordered: Option<i64>,
     start: Option<i64>,
     pid: Option<u32>,
@@ -27,26 +27,26 @@ struct News {
     ending: Option<&'static str>,
 }
 
-impl Attempts {
+impl AttemptUpdates {
     /// It is to run.
-    pub(super) fn ordered(&mut self, attempt: AttemptKey, at: i64) {
+    pub(super) fn ordered(&mut self, attempt: TaskAttemptKey, at: i64) {
         self.0.entry(attempt).or_default().ordered = Some(at);
     }
 
     /// With it its task is over.
-    pub(super) fn over(&mut self, attempt: AttemptKey, ending: Ending) {
+    pub(super) fn over(&mut self, attempt: TaskAttemptKey, ending: JobEnding) {
         self.0.entry(attempt).or_default().ending = Some(ending_key(ending));
     }
 
     /// The engine said what became of it.
-    pub(super) fn fate(&mut self, attempt: AttemptKey, fate: &Fate) {
+    pub(super) fn fate(&mut self, attempt: TaskAttemptKey, fate: &AttemptProgress) {
         let news = self.0.entry(attempt).or_default();
         match fate {
-            Fate::Started { pid, at } => {
+            AttemptProgress::Started { pid, at } => {
                 news.start = Some(at.as_micros());
                 news.pid = *pid;
             }
-            Fate::Ended {
+            AttemptProgress::Ended {
                 status,
                 killed,
                 at,
@@ -60,7 +60,7 @@ impl Attempts {
                 news.cpu = Some(cpu.as_micros());
                 news.peak_memory = peak_memory.map(|bytes| bytes as i64);
             }
-            Fate::Lost { at } => {
+            AttemptProgress::Lost { at } => {
                 news.finish = Some(at.as_micros());
                 news.status = Some("lost".to_owned());
             }
@@ -68,7 +68,7 @@ impl Attempts {
     }
 
     /// Its worker is lost, and the attempt with it.
-    pub(super) fn worker_lost(&mut self, attempt: AttemptKey, worker: WorkerId) {
+    pub(super) fn worker_lost(&mut self, attempt: TaskAttemptKey, worker: WorkerId) {
         let status = match worker {
             LOCAL => "lost (nodes of the service changed)",
             _ => "lost (worker disconnected)",
@@ -113,18 +113,18 @@ impl Attempts {
 }
 
 /// `exit 0`, `signal 9`, `signal 15 (cancelled)`, `not started: program: no such file`.
-fn status_words(status: &ExitStatus, killed: Option<Killed>) -> String {
+fn status_words(status: &AttemptExit, killed: Option<KillCause>) -> String {
     let how = match status {
-        ExitStatus::Code(code) => format!("exit {code}"),
-        ExitStatus::Signal(signal) => format!("signal {signal}"),
-        ExitStatus::NotStarted { step, reason } => format!("not started: {step}: {reason}"),
+        AttemptExit::Code(code) => format!("exit {code}"),
+        AttemptExit::Signal(signal) => format!("signal {signal}"),
+        AttemptExit::NotStarted { step, reason } => format!("not started: {step}: {reason}"),
     };
     match killed {
         None => how,
-        Some(Killed::Cancelled) => format!("{how} (cancelled)"),
-        Some(Killed::TimeLimit) => format!("{how} (time limit)"),
-        Some(Killed::MemoryLimit) => format!("{how} (memory limit)"),
-        Some(Killed::OutputLimit) => format!("{how} (output limit)"),
-        Some(Killed::Evicted) => format!("{how} (evicted)"),
+        Some(KillCause::Cancelled) => format!("{how} (cancelled)"),
+        Some(KillCause::TimeLimit) => format!("{how} (time limit)"),
+        Some(KillCause::MemoryLimit) => format!("{how} (memory limit)"),
+        Some(KillCause::OutputLimit) => format!("{how} (output limit)"),
+        Some(KillCause::Evicted) => format!("{how} (evicted)"),
     }
 }

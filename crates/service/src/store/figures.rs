@@ -4,12 +4,12 @@
 
 use tollgate_model::{Credits, Span};
 
-use super::{Reader, StoreError};
+use super::{StoreError, StoreReader};
 
 /// Sums over the jobs that are over; of an array each task counts that is, also while others are not. One that its user took back is neither kept nor broken, and is
 /// left out, and so are quotes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Figures {
+pub struct ObjectiveSums {
     /// Jobs that were let in or kept out.
     pub submitted: u64,
     /// Those of them that were let in.
@@ -26,7 +26,7 @@ pub struct Figures {
 
 /// Promises that were made with about the same probability.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Bin {
+pub struct PromiseBin {
     /// Which tenth: 0 for below 0.1, 9 for 0.9 to 1.
     pub tenth: u32,
     /// How many.
@@ -39,14 +39,14 @@ pub struct Bin {
 
 /// How good the estimates were that were made of forecasts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Coverage {
+pub struct EstimateCoverage {
     /// Jobs that finished, without arrays, whose estimate was a quantile of the forecast.
     pub jobs: u64,
     /// Those of them that ran no longer than that.
     pub covered: u64,
 }
 
-impl Reader {
+impl StoreReader {
     /// How many jobs are in each state; an array is one.
     ///
     /// # Errors
@@ -60,12 +60,12 @@ impl Reader {
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub fn coverage(&self) -> Result<Coverage, StoreError> {
+    pub fn coverage(&self) -> Result<EstimateCoverage, StoreError> {
         let sql = "SELECT count(*), coalesce(sum(finish - start <= estimate), 0)
              FROM job WHERE state = 'finished' AND source = 'class' AND start IS NOT NULL
                  AND NOT EXISTS (SELECT 1 FROM array WHERE job = id)";
         let rows = self.rows(sql, [], |row| {
-            Ok(Coverage {
+            Ok(EstimateCoverage {
                 jobs: row.get(0)?,
                 covered: row.get(1)?,
             })
@@ -77,13 +77,13 @@ impl Reader {
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub fn figures(&self, user: Option<u32>) -> Result<Figures, StoreError> {
+    pub fn figures(&self, user: Option<u32>) -> Result<ObjectiveSums, StoreError> {
         let sql = "SELECT coalesce(sum(submitted), 0), coalesce(sum(accepted), 0),
                  coalesce(sum(fulfilled), 0), coalesce(sum(wait), 0), coalesce(sum(budgets), 0),
                  coalesce(sum(utility), 0)
              FROM total WHERE ?1 IS NULL OR user = ?1";
         let rows = self.rows(sql, [user], |row| {
-            Ok(Figures {
+            Ok(ObjectiveSums {
                 submitted: row.get(0)?,
                 accepted: row.get(1)?,
                 fulfilled: row.get(2)?,
@@ -100,11 +100,11 @@ impl Reader {
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub fn calibration(&self, user: Option<u32>) -> Result<Vec<Bin>, StoreError> {
+    pub fn calibration(&self, user: Option<u32>) -> Result<Vec<PromiseBin>, StoreError> {
         let sql = "SELECT tenth, sum(promises), sum(expected), sum(kept)
              FROM promise WHERE ?1 IS NULL OR user = ?1 GROUP BY tenth ORDER BY tenth";
         self.rows(sql, [user], |row| {
-            Ok(Bin {
+            Ok(PromiseBin {
                 tenth: row.get(0)?,
                 promises: row.get(1)?,
                 expected: row.get(2)?,

@@ -6,11 +6,11 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use tollgate_model::{Credits, Instant, Span};
 
 use super::tasks::ArrayRow;
-use super::{Program, StoreError, sqlite};
+use super::{JobProgram, StoreError, sqlite};
 
 /// The store, to read from, beside the one that writes.
 #[derive(Debug)]
-pub struct Reader {
+pub struct StoreReader {
     connection: Connection,
     path: PathBuf,
 }
@@ -32,7 +32,7 @@ pub struct JobRow {
     /// quote, `reserved` or `expired`.
     pub state: String,
     /// What it runs.
-    pub program: Option<Program>,
+    pub program: Option<JobProgram>,
     /// Processors it needs.
     pub procs: u32,
     /// When it was handed in.
@@ -87,7 +87,7 @@ pub struct AttemptRow {
 
 /// What was booked for a user on a day.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Account {
+pub struct AccountRow {
     /// Whose it is.
     pub user: u32,
     /// Days since 1970, in UTC.
@@ -100,7 +100,7 @@ pub struct Account {
 
 /// Which jobs are meant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Selection {
+pub struct JobFilter {
     /// Only those of this user.
     pub user: Option<u32>,
     /// Only those in this state.
@@ -123,7 +123,7 @@ const COLUMNS: &str =
 /// Where they are.
 const TABLES: &str = "job LEFT JOIN array ON array.job = id";
 
-impl Reader {
+impl StoreReader {
     pub(super) fn new(connection: Connection, path: PathBuf) -> Self {
         Self { connection, path }
     }
@@ -152,7 +152,7 @@ impl Reader {
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub fn jobs(&self, selection: &Selection) -> Result<Vec<JobRow>, StoreError> {
+    pub fn jobs(&self, selection: &JobFilter) -> Result<Vec<JobRow>, StoreError> {
         let live = if selection.live {
             " AND state IN ('queued', 'held', 'running', 'reserved', 'dependent')"
         } else {
@@ -196,11 +196,11 @@ impl Reader {
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub fn ledger(&self, user: Option<u32>) -> Result<Vec<Account>, StoreError> {
+    pub fn ledger(&self, user: Option<u32>) -> Result<Vec<AccountRow>, StoreError> {
         let sql = "SELECT user, day, charges, penalties FROM account
              WHERE ?1 IS NULL OR user = ?1 ORDER BY user, day";
         self.rows(sql, [user], |row| {
-            Ok(Account {
+            Ok(AccountRow {
                 user: row.get(0)?,
                 day: row.get(1)?,
                 charges: Credits::from_micros(row.get(2)?),
@@ -231,7 +231,7 @@ pub(super) fn batch(row: &Row<'_>) -> rusqlite::Result<(Instant, Vec<u8>, u32, i
 }
 
 /// What a job runs.
-pub(super) fn program(connection: &Connection, job: u64) -> rusqlite::Result<Option<Program>> {
+pub(super) fn program(connection: &Connection, job: u64) -> rusqlite::Result<Option<JobProgram>> {
     let mut statement = connection.prepare_cached("SELECT program FROM job WHERE id = ?1")?;
     statement.query_row([job], |row| program_of(row, 0))
 }
@@ -242,7 +242,7 @@ pub(super) fn script(connection: &Connection, sha256: &str) -> rusqlite::Result<
     statement.query_row([sha256], |row| row.get(0)).optional()
 }
 
-fn program_of(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Program>> {
+fn program_of(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<JobProgram>> {
     let text: String = row.get(column)?;
     serde_json::from_str(&text).map_err(|error| {
         let kind = rusqlite::types::Type::Text;

@@ -3,7 +3,7 @@
 use rusqlite::params;
 
 use super::{FORMAT, Store, StoreError, decode, read, sqlite};
-use crate::core::{Command, Core, Rules, Saved, Written};
+use crate::core::{AdmissionRules, Core, CoreSnapshot, ServiceCommand, StoredRules};
 
 /// The program that wrote, as far as what it decided depends on that.
 const PROGRAM: &str = env!("CARGO_PKG_VERSION");
@@ -17,13 +17,13 @@ impl Store {
     /// If the store cannot be read or is damaged; if jobs that are not over were promised something
     /// that `rules` would break; or if another version of the program has left something to be handled
     /// again, which might decide otherwise.
-    pub fn recover(&mut self, rules: &Rules) -> Result<Core, StoreError> {
+    pub fn recover(&mut self, rules: &AdmissionRules) -> Result<Core, StoreError> {
         let Some((program, written)) = self.rules_in_force()? else {
             let core = self.replay(rules)?;
             self.put_in_force(rules)?;
             return Ok(core);
         };
-        let known = Rules::read(&written).filter(|_| self.format_is_known());
+        let known = AdmissionRules::read(&written).filter(|_| self.format_is_known());
         if program != PROGRAM && (self.has_batches()? || known.is_none()) {
             return Err(StoreError::OtherProgram {
                 path: self.path.clone(),
@@ -43,8 +43,8 @@ impl Store {
     fn change_rules(
         &mut self,
         mut core: Core,
-        from: &Rules,
-        to: &Rules,
+        from: &AdmissionRules,
+        to: &AdmissionRules,
     ) -> Result<Core, StoreError> {
         let live = core.jobs().len();
         if live > 0
@@ -62,7 +62,7 @@ impl Store {
         Ok(Core::restore(core.save(), to.clone()))
     }
 
-    fn replay(&mut self, rules: &Rules) -> Result<Core, StoreError> {
+    fn replay(&mut self, rules: &AdmissionRules) -> Result<Core, StoreError> {
         self.check()?;
         let (mut core, mut last) = match self.snapshot()? {
             Some((seq, saved)) => (Core::restore(saved, rules.clone()), seq),
@@ -86,7 +86,7 @@ impl Store {
                 });
             }
             last = seq;
-            let commands: Vec<Command> = decode(&path, "a batch", &body, sum)?;
+            let commands: Vec<ServiceCommand> = decode(&path, "a batch", &body, sum)?;
             core.step(at, &commands);
             self.since_snapshot += 1;
         }
@@ -109,7 +109,7 @@ impl Store {
     }
 
     /// The snapshot, and the last batch that is in it.
-    fn snapshot(&self) -> Result<Option<(i64, Saved)>, StoreError> {
+    fn snapshot(&self) -> Result<Option<(i64, CoreSnapshot)>, StoreError> {
         let sql = "SELECT format, body, checksum, seq FROM snapshot";
         let found = self.connection.query_row(sql, [], |row| {
             Ok((
@@ -130,7 +130,7 @@ impl Store {
         }
     }
 
-    fn rules_in_force(&self) -> Result<Option<(String, Written)>, StoreError> {
+    fn rules_in_force(&self) -> Result<Option<(String, StoredRules)>, StoreError> {
         let sql = "SELECT program, body FROM rules";
         let found = self.connection.query_row(sql, [], |row| {
             Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
@@ -144,7 +144,7 @@ impl Store {
         }
     }
 
-    fn put_in_force(&self, rules: &Rules) -> Result<(), StoreError> {
+    fn put_in_force(&self, rules: &AdmissionRules) -> Result<(), StoreError> {
         let body = serde_json::to_string(&rules.write())
             .map_err(|_| self.damaged("the rules cannot be written"))?;
         self.connection

@@ -11,9 +11,9 @@ const BYTES: u64 = 4 << 20;
 
 /// A file that takes up room until the disk is full, and is then given up.
 #[derive(Debug)]
-pub(super) struct Reserve(PathBuf);
+pub(super) struct DiskReserve(PathBuf);
 
-impl Reserve {
+impl DiskReserve {
     /// The reserve beside the store at `path`.
     pub(super) fn beside(path: &Path) -> Self {
         Self(path.with_file_name("reserve"))

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use rusqlite::params;
 use tollgate_model::Instant;
 
-use super::{JobRow, Reader, StoreError};
-use crate::core::Ranges;
+use super::{JobRow, StoreError, StoreReader};
+use crate::core::TaskRanges;
 
 /// How the tasks of an array stand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArrayRow {
     /// Its tasks.
-    pub tasks: Ranges,
+    pub tasks: TaskRanges,
     /// At most so many of them at a time.
     pub most: Option<u32>,
     /// Tasks that wait.
@@ -32,7 +32,7 @@ pub struct ArrayRow {
 }
 
 /// Tasks of an array that have no attempt.
-struct Unstarted {
+struct PendingTaskRange {
     first: u32,
     last: u32,
     state: String,
@@ -42,7 +42,7 @@ struct Unstarted {
 
 /// What the attempts at a task say of it.
 #[derive(Default)]
-struct Tried {
+struct AttemptSummary {
     attempts: u32,
     start: Option<Instant>,
     finish: Option<Instant>,
@@ -50,7 +50,7 @@ struct Tried {
     ending: Option<String>,
 }
 
-impl Reader {
+impl StoreReader {
     /// Tasks of an array, each as a job of its own, ascending, `limit` of them at most; none if there
     /// is no such array.
     ///
@@ -59,7 +59,7 @@ impl Reader {
     pub fn tasks(
         &self,
         job: u64,
-        wanted: Option<&Ranges>,
+        wanted: Option<&TaskRanges>,
         limit: u32,
     ) -> Result<Option<Vec<JobRow>>, StoreError> {
         let Some((row, array)) = self.job(job)?.and_then(|mut row| {
@@ -85,12 +85,17 @@ impl Reader {
         Ok(Some(tasks.collect()))
     }
 
-    fn tried(&self, job: u64, first: u32, last: u32) -> Result<BTreeMap<u32, Tried>, StoreError> {
+    fn tried(
+        &self,
+        job: u64,
+        first: u32,
+        last: u32,
+    ) -> Result<BTreeMap<u32, AttemptSummary>, StoreError> {
         let sql = "SELECT task, attempt, start, finish, status, ending FROM attempt
              WHERE job = ?1 AND task BETWEEN ?2 AND ?3 ORDER BY task, attempt";
         let instant = |micros: Option<i64>| micros.map(Instant::from_micros);
         let rows = self.rows(sql, params![job, first, last], |row| {
-            let tried = Tried {
+            let tried = AttemptSummary {
                 attempts: row.get(1)?,
                 start: instant(row.get(2)?),
                 finish: instant(row.get(3)?),
@@ -99,22 +104,27 @@ impl Reader {
             };
             Ok((row.get::<_, u32>(0)?, tried))
         })?;
-        let mut tried: BTreeMap<u32, Tried> = BTreeMap::new();
+        let mut tried: BTreeMap<u32, AttemptSummary> = BTreeMap::new();
         for (task, row) in rows {
             let first = tried.get(&task).and_then(|earlier| earlier.start);
             let start = first.or(row.start);
-            tried.insert(task, Tried { start, ..row });
+            tried.insert(task, AttemptSummary { start, ..row });
         }
         Ok(tried)
     }
 
-    fn unstarted(&self, job: u64, first: u32, last: u32) -> Result<Vec<Unstarted>, StoreError> {
+    fn unstarted(
+        &self,
+        job: u64,
+        first: u32,
+        last: u32,
+    ) -> Result<Vec<PendingTaskRange>, StoreError> {
         let sql = "SELECT first, last, state, at, reasons FROM task_range
              WHERE job = ?1 AND first <= ?3 AND last >= ?2 ORDER BY state = 'held', first";
         self.rows(sql, params![job, first, last], |row| {
             let reasons: Option<String> = row.get(4)?;
             let reasons = reasons.as_deref().map(|keys| keys.split(','));
-            Ok(Unstarted {
+            Ok(PendingTaskRange {
                 first: row.get(0)?,
                 last: row.get(1)?,
                 state: row.get(2)?,
@@ -126,7 +136,12 @@ impl Reader {
 }
 
 /// The array's row with what is different of a task of it.
-fn as_job(row: &JobRow, task: u32, tried: Option<Tried>, range: Option<&Unstarted>) -> JobRow {
+fn as_job(
+    row: &JobRow,
+    task: u32,
+    tried: Option<AttemptSummary>,
+    range: Option<&PendingTaskRange>,
+) -> JobRow {
     let tried = tried.unwrap_or_default();
     let one = JobRow {
         task: Some(task),

@@ -4,23 +4,25 @@ use std::collections::BTreeMap;
 
 use rusqlite::{Transaction, TransactionBehavior, params};
 use serde::{Deserialize, Serialize};
-use tollgate_engine::Script;
-use tollgate_gate::{Ending, Entry};
+use tollgate_engine::LaunchScript;
+use tollgate_gate::{BookingKind, JobEnding};
 use tollgate_model::Instant;
 
-use super::attempts::Attempts;
+use super::attempts::AttemptUpdates;
 use super::{FORMAT, Store, StoreError, arrays, sqlite};
-use crate::core::{Answer, Change, Command, Core, Refusal, Standing, Submission};
+use crate::core::{
+    AdmissionState, Core, RejectReason, RowChange, ServiceCommand, Submission, SubmitOutcome,
+};
 
 /// What a job runs: nothing that decisions depend on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Program {
+pub struct JobProgram {
     /// The program and its arguments; at least one word.
     pub argv: Vec<String>,
     /// The script that the first of them names, if its text came with the job. A row of a job has it
     /// without the text, which jobs share.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub script: Option<Script>,
+    pub script: Option<LaunchScript>,
     /// The environment that it gets, by name.
     pub env: Vec<(String, String)>,
     /// The folder that it starts in; absolute.
@@ -33,29 +35,29 @@ pub struct Program {
     pub memory: Option<u64>,
 }
 
-impl Program {
+impl JobProgram {
     /// How many bytes it takes to store, but for what JSON adds. A script counts in full with each of
     /// the jobs that share it.
     pub fn bytes(&self) -> u64 {
         let words = self.argv.iter().chain([&self.dir]).chain(&self.output);
         let variables = self.env.iter().flat_map(|(name, value)| [name, value]);
         let lengths = words.chain(variables).map(|word| word.len() as u64);
-        let script = self.script.as_ref().and_then(Script::text);
+        let script = self.script.as_ref().and_then(LaunchScript::text);
         lengths.sum::<u64>() + script.map_or(0, |text| text.len() as u64)
     }
 }
 
 /// A change with what the core does not know of it.
 #[derive(Clone, Debug)]
-pub struct Batch<'a> {
+pub struct CommandBatch<'a> {
     /// When it was handled.
     pub at: Instant,
     /// What was handled.
-    pub commands: &'a [Command],
+    pub commands: &'a [ServiceCommand],
     /// What followed.
-    pub changes: &'a [Change],
+    pub changes: &'a [RowChange],
     /// What the jobs run that are new in it, by their numbers.
-    pub programs: &'a BTreeMap<u64, Program>,
+    pub programs: &'a BTreeMap<u64, JobProgram>,
 }
 
 impl Store {
@@ -63,7 +65,7 @@ impl Store {
     ///
     /// # Errors
     /// If it could not be written; nothing of it is then.
-    pub fn commit(&mut self, batch: &Batch<'_>) -> Result<(), StoreError> {
+    pub fn commit(&mut self, batch: &CommandBatch<'_>) -> Result<(), StoreError> {
         let failed = sqlite(&self.path, "cannot be written");
         let seq = self.batch + 1;
         let commands =
@@ -84,7 +86,7 @@ impl Store {
                 insert.execute(params![seq, batch.at.as_micros(), commands, sum])
             })
             .map_err(failed)?;
-        let mut attempts = Attempts::default();
+        let mut attempts = AttemptUpdates::default();
         for change in batch.changes {
             write(&transaction, &mut attempts, batch, change).map_err(failed)?;
         }
@@ -134,13 +136,13 @@ impl Store {
 
 fn write(
     to: &Transaction<'_>,
-    attempts: &mut Attempts,
-    batch: &Batch<'_>,
-    change: &Change,
+    attempts: &mut AttemptUpdates,
+    batch: &CommandBatch<'_>,
+    change: &RowChange,
 ) -> rusqlite::Result<()> {
     let at = batch.at.as_micros();
     match change {
-        Change::Submitted {
+        RowChange::Submitted {
             job,
             submission,
             answer,
@@ -153,48 +155,48 @@ fn write(
             insert_job(to, *job, at, submission, answer, program)?;
             insert_script(to, *job, program)
         }
-        Change::Decided { job, answer } => decide(to, *job, at, answer),
-        Change::Deferred { job, held } => set_state(to, *job, deferred_state(*held)),
-        Change::Forsaken { job, by } => run(
+        RowChange::Decided { job, answer } => decide(to, *job, at, answer),
+        RowChange::Deferred { job, held } => set_state(to, *job, deferred_state(*held)),
+        RowChange::Forsaken { job, by } => run(
             to,
             "UPDATE job SET state = 'cancelled', finish = ?2, reasons = ?3 WHERE id = ?1",
             params![job, at, format!("after:{by}")],
         ),
-        Change::Dropped {
+        RowChange::Dropped {
             job,
             tasks,
             refusals,
         } => arrays::dropped(to, *job, at, tasks, refusals),
-        Change::HeldTasks { job, tasks } => arrays::held(to, *job, at, tasks),
-        Change::Tally { job, tally } => arrays::tally(to, *job, at, tally),
-        Change::TaskOver { attempt, ending } => {
+        RowChange::HeldTasks { job, tasks } => arrays::held(to, *job, at, tasks),
+        RowChange::Tally { job, tally } => arrays::tally(to, *job, at, tally),
+        RowChange::TaskOver { attempt, ending } => {
             attempts.over(*attempt, *ending);
             Ok(())
         }
-        Change::Claimed { job } => run(
+        RowChange::Claimed { job } => run(
             to,
             "UPDATE job SET state = 'queued', program = ?2 WHERE id = ?1",
             params![job, program_words(batch.programs.get(job))?],
         )
         .and_then(|()| insert_script(to, *job, batch.programs.get(job))),
-        Change::Expired { job } => run(
+        RowChange::Expired { job } => run(
             to,
             "UPDATE job SET state = 'expired', finish = ?2 WHERE id = ?1",
             params![job, at],
         ),
-        Change::Accepted { job, price } => run(
+        RowChange::Accepted { job, price } => run(
             to,
             "UPDATE job SET decided = coalesce(decided, ?2), price = coalesce(price, ?3) WHERE id = ?1",
             params![job, at, price.as_micros()],
         ),
-        Change::Rejected { job, reason } => run(
+        RowChange::Rejected { job, reason } => run(
             to,
             "UPDATE job SET state = 'rejected', decided = ?2, finish = ?2, reasons = ?3 WHERE id = ?1",
             params![job, at, reason.key()],
         ),
-        Change::Queued { job } => set_state(to, *job, "queued"),
-        Change::Held { job } => set_state(to, *job, "held"),
-        Change::Started { attempt, of_array } => {
+        RowChange::Queued { job } => set_state(to, *job, "queued"),
+        RowChange::Held { job } => set_state(to, *job, "held"),
+        RowChange::Started { attempt, of_array } => {
             attempts.ordered(*attempt, at);
             match of_array {
                 true => Ok(()),
@@ -206,15 +208,15 @@ fn write(
                 ),
             }
         }
-        Change::Fate { attempt, fate } => {
+        RowChange::Fate { attempt, fate } => {
             attempts.fate(*attempt, fate);
             Ok(())
         }
-        Change::WorkerLost { attempt, worker } => {
+        RowChange::WorkerLost { attempt, worker } => {
             attempts.worker_lost(*attempt, *worker);
             Ok(())
         }
-        Change::Booked {
+        RowChange::Booked {
             attempt,
             user,
             entry,
@@ -233,7 +235,7 @@ fn write(
                 amount.as_micros()
             ],
         ),
-        Change::Over { job, ending } => run(
+        RowChange::Over { job, ending } => run(
             to,
             "UPDATE job SET state = ?2, finish = ?3 WHERE id = ?1",
             params![job, ending_key(*ending), at],
@@ -254,16 +256,16 @@ fn insert_job(
     job: u64,
     at: i64,
     submission: &Submission,
-    answer: &Answer,
-    program: Option<&Program>,
+    answer: &SubmitOutcome,
+    program: Option<&JobProgram>,
 ) -> rusqlite::Result<()> {
-    let Verdict {
+    let DecisionColumns {
         state,
         decided,
         price,
         reasons,
         probability,
-    } = Verdict::of(answer, at);
+    } = DecisionColumns::of(answer, at);
     let program = program_words(program)?;
     let state = match (answer.held_until, state) {
         (Some(_), _) => "reserved",
@@ -302,8 +304,8 @@ fn insert_job(
 }
 
 /// A job is decided about that had to wait.
-fn decide(to: &Transaction<'_>, job: u64, at: i64, answer: &Answer) -> rusqlite::Result<()> {
-    let verdict = Verdict::of(answer, at);
+fn decide(to: &Transaction<'_>, job: u64, at: i64, answer: &SubmitOutcome) -> rusqlite::Result<()> {
+    let verdict = DecisionColumns::of(answer, at);
     run(
         to,
         "UPDATE job SET state = ?2, decided = ?3, price = ?4, reasons = ?5, probability = ?6,
@@ -323,7 +325,7 @@ fn decide(to: &Transaction<'_>, job: u64, at: i64, answer: &Answer) -> rusqlite:
 }
 
 /// What a job is told, in columns.
-struct Verdict {
+struct DecisionColumns {
     state: &'static str,
     decided: Option<i64>,
     price: Option<i64>,
@@ -331,13 +333,17 @@ struct Verdict {
     probability: Option<f64>,
 }
 
-impl Verdict {
-    fn of(answer: &Answer, at: i64) -> Self {
+impl DecisionColumns {
+    fn of(answer: &SubmitOutcome, at: i64) -> Self {
         let (state, decided, price, reasons) = match &answer.standing {
-            Standing::Accepted { price } => ("queued", Some(at), Some(price.as_micros()), None),
-            Standing::Queued => ("queued", None, None, None),
-            Standing::Deferred => ("dependent", None, None, None),
-            Standing::Rejected(refusals) => ("rejected", Some(at), None, Some(keys(refusals))),
+            AdmissionState::Accepted { price } => {
+                ("queued", Some(at), Some(price.as_micros()), None)
+            }
+            AdmissionState::Queued => ("queued", None, None, None),
+            AdmissionState::Deferred => ("dependent", None, None, None),
+            AdmissionState::Rejected(refusals) => {
+                ("rejected", Some(at), None, Some(keys(refusals)))
+            }
         };
         let probability = answer.prospect.and_then(|prospect| prospect.probability);
         Self {
@@ -359,7 +365,7 @@ fn deferred_state(held: bool) -> &'static str {
 fn insert_script(
     to: &Transaction<'_>,
     job: u64,
-    program: Option<&Program>,
+    program: Option<&JobProgram>,
 ) -> rusqlite::Result<()> {
     let Some(script) = program.and_then(|program| program.script.as_ref()) else {
         return Ok(());
@@ -379,17 +385,17 @@ fn insert_script(
     )
 }
 
-fn program_words(program: Option<&Program>) -> rusqlite::Result<String> {
-    let program = program.map(|program| Program {
-        script: program.script.as_ref().map(Script::without_text),
+fn program_words(program: Option<&JobProgram>) -> rusqlite::Result<String> {
+    let program = program.map(|program| JobProgram {
+        script: program.script.as_ref().map(LaunchScript::without_text),
         ..program.clone()
     });
     serde_json::to_string(&program)
         .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
 }
 
-pub(super) fn keys(refusals: &[Refusal]) -> String {
-    let keys: Vec<&str> = refusals.iter().map(Refusal::key).collect();
+pub(super) fn keys(refusals: &[RejectReason]) -> String {
+    let keys: Vec<&str> = refusals.iter().map(RejectReason::key).collect();
     keys.join(",")
 }
 
@@ -401,17 +407,17 @@ fn set_state(to: &Transaction<'_>, job: u64, state: &str) -> rusqlite::Result<()
     )
 }
 
-fn entry_key(entry: Entry) -> &'static str {
+fn entry_key(entry: BookingKind) -> &'static str {
     match entry {
-        Entry::Charge => "charge",
-        Entry::Penalty => "penalty",
+        BookingKind::Charge => "charge",
+        BookingKind::Penalty => "penalty",
     }
 }
 
-pub(super) fn ending_key(ending: Ending) -> &'static str {
+pub(super) fn ending_key(ending: JobEnding) -> &'static str {
     match ending {
-        Ending::Finished => "finished",
-        Ending::Cancelled => "cancelled",
-        Ending::Lost => "lost",
+        JobEnding::Finished => "finished",
+        JobEnding::Cancelled => "cancelled",
+        JobEnding::Lost => "lost",
     }
 }

@@ -8,25 +8,25 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::oneshot;
-use tollgate_engine::memory::Deed;
-use tollgate_engine::{MemoryEngine, MemoryWorld};
-use tollgate_gate::Retry;
+use tollgate_engine::memory::SimProgram;
+use tollgate_engine::{SimEngine, SimHost};
+use tollgate_gate::OnEviction;
 use tollgate_model::{Credits, CreditsPerSecond, Instant, Market, Probability, Span};
-use tollgate_policy::Choice;
-use tollgate_service::core::{Answer, Plan, Rules, Submission};
-use tollgate_service::keeper::{Ask, Failed, Keeper, Verdict};
-use tollgate_service::store::{JobRow, Program, Reader, Store};
+use tollgate_policy::PolicySpec;
+use tollgate_service::core::{AdmissionRules, Submission, SubmissionOptions, SubmitOutcome};
+use tollgate_service::keeper::{Controller, ControllerRequest, RequestError, SubmittedJob};
+use tollgate_service::store::{JobProgram, JobRow, Store, StoreReader};
 
 /// A service in a folder, on a machine that outlives it.
-pub(crate) struct Site {
+pub(crate) struct TestCluster {
     pub(crate) folder: tempfile::TempDir,
-    pub(crate) world: MemoryWorld,
+    pub(crate) world: SimHost,
     pub(crate) clock: Arc<Mutex<Instant>>,
-    pub(crate) keeper: Option<Keeper<MemoryEngine>>,
-    pub(crate) rules: Rules,
+    pub(crate) keeper: Option<Controller<SimEngine>>,
+    pub(crate) rules: AdmissionRules,
 }
 
-impl Site {
+impl TestCluster {
     pub(crate) fn new(policy: &str) -> Self {
         Self::in_market(policy, Market::Commodity)
     }
@@ -34,7 +34,7 @@ impl Site {
     pub(crate) fn in_market(policy: &str, market: Market) -> Self {
         let mut site = Self {
             folder: tempfile::tempdir().unwrap(),
-            world: MemoryWorld::new(2, 1 << 30, Deed::of_command),
+            world: SimHost::new(2, 1 << 30, SimProgram::of_command),
             clock: Arc::default(),
             keeper: None,
             rules: rules(policy, market),
@@ -51,19 +51,19 @@ impl Site {
     pub(crate) fn restart(&mut self) {
         self.keeper = None;
         let store = Store::open(&self.store()).unwrap();
-        let engine = MemoryEngine::open(&self.world);
+        let engine = SimEngine::open(&self.world);
         let clock = Arc::clone(&self.clock);
         let now = Box::new(move || *clock.lock().unwrap());
-        let mut keeper = Keeper::new(store, engine, &self.rules, now).unwrap();
+        let mut keeper = Controller::new(store, engine, &self.rules, now).unwrap();
         keeper.begin().unwrap();
         self.keeper = Some(keeper);
     }
 
-    pub(crate) fn keeper(&mut self) -> &mut Keeper<MemoryEngine> {
+    pub(crate) fn keeper(&mut self) -> &mut Controller<SimEngine> {
         self.keeper.as_mut().unwrap()
     }
 
-    pub(crate) fn turn(&mut self, asks: Vec<Ask>) {
+    pub(crate) fn turn(&mut self, asks: Vec<ControllerRequest>) {
         self.keeper().turn(asks);
     }
 
@@ -89,15 +89,19 @@ impl Site {
     /// Puts one question before the keeper and takes the answer.
     pub(crate) fn ask<T>(
         &mut self,
-        question: impl FnOnce(oneshot::Sender<Result<T, Failed>>) -> Ask,
-    ) -> Result<T, Failed> {
+        question: impl FnOnce(oneshot::Sender<Result<T, RequestError>>) -> ControllerRequest,
+    ) -> Result<T, RequestError> {
         let (reply, mut answer) = oneshot::channel();
         self.turn(vec![question(reply)]);
         answer.try_recv().unwrap()
     }
 
     /// A job with 100 s to its deadline and 1,000 credits.
-    pub(crate) fn submit(&mut self, words: &[&str], estimate_s: i64) -> Result<Verdict, Failed> {
+    pub(crate) fn submit(
+        &mut self,
+        words: &[&str],
+        estimate_s: i64,
+    ) -> Result<SubmittedJob, RequestError> {
         self.hand_in(submission(words[0], estimate_s), words)
     }
 
@@ -105,9 +109,9 @@ impl Site {
         &mut self,
         submission: Submission,
         words: &[&str],
-    ) -> Result<Verdict, Failed> {
+    ) -> Result<SubmittedJob, RequestError> {
         let program = Box::new(program(words));
-        self.ask(|reply| Ask::Submit {
+        self.ask(|reply| ControllerRequest::Submit {
             submission,
             due: None,
             program,
@@ -115,8 +119,8 @@ impl Site {
         })
     }
 
-    pub(crate) fn quote(&mut self, submission: Submission) -> Answer {
-        self.ask(|reply| Ask::Quote {
+    pub(crate) fn quote(&mut self, submission: Submission) -> SubmitOutcome {
+        self.ask(|reply| ControllerRequest::Quote {
             submission,
             due: None,
             reply,
@@ -124,7 +128,7 @@ impl Site {
         .unwrap()
     }
 
-    pub(crate) fn reader(&self) -> Reader {
+    pub(crate) fn reader(&self) -> StoreReader {
         Store::open(&self.store()).unwrap().reader().unwrap()
     }
 
@@ -138,9 +142,9 @@ impl Site {
     }
 }
 
-pub(crate) fn rules(policy: &str, market: Market) -> Rules {
-    Rules {
-        policy: Choice::named(policy).unwrap(),
+pub(crate) fn rules(policy: &str, market: Market) -> AdmissionRules {
+    AdmissionRules {
+        policy: PolicySpec::named(policy).unwrap(),
         market,
         price: 3600.0,
         default_estimate: Span::from_secs(10),
@@ -162,14 +166,14 @@ pub(crate) fn submission(name: &str, estimate_s: i64) -> Submission {
         budget: Some(Credits::from_f64(1000.0)),
         penalty: CreditsPerSecond::ZERO,
         confidence: None,
-        retry: Retry::Never,
+        retry: OnEviction::Never,
         hold: None,
-        plan: Plan::default(),
+        plan: SubmissionOptions::default(),
     }
 }
 
-pub(crate) fn program(words: &[&str]) -> Program {
-    Program {
+pub(crate) fn program(words: &[&str]) -> JobProgram {
+    JobProgram {
         argv: words.iter().map(|&word| word.to_owned()).collect(),
         script: None,
         env: Vec::new(),

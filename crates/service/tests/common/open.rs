@@ -11,16 +11,18 @@ use std::thread::JoinHandle;
 
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::watch;
-use tollgate_engine::memory::Deed;
-use tollgate_engine::{MemoryEngine, MemoryWorld};
+use tollgate_engine::memory::SimProgram;
+use tollgate_engine::{SimEngine, SimHost};
 use tollgate_model::{Instant, Market};
-use tollgate_service::access::{Access, Limits};
-use tollgate_service::api::server::{About, Service, router, serve_unix};
-use tollgate_service::events::Log;
-use tollgate_service::keeper::{self, Ask, Door, Keeper};
-use tollgate_service::net::certificate::{Certificate, Files};
-use tollgate_service::net::{Fingerprint, Hosts, Key, Keyring, Network, serve_tls, tls};
-use tollgate_service::seats::Seats;
+use tollgate_service::access::{AccessRules, ServiceLimits};
+use tollgate_service::api::server::{ApiState, ServiceInfo, router, serve_unix};
+use tollgate_service::events::EventLog;
+use tollgate_service::keeper::{self, Controller, ControllerHandle, ControllerRequest};
+use tollgate_service::net::certificate::{CertificateFiles, TlsCertificate};
+use tollgate_service::net::{
+    AllowedHosts, Credential, CredentialStore, Fingerprint, TcpContext, serve_tls, tls,
+};
+use tollgate_service::seats::KeyedSemaphore;
 use tollgate_service::store::Store;
 
 use super::rules;
@@ -28,57 +30,57 @@ use super::rules;
 /// The time, for ever.
 pub(crate) const NOW: Instant = Instant::from_secs(1);
 
-pub(crate) struct Open {
+pub(crate) struct TestService {
     pub(crate) folder: tempfile::TempDir,
-    pub(crate) keyring: Arc<Keyring>,
+    pub(crate) keyring: Arc<CredentialStore>,
     /// Where it listens with TLS.
     pub(crate) address: SocketAddr,
     /// The key that it shows there.
     pub(crate) fingerprint: Fingerprint,
     stop: watch::Sender<bool>,
-    door: Door,
-    log: Log,
+    door: ControllerHandle,
+    log: EventLog,
     threads: Vec<JoinHandle<()>>,
 }
 
-impl Open {
-    pub(crate) fn new(limits: Limits) -> Self {
+impl TestService {
+    pub(crate) fn new(limits: ServiceLimits) -> Self {
         Self::with_keys(limits, Vec::new())
     }
 
     /// One whose settings name these keys.
-    pub(crate) fn with_keys(limits: Limits, keys: Vec<Key>) -> Self {
+    pub(crate) fn with_keys(limits: ServiceLimits, keys: Vec<Credential>) -> Self {
         Self::start("fcfs", limits, keys)
     }
 
     /// One that decides by this policy.
     pub(crate) fn deciding(policy: &str) -> Self {
-        Self::start(policy, Limits::default(), Vec::new())
+        Self::start(policy, ServiceLimits::default(), Vec::new())
     }
 
-    fn start(policy: &str, limits: Limits, keys: Vec<Key>) -> Self {
+    fn start(policy: &str, limits: ServiceLimits, keys: Vec<Credential>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(&folder.path().join("tollgate.db")).unwrap();
         let reader = store.reader().unwrap();
-        let world = MemoryWorld::new(2, 1 << 30, Deed::of_command);
+        let world = SimHost::new(2, 1 << 30, SimProgram::of_command);
         let rules = rules(policy, Market::None);
         let mut keeper =
-            Keeper::new(store, MemoryEngine::open(&world), &rules, Box::new(|| NOW)).unwrap();
+            Controller::new(store, SimEngine::open(&world), &rules, Box::new(|| NOW)).unwrap();
         keeper.limit_jobs(limits.jobs);
         keeper.limit_stored_bytes(limits.stored_bytes);
         keeper.limit_tasks(limits.of_tasks());
         let log = keeper.log();
         let (door, thread) = keeper::start(keeper).unwrap();
-        let access = Access {
+        let access = AccessRules {
             limits,
-            ..Access::default()
+            ..AccessRules::default()
         };
-        let keyring = Keyring::open(folder.path().join("tokens.toml"), keys).unwrap();
+        let keyring = CredentialStore::open(folder.path().join("tokens.toml"), keys).unwrap();
         let keyring = Arc::new(keyring);
-        let service = Service {
+        let service = ApiState {
             door: door.clone(),
             reader: Arc::new(Mutex::new(reader)),
-            about: Arc::new(About {
+            about: Arc::new(ServiceInfo {
                 policy: rules.policy.to_string(),
                 market: rules.market.to_string(),
                 since: Instant::ZERO,
@@ -86,22 +88,22 @@ impl Open {
             access,
             keyring: Arc::clone(&keyring),
             log: log.clone(),
-            streams: Seats::new(limits.streams),
+            streams: KeyedSemaphore::new(limits.streams),
             metrics: Arc::default(),
             clock: || NOW,
-            porch: tollgate_service::fleet::Porch::new(door.clone()),
+            porch: tollgate_service::fleet::WorkerAcceptor::new(door.clone()),
         };
-        let files = Files {
+        let files = CertificateFiles {
             certificate: folder.path().join("server.crt"),
             key: folder.path().join("server.key"),
         };
         let here = IpAddr::from([127, 0, 0, 1]);
-        let certificate = Certificate::read_or_make(&files, &[], here).unwrap();
+        let certificate = TlsCertificate::read_or_make(&files, &[], here).unwrap();
         let fingerprint = certificate.fingerprint().unwrap();
-        let seats = Seats::new(limits.connections);
-        let network = Network {
+        let seats = KeyedSemaphore::new(limits.connections);
+        let network = TcpContext {
             tls: tls::server(certificate, keyring.has_certificates()).unwrap(),
-            hosts: Hosts::default(),
+            hosts: AllowedHosts::default(),
             keyring: Arc::clone(&keyring),
             access,
             seats: seats.clone(),
@@ -121,7 +123,14 @@ impl Open {
         let listening = std::thread::spawn(move || {
             runtime.block_on(async {
                 let tcp = serve_tls(tcp, router.clone(), network, stopped.clone());
-                let unix = serve_unix(unix, router, access, Hosts::default(), seats, stopped);
+                let unix = serve_unix(
+                    unix,
+                    router,
+                    access,
+                    AllowedHosts::default(),
+                    seats,
+                    stopped,
+                );
                 tokio::join!(tcp, unix);
             });
         });
@@ -154,11 +163,11 @@ impl Open {
     }
 }
 
-impl Drop for Open {
+impl Drop for TestService {
     fn drop(&mut self) {
         self.log.close();
         let _ = self.stop.send(true);
-        self.door.ask(Ask::Stop);
+        self.door.ask(ControllerRequest::Stop);
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }

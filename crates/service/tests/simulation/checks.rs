@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use rusqlite::Connection;
 use tollgate_engine::Engine;
 use tollgate_model::Credits;
-use tollgate_service::store::{JobRow, Selection, Store};
+use tollgate_service::store::{JobFilter, JobRow, Store};
 
-use super::Run;
+use super::ServiceSimulation;
 
 const LIVE: [&str; 5] = ["queued", "held", "running", "reserved", "dependent"];
 
 /// After every step.
-pub(super) fn invariants(run: &Run) {
+pub(super) fn invariants(run: &ServiceSimulation) {
     let core = run.keeper().core();
     // Nodes, shares, the policy's index, and that gate and service know the same jobs.
     if let Err(violation) = core.check() {
@@ -39,18 +39,18 @@ pub(super) fn invariants(run: &Run) {
 }
 
 /// Every job by its number.
-fn rows(run: &Run) -> BTreeMap<u64, JobRow> {
+fn rows(run: &ServiceSimulation) -> BTreeMap<u64, JobRow> {
     let reader = Store::open(&run.store()).unwrap().reader().unwrap();
-    let all = Selection {
+    let all = JobFilter {
         limit: u32::MAX,
-        ..Selection::default()
+        ..JobFilter::default()
     };
     let rows = reader.jobs(&all).unwrap();
     rows.into_iter().map(|row| (row.id, row)).collect()
 }
 
 /// Each task of an array is somewhere, once, and the store counts them as they are.
-fn arrays(run: &Run, rows: &BTreeMap<u64, JobRow>) {
+fn arrays(run: &ServiceSimulation, rows: &BTreeMap<u64, JobRow>) {
     let reader = Store::open(&run.store()).unwrap().reader().unwrap();
     for row in rows.values() {
         let Some(array) = &row.array else {
@@ -82,7 +82,7 @@ fn arrays(run: &Run, rows: &BTreeMap<u64, JobRow>) {
 }
 
 /// What the store has added up as jobs ended is what there is.
-fn totals(run: &Run) {
+fn totals(run: &ServiceSimulation) {
     let connection = Connection::open(run.store()).unwrap();
     let sum = |sql: &str| -> Vec<i64> {
         let mut statement = connection.prepare(sql).unwrap();
@@ -135,7 +135,7 @@ fn totals(run: &Run) {
 
 /// Totals are the sum of the entries, and each task was charged at most once and no more than it was
 /// told; nothing at all if it never ran to its end.
-fn ledger(run: &Run, rows: &BTreeMap<u64, JobRow>) {
+fn ledger(run: &ServiceSimulation, rows: &BTreeMap<u64, JobRow>) {
     let connection = Connection::open(run.store()).unwrap();
     let sql = "SELECT job, task, kind, amount FROM ledger";
     let mut statement = connection.prepare(sql).unwrap();
@@ -180,7 +180,7 @@ fn ledger(run: &Run, rows: &BTreeMap<u64, JobRow>) {
 }
 
 /// Once all is quiet.
-pub(super) fn everything_is_over(run: &Run) {
+pub(super) fn everything_is_over(run: &ServiceSimulation) {
     let left: Vec<u64> = run.keeper().core().jobs().into_keys().collect();
     assert_eq!(left, [] as [u64; 0], "these never end");
     assert_eq!(run.engine().running().unwrap(), [], "these run for nobody");

@@ -5,33 +5,33 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tollgate_engine::{
-    AttemptKey, BootTime, Capacity, Engine, EngineError, KillReason, Launch, MemoryEngine,
-    MemoryWorld, Report, Running, Wake,
+    AttemptKey, AttemptReport, BootTime, Engine, EngineCapacity, EngineError, KillReason,
+    LaunchSpec, RunningAttempt, SimEngine, SimHost, WakeCallback,
 };
 
 /// What engines of a world were told they may forget: to hand it in again would run it again.
-pub(super) type Acknowledged = Arc<Mutex<BTreeSet<AttemptKey>>>;
+pub(super) type AcknowledgedAttempts = Arc<Mutex<BTreeSet<AttemptKey>>>;
 
-pub(super) struct Watched {
-    engine: MemoryEngine,
-    acknowledged: Acknowledged,
+pub(super) struct AckTrackingEngine {
+    engine: SimEngine,
+    acknowledged: AcknowledgedAttempts,
 }
 
-impl Watched {
-    pub(super) fn open(world: &MemoryWorld, acknowledged: &Acknowledged) -> Self {
+impl AckTrackingEngine {
+    pub(super) fn open(world: &SimHost, acknowledged: &AcknowledgedAttempts) -> Self {
         Self {
-            engine: MemoryEngine::open(world),
+            engine: SimEngine::open(world),
             acknowledged: Arc::clone(acknowledged),
         }
     }
 }
 
-impl Engine for Watched {
-    fn capacity(&mut self) -> Result<Capacity, EngineError> {
+impl Engine for AckTrackingEngine {
+    fn capacity(&mut self) -> Result<EngineCapacity, EngineError> {
         self.engine.capacity()
     }
 
-    fn start(&mut self, launches: &[Launch]) -> Result<(), EngineError> {
+    fn start(&mut self, launches: &[LaunchSpec]) -> Result<(), EngineError> {
         for launch in launches {
             let forgotten = self.acknowledged.lock().unwrap().contains(&launch.attempt);
             assert!(!forgotten, "{} would run twice", launch.attempt);
@@ -47,7 +47,7 @@ impl Engine for Watched {
         self.engine.kill(attempts, why)
     }
 
-    fn poll(&mut self, timeout: Duration) -> Result<Vec<Report>, EngineError> {
+    fn poll(&mut self, timeout: Duration) -> Result<Vec<AttemptReport>, EngineError> {
         self.engine.poll(timeout)
     }
 
@@ -61,11 +61,11 @@ impl Engine for Watched {
         self.engine.renew_lease(until)
     }
 
-    fn running(&mut self) -> Result<Vec<Running>, EngineError> {
+    fn running(&mut self) -> Result<Vec<RunningAttempt>, EngineError> {
         self.engine.running()
     }
 
-    fn on_report(&mut self, wake: Wake) {
+    fn on_report(&mut self, wake: WakeCallback) {
         self.engine.on_report(wake);
     }
 }

@@ -11,21 +11,22 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::oneshot;
-use tollgate_engine::memory::{Deed, Faults};
-use tollgate_engine::{AttemptKey, Engine, MemoryWorld};
-use tollgate_gate::Retry;
+use tollgate_engine::memory::{SimFaults, SimProgram};
+use tollgate_engine::{AttemptKey, Engine, SimHost};
+use tollgate_gate::OnEviction;
 use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
-use tollgate_policy::Choice;
+use tollgate_policy::PolicySpec;
 use tollgate_policy::registry::REGISTRY;
 use tollgate_service::core::{
-    After, ArrayPlan, Command, Need, Order, Plan, Ranges, Rules, Standing, Submission,
+    AdmissionRules, AdmissionState, ArraySpec, DependencyCondition, EngineAction, JobDependency,
+    ServiceCommand, Submission, SubmissionOptions, TaskRanges,
 };
-use tollgate_service::fault::Moment;
-use tollgate_service::keeper::{Ask, Failed, Keeper, Verdict};
+use tollgate_service::fault::ServiceFailpoint;
+use tollgate_service::keeper::{Controller, ControllerRequest, RequestError, SubmittedJob};
 use tollgate_service::store::Store;
 
 use crate::common::{program, rules, submission};
-use engine::{Acknowledged, Watched};
+use engine::{AckTrackingEngine, AcknowledgedAttempts};
 use random::Random;
 
 /// How much happens in one run.
@@ -35,11 +36,11 @@ const STEPS: u32 = 80;
 const EPOCH: Span = Span::from_secs(10_000);
 
 /// What a crash unwinds with.
-struct Crash;
+struct SimulatedCrash;
 
 /// What goes wrong with the service itself.
 #[derive(Clone, Copy, Default)]
-struct Trouble {
+struct ServiceFaults {
     /// So many moments until it crashes.
     crash_in: Option<u32>,
     /// So many writes fail from now on.
@@ -48,15 +49,15 @@ struct Trouble {
     full: bool,
 }
 
-pub(crate) struct Run {
+pub(crate) struct ServiceSimulation {
     random: Random,
     folder: tempfile::TempDir,
-    world: MemoryWorld,
-    rules: Rules,
-    keeper: Option<Keeper<Watched>>,
-    acknowledged: Acknowledged,
-    clock: Arc<Mutex<Clock>>,
-    trouble: Arc<Mutex<Trouble>>,
+    world: SimHost,
+    rules: AdmissionRules,
+    keeper: Option<Controller<AckTrackingEngine>>,
+    acknowledged: AcknowledgedAttempts,
+    clock: Arc<Mutex<SkewedClock>>,
+    trouble: Arc<Mutex<ServiceFaults>>,
     /// Jobs whose users were told that they were let in, or wait.
     told: BTreeMap<u64, bool>,
     /// Jobs that must have finished by an instant, and which one was asked for.
@@ -66,17 +67,22 @@ pub(crate) struct Run {
     crashes: u32,
 }
 
-type Waiting = (
-    Vec<(Option<Instant>, oneshot::Receiver<Result<Verdict, Failed>>)>,
+type WaitReceivers = (
     Vec<(
         Option<Instant>,
-        oneshot::Receiver<Result<(Option<u64>, tollgate_service::core::Answer), Failed>>,
+        oneshot::Receiver<Result<SubmittedJob, RequestError>>,
+    )>,
+    Vec<(
+        Option<Instant>,
+        oneshot::Receiver<
+            Result<(Option<u64>, tollgate_service::core::SubmitOutcome), RequestError>,
+        >,
     )>,
 );
 
 /// The service's clock on the wall.
 #[derive(Clone, Copy, Default)]
-struct Clock {
+struct SkewedClock {
     /// How far it is off, in microseconds.
     off: i64,
     /// So many looks at it until it is set to be off so far.
@@ -85,7 +91,7 @@ struct Clock {
     looks: i64,
 }
 
-impl Clock {
+impl SkewedClock {
     fn look(&mut self, now: Instant) -> Instant {
         self.looks += 1;
         match &mut self.set_in {
@@ -100,7 +106,7 @@ impl Clock {
     }
 }
 
-impl Run {
+impl ServiceSimulation {
     pub(crate) fn new(seed: u64) -> Self {
         let mut random = Random::new(seed);
         let named = &REGISTRY[random.below(REGISTRY.len() as u64) as usize];
@@ -111,7 +117,7 @@ impl Run {
             .map(|other| other.name)
             .collect();
         let shadow = random.pick(&others).filter(|_| random.one_in(2));
-        let shadow = shadow.map(|name| Choice::named(name).unwrap());
+        let shadow = shadow.map(|name| PolicySpec::named(name).unwrap());
         let memory = Path::new("/dev/shm");
         let folder = if memory.is_dir() {
             tempfile::tempdir_in(memory)
@@ -121,13 +127,13 @@ impl Run {
         let mut run = Self {
             random,
             folder: folder.expect("a folder"),
-            world: MemoryWorld::new(3, 1 << 30, Deed::of_command),
-            rules: Rules {
+            world: SimHost::new(3, 1 << 30, SimProgram::of_command),
+            rules: AdmissionRules {
                 shadow,
                 ..rules(named.name, market)
             },
             keeper: None,
-            acknowledged: Acknowledged::default(),
+            acknowledged: AcknowledgedAttempts::default(),
             clock: Arc::default(),
             trouble: Arc::default(),
             told: BTreeMap::new(),
@@ -145,8 +151,8 @@ impl Run {
             self.step();
             checks::invariants(&self);
         }
-        self.world.set_faults(Faults::default());
-        *self.trouble.lock().unwrap() = Trouble::default();
+        self.world.set_faults(SimFaults::default());
+        *self.trouble.lock().unwrap() = ServiceFaults::default();
         self.restart();
         self.drain();
         checks::invariants(&self);
@@ -192,7 +198,7 @@ impl Run {
 
     fn submit(&mut self) {
         let mut asks = Vec::new();
-        let mut waiting: Waiting = (Vec::new(), Vec::new());
+        let mut waiting: WaitReceivers = (Vec::new(), Vec::new());
         for _ in 0..=self.random.below(3) {
             let (submission, secs) = self.job();
             let due = self.due(&submission);
@@ -200,7 +206,7 @@ impl Run {
             if submission.hold.is_some() {
                 let (reply, answer) = oneshot::channel();
                 waiting.1.push((due, answer));
-                asks.push(Ask::Hold {
+                asks.push(ControllerRequest::Hold {
                     submission,
                     due,
                     reply,
@@ -208,7 +214,7 @@ impl Run {
             } else {
                 let (reply, answer) = oneshot::channel();
                 waiting.0.push((due, answer));
-                asks.push(Ask::Submit {
+                asks.push(ControllerRequest::Submit {
                     submission,
                     due,
                     program,
@@ -231,11 +237,11 @@ impl Run {
                     self.asked_by.insert(verdict.job, due);
                 }
                 match verdict.answer.standing {
-                    Standing::Accepted { .. } => drop(self.told.insert(verdict.job, true)),
-                    Standing::Queued | Standing::Deferred => {
+                    AdmissionState::Accepted { .. } => drop(self.told.insert(verdict.job, true)),
+                    AdmissionState::Queued | AdmissionState::Deferred => {
                         self.told.insert(verdict.job, false);
                     }
-                    Standing::Rejected(_) => {}
+                    AdmissionState::Rejected(_) => {}
                 }
             }
         }
@@ -259,18 +265,20 @@ impl Run {
             budget: (!random.one_in(3)).then(|| Credits::from_f64(random.below(400) as f64)),
             penalty: CreditsPerSecond::from_f64(random.below(3) as f64 * 0.1),
             retry: if random.one_in(2) {
-                Retry::Requeue
+                OnEviction::Requeue
             } else {
-                Retry::Never
+                OnEviction::Never
             },
             hold: random
                 .one_in(6)
                 .then(|| Span::from_secs(1 + random.below(60) as i64)),
-            plan: Plan::default(),
+            plan: SubmissionOptions::default(),
             ..submission("work", guess)
         };
         let plan = self.plan();
-        let hold = submission.hold.filter(|_| plan == Plan::default());
+        let hold = submission
+            .hold
+            .filter(|_| plan == SubmissionOptions::default());
         (
             Submission {
                 hold,
@@ -289,13 +297,13 @@ impl Run {
     }
 
     /// Now and then an array, one that waits for others, or one that is held.
-    fn plan(&mut self) -> Plan {
+    fn plan(&mut self) -> SubmissionOptions {
         let random = &mut self.random;
         let array = random.one_in(4).then(|| {
             let first = random.below(3) as u32;
-            let tasks = Ranges::new(first, first + random.below(12) as u32);
+            let tasks = TaskRanges::new(first, first + random.below(12) as u32);
             let most = random.one_in(3).then(|| 1 + random.below(4) as u32);
-            ArrayPlan { tasks, most }
+            ArraySpec { tasks, most }
         });
         let earlier: Vec<u64> = self.told.keys().copied().collect();
         let mut after = Vec::new();
@@ -303,13 +311,13 @@ impl Run {
             && let Some(job) = random.pick(&earlier)
         {
             let need = match random.one_in(2) {
-                true => Need::Success,
-                false => Need::End,
+                true => DependencyCondition::Success,
+                false => DependencyCondition::End,
             };
-            after.push(After { job, need });
+            after.push(JobDependency { job, need });
         }
         let held = random.one_in(10);
-        Plan {
+        SubmissionOptions {
             array,
             after,
             held,
@@ -327,19 +335,19 @@ impl Run {
         let (reply, _answer) = oneshot::channel();
         let tasks = self.random.one_in(2).then(|| {
             let first = self.random.below(10) as u32;
-            Ranges::new(first, first + self.random.below(4) as u32)
+            TaskRanges::new(first, first + self.random.below(4) as u32)
         });
         let array = self.keeper().core().array(job).is_some();
         let tasks = tasks.filter(|_| array);
         let command = match self.random.below(4) {
-            0 => Command::Cancel { job, tasks },
-            1 => Command::Hold { job, tasks },
-            2 => Command::Release { job, tasks },
+            0 => ServiceCommand::Cancel { job, tasks },
+            1 => ServiceCommand::Hold { job, tasks },
+            2 => ServiceCommand::Release { job, tasks },
             _ => {
                 let program = Box::new(program(&["work", "5"]));
                 let quoted: Vec<u64> = self.quoted.iter().copied().collect();
                 let job = self.random.pick(&quoted).unwrap_or(job);
-                return self.turn(vec![Ask::Claim {
+                return self.turn(vec![ControllerRequest::Claim {
                     user,
                     job,
                     program,
@@ -348,7 +356,7 @@ impl Run {
             }
         };
         let user = Some(user);
-        self.turn(vec![Ask::Act {
+        self.turn(vec![ControllerRequest::Act {
             user,
             command,
             reply,
@@ -370,19 +378,19 @@ impl Run {
     fn core_running(&self) -> Vec<AttemptKey> {
         let orders = self.keeper().core().running();
         let attempts = orders.into_iter().filter_map(|order| match order {
-            Order::Start { attempt, .. } => Some(AttemptKey {
+            EngineAction::Start { attempt, .. } => Some(AttemptKey {
                 job: attempt.job,
                 task: attempt.task,
                 attempt: attempt.attempt,
             }),
-            Order::SetShare { .. } | Order::Kill { .. } => None,
+            EngineAction::SetShare { .. } | EngineAction::Kill { .. } => None,
         });
         attempts.collect()
     }
 
     fn disturb_engine(&mut self) {
         let late = self.random.below(10) as i64;
-        self.world.set_faults(Faults {
+        self.world.set_faults(SimFaults {
             fail_before: self.random.below(3) as u32,
             fail_after: self.random.below(3) as u32,
             double_reports: self.random.one_in(2),
@@ -405,32 +413,32 @@ impl Run {
         self.keeper = None;
         while self.keeper.is_none() {
             let store = Store::open(&self.store()).expect("the store opens");
-            let engine = Watched::open(&self.world, &self.acknowledged);
+            let engine = AckTrackingEngine::open(&self.world, &self.acknowledged);
             let (world, clock) = (self.world.clone(), Arc::clone(&self.clock));
             let now = Box::new(move || clock.lock().unwrap().look(world.now() + EPOCH));
-            let mut keeper = Keeper::new(store, engine, &self.rules, now).expect("it recovers");
+            let mut keeper = Controller::new(store, engine, &self.rules, now).expect("it recovers");
             keeper.sabotage(saboteur(&self.trouble));
             let begun = catch_unwind(AssertUnwindSafe(|| keeper.begin().is_ok()));
             match begun {
                 Ok(true) => self.keeper = Some(keeper),
                 // The engine or the disk failed; next time they may not.
                 Ok(false) => {}
-                Err(what) if what.is::<Crash>() => self.crashes += 1,
+                Err(what) if what.is::<SimulatedCrash>() => self.crashes += 1,
                 Err(what) => resume_unwind(what),
             }
         }
     }
 
-    fn turn(&mut self, asks: Vec<Ask>) {
+    fn turn(&mut self, asks: Vec<ControllerRequest>) {
         self.survive(|keeper| keeper.turn(asks));
     }
 
     /// Does something with the service, and starts the next one if it crashes.
-    fn survive(&mut self, act: impl FnOnce(&mut Keeper<Watched>)) {
+    fn survive(&mut self, act: impl FnOnce(&mut Controller<AckTrackingEngine>)) {
         let keeper = self.keeper.as_mut().expect("a keeper");
         match catch_unwind(AssertUnwindSafe(|| act(keeper))) {
             Ok(()) => {}
-            Err(what) if what.is::<Crash>() => self.crash(),
+            Err(what) if what.is::<SimulatedCrash>() => self.crash(),
             Err(what) => resume_unwind(what),
         }
     }
@@ -444,9 +452,9 @@ impl Run {
             }
             for job in jobs {
                 let (reply, _answer) = oneshot::channel();
-                self.turn(vec![Ask::Act {
+                self.turn(vec![ControllerRequest::Act {
                     user: None,
-                    command: Command::Release { job, tasks: None },
+                    command: ServiceCommand::Release { job, tasks: None },
                     reply,
                 }]);
             }
@@ -460,12 +468,12 @@ impl Run {
         self.folder.path().join("tollgate.db")
     }
 
-    fn keeper(&self) -> &Keeper<Watched> {
+    fn keeper(&self) -> &Controller<AckTrackingEngine> {
         self.keeper.as_ref().expect("a keeper")
     }
 
     fn engine(&self) -> impl Engine {
-        Watched::open(&self.world, &self.acknowledged)
+        AckTrackingEngine::open(&self.world, &self.acknowledged)
     }
 
     fn now(&self) -> Instant {
@@ -474,7 +482,7 @@ impl Run {
 }
 
 /// Crashes when its time has come, and fails writes.
-fn saboteur(trouble: &Arc<Mutex<Trouble>>) -> tollgate_service::fault::Saboteur {
+fn saboteur(trouble: &Arc<Mutex<ServiceFaults>>) -> tollgate_service::fault::FaultInjector {
     let trouble = Arc::clone(trouble);
     Box::new(move |moment| {
         let mut trouble = trouble.lock().unwrap();
@@ -482,12 +490,15 @@ fn saboteur(trouble: &Arc<Mutex<Trouble>>) -> tollgate_service::fault::Saboteur 
             Some(0) => {
                 trouble.crash_in = None;
                 drop(trouble);
-                resume_unwind(Box::new(Crash));
+                resume_unwind(Box::new(SimulatedCrash));
             }
             Some(moments) => trouble.crash_in = Some(moments - 1),
             None => {}
         }
-        let writes = matches!(moment, Moment::Decided | Moment::Resting);
+        let writes = matches!(
+            moment,
+            ServiceFailpoint::Decided | ServiceFailpoint::Resting
+        );
         if !writes || trouble.writes_fail == 0 {
             return Ok(());
         }

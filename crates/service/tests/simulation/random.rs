@@ -1,8 +1,8 @@
 //! Random numbers that are the same everywhere: SplitMix64 (Steele, Lea & Flood 2014).
 
-pub(super) struct Random(u64);
+pub(super) struct SplitMix(u64);
 
-impl Random {
+impl SplitMix {
     pub(super) fn new(seed: u64) -> Self {
         Self(seed)
     }

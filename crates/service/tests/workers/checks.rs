@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use rusqlite::Connection;
 use tollgate_engine::AttemptKey;
 use tollgate_model::Credits;
-use tollgate_service::store::{JobRow, Selection, Store};
+use tollgate_service::store::{JobFilter, JobRow, Store};
 
-use crate::run::Run;
+use crate::run::WorkerSimulation;
 
 const LIVE: [&str; 4] = ["queued", "held", "running", "reserved"];
 
 /// At every moment: of each task at most one attempt runs, and in one place.
-pub(super) fn nothing_runs_twice(run: &Run) {
+pub(super) fn nothing_runs_twice(run: &WorkerSimulation) {
     let worlds = run.worlds();
     let mut running: BTreeMap<(u64, u32), AttemptKey> = BTreeMap::new();
     for attempt in worlds.iter().flat_map(|world| world.running()) {
@@ -23,7 +23,7 @@ pub(super) fn nothing_runs_twice(run: &Run) {
 }
 
 /// After every step.
-pub(super) fn invariants(run: &Run) {
+pub(super) fn invariants(run: &WorkerSimulation) {
     let core = run.keeper().core();
     if let Err(violation) = core.check() {
         panic!("at {:?}: {violation:?}", run.now());
@@ -41,18 +41,18 @@ pub(super) fn invariants(run: &Run) {
     ledger(run, &rows);
 }
 
-fn rows(run: &Run) -> BTreeMap<u64, JobRow> {
+fn rows(run: &WorkerSimulation) -> BTreeMap<u64, JobRow> {
     let reader = Store::open(&run.store()).unwrap().reader().unwrap();
-    let all = Selection {
+    let all = JobFilter {
         limit: u32::MAX,
-        ..Selection::default()
+        ..JobFilter::default()
     };
     let rows = reader.jobs(&all).unwrap();
     rows.into_iter().map(|row| (row.id, row)).collect()
 }
 
 /// Totals are the sum of the entries, and no job is charged twice, or for what it did not finish.
-fn ledger(run: &Run, rows: &BTreeMap<u64, JobRow>) {
+fn ledger(run: &WorkerSimulation, rows: &BTreeMap<u64, JobRow>) {
     let connection = Connection::open(run.store()).unwrap();
     let sql = "SELECT job, kind, amount FROM ledger";
     let mut statement = connection.prepare(sql).unwrap();
@@ -79,7 +79,7 @@ fn ledger(run: &Run, rows: &BTreeMap<u64, JobRow>) {
 }
 
 /// Once all is quiet.
-pub(super) fn everything_is_over(run: &Run) {
+pub(super) fn everything_is_over(run: &WorkerSimulation) {
     let left: Vec<u64> = run.keeper().core().jobs().into_keys().collect();
     assert_eq!(left, [] as [u64; 0], "these never end");
     for world in run.worlds() {

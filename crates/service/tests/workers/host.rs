@@ -3,31 +3,31 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tollgate_engine::MemoryWorld;
-use tollgate_engine::memory::Deed;
+use tollgate_engine::SimHost;
+use tollgate_engine::memory::SimProgram;
 use tollgate_model::{Instant, Span};
-use tollgate_service::fleet::{Hand, Kit, Leave, Memory};
+use tollgate_service::fleet::{AgentConfig, AgentPersistentState, DisconnectReason, WorkerAgent};
 
 use crate::engine::{Acknowledged, Watched};
-use crate::network::{Network, Parcel};
+use crate::network::{NetworkDelivery, SimNetwork};
 
-pub(super) struct Host {
+pub(super) struct WorkerHost {
     number: usize,
     /// What is on its disk: a name that is drawn once, and what the worker remembers.
     identity: String,
-    disk: Arc<Mutex<Memory>>,
-    pub(super) world: MemoryWorld,
+    disk: Arc<Mutex<AgentPersistentState>>,
+    pub(super) world: SimHost,
     acknowledged: Acknowledged,
-    hand: Option<Hand<Watched>>,
+    hand: Option<WorkerAgent<Watched>>,
     pub(super) line: Option<u64>,
     /// What has arrived since the worker was stopped; None while it goes on.
-    stopped: Option<Vec<(u64, Parcel)>>,
+    stopped: Option<Vec<(u64, NetworkDelivery)>>,
     dial_at: Duration,
 }
 
-impl Host {
+impl WorkerHost {
     pub(super) fn new(number: usize, life: u32, acknowledged: &Acknowledged, now: Instant) -> Self {
-        let world = MemoryWorld::new(2, 1 << 30, Deed::of_command);
+        let world = SimHost::new(2, 1 << 30, SimProgram::of_command);
         world.advance_to(now);
         Self {
             number,
@@ -49,7 +49,7 @@ impl Host {
         }
         let (world, acknowledged) = (self.world.clone(), Arc::clone(&self.acknowledged));
         let disk = Arc::clone(&self.disk);
-        let kit = Kit {
+        let kit = AgentConfig {
             identity: self.identity.clone(),
             name: format!("host {}", self.number),
             user: "me".to_owned(),
@@ -66,15 +66,15 @@ impl Host {
             }),
         };
         let memory = self.disk.lock().unwrap().clone();
-        self.hand = Some(Hand::new(kit, memory));
+        self.hand = Some(WorkerAgent::new(kit, memory));
     }
 
     /// Kills the worker; what it runs goes on. Whether the other side notices is up to the network.
-    pub(super) fn kill_worker(&mut self, network: &Network) {
+    pub(super) fn kill_worker(&mut self, network: &SimNetwork) {
         self.hand = None;
         self.stopped = None;
         if let Some(line) = self.line.take() {
-            network.send(line, Parcel::ServiceClosed);
+            network.send(line, NetworkDelivery::ServiceClosed);
         }
     }
 
@@ -96,7 +96,7 @@ impl Host {
     }
 
     /// Lets a worker go on that was stopped: it hears all at once what has arrived.
-    pub(super) fn let_go_on(&mut self, network: &Network, now: Duration) {
+    pub(super) fn let_go_on(&mut self, network: &SimNetwork, now: Duration) {
         for (line, parcel) in self.stopped.take().unwrap_or_default() {
             self.take(line, parcel, network, now);
         }
@@ -114,16 +114,16 @@ impl Host {
     }
 
     pub(super) fn works(&self) -> bool {
-        self.hand.as_ref().is_some_and(Hand::works)
+        self.hand.as_ref().is_some_and(WorkerAgent::works)
     }
 
     /// A moment of the worker's life, and of its runner's, which has a lease to keep. A new connection, if
     /// there is one.
     pub(super) fn live(
         &mut self,
-        network: &Network,
+        network: &SimNetwork,
         now: Duration,
-    ) -> Option<(u64, Box<dyn tollgate_service::fleet::Line>)> {
+    ) -> Option<(u64, Box<dyn tollgate_service::fleet::FrameSink>)> {
         self.world.advance_to(instant(now));
         if self.stopped.is_some() {
             return None;
@@ -137,14 +137,20 @@ impl Host {
         }
         let left = hand.turn(now, instant(now)).err();
         self.after(left, network, now);
-        if self.hand.as_mut().is_some_and(Hand::has_left) {
+        if self.hand.as_mut().is_some_and(WorkerAgent::has_left) {
             self.kill_worker(network);
         }
         line
     }
 
     /// A word of the service.
-    pub(super) fn take(&mut self, line: u64, parcel: Parcel, network: &Network, now: Duration) {
+    pub(super) fn take(
+        &mut self,
+        line: u64,
+        parcel: NetworkDelivery,
+        network: &SimNetwork,
+        now: Duration,
+    ) {
         if let Some(arrived) = &mut self.stopped {
             arrived.push((line, parcel));
             return;
@@ -154,30 +160,30 @@ impl Host {
             return;
         };
         let left = match parcel {
-            Parcel::Worker(frame) => hand.hear(frame, now).err(),
-            Parcel::WorkerClosed => Some(Leave::Again("closed".to_owned())),
-            Parcel::Service(_) | Parcel::ServiceClosed => None,
+            NetworkDelivery::Worker(frame) => hand.hear(frame, now).err(),
+            NetworkDelivery::WorkerClosed => Some(DisconnectReason::Again("closed".to_owned())),
+            NetworkDelivery::Service(_) | NetworkDelivery::ServiceClosed => None,
         };
         self.after(left, network, now);
     }
 
-    fn after(&mut self, left: Option<Leave>, network: &Network, now: Duration) {
+    fn after(&mut self, left: Option<DisconnectReason>, network: &SimNetwork, now: Duration) {
         let Some(hand) = &mut self.hand else {
             return;
         };
-        if let Some(Leave::Refused(why)) = &left {
+        if let Some(DisconnectReason::Refused(why)) = &left {
             panic!("refused: {why}");
         }
         for frame in hand.take_words() {
             if let Some(line) = self.line {
-                network.send(line, Parcel::Service(frame));
+                network.send(line, NetworkDelivery::Service(frame));
             }
         }
         if left.is_some() {
             hand.disconnected();
             self.dial_at = now + Duration::from_secs(1);
             if let Some(line) = self.line.take() {
-                network.send(line, Parcel::ServiceClosed);
+                network.send(line, NetworkDelivery::ServiceClosed);
             }
         }
     }

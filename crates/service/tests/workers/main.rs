@@ -21,7 +21,7 @@ mod run;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use run::{Run, Seen};
+use run::{RunCounts, WorkerSimulation};
 
 /// How many seeds the usual test tries.
 const SEEDS: u64 = 20;
@@ -34,9 +34,9 @@ fn whatever_happens_to_workers_nothing_is_lost_or_runs_twice_at_once() {
         None => 0..number("TOLLGATE_SEEDS").unwrap_or(SEEDS),
     };
     let all = seeds.end - seeds.start > 1;
-    let mut seen = Seen::default();
+    let mut seen = RunCounts::default();
     for seed in seeds {
-        match catch_unwind(AssertUnwindSafe(|| Run::new(seed).run())) {
+        match catch_unwind(AssertUnwindSafe(|| WorkerSimulation::new(seed).run())) {
             Ok(more) => seen.add(more),
             Err(failure) => {
                 eprintln!(

@@ -4,29 +4,29 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use tollgate_service::fleet::Line;
-use tollgate_service::fleet::words::{Frame, ToService, ToWorker};
+use tollgate_service::fleet::FrameSink;
+use tollgate_service::fleet::words::{ServerMessage, WorkerFrame, WorkerMessage};
 
 use crate::random::Random;
 
 /// Connections, and what is under way on them. Clones are the same network.
 #[derive(Clone)]
-pub(super) struct Network(Arc<Mutex<Inside>>);
+pub(super) struct SimNetwork(Arc<Mutex<NetworkState>>);
 
-struct Inside {
+struct NetworkState {
     random: Random,
     now: Duration,
-    weather: Weather,
+    weather: NetworkFaults,
     /// Which host each connection is of.
     lines: BTreeMap<u64, usize>,
     last_line: u64,
-    mail: Vec<Mail>,
+    mail: Vec<InFlightFrame>,
     sent: u64,
 }
 
 /// What goes wrong.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Weather {
+pub(super) struct NetworkFaults {
     /// Words may take so many milliseconds.
     pub(super) late_ms: u64,
     /// One in so many comes twice; none if 0.
@@ -37,38 +37,38 @@ pub(super) struct Weather {
     pub(super) cut: BTreeSet<usize>,
 }
 
-struct Mail {
+struct InFlightFrame {
     due: Duration,
     number: u64,
     line: u64,
-    parcel: Parcel,
+    parcel: NetworkDelivery,
 }
 
 /// What arrives.
 #[derive(Clone)]
-pub(super) enum Parcel {
+pub(super) enum NetworkDelivery {
     /// At the service.
-    Service(Frame<ToService>),
+    Service(WorkerFrame<WorkerMessage>),
     /// At the service: the connection is gone.
     ServiceClosed,
     /// At a worker.
-    Worker(Frame<ToWorker>),
+    Worker(WorkerFrame<ServerMessage>),
     /// At a worker: the connection is gone.
     WorkerClosed,
 }
 
-impl Parcel {
+impl NetworkDelivery {
     fn is_for_service(&self) -> bool {
         matches!(self, Self::Service(_) | Self::ServiceClosed)
     }
 }
 
-impl Network {
+impl SimNetwork {
     pub(super) fn new(seed: u64) -> Self {
-        Self(Arc::new(Mutex::new(Inside {
+        Self(Arc::new(Mutex::new(NetworkState {
             random: Random::new(seed ^ 0x6e65_7477_6f72_6b00),
             now: Duration::ZERO,
-            weather: Weather::default(),
+            weather: NetworkFaults::default(),
             lines: BTreeMap::new(),
             last_line: 0,
             mail: Vec::new(),
@@ -76,16 +76,16 @@ impl Network {
         })))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inside> {
+    fn lock(&self) -> MutexGuard<'_, NetworkState> {
         self.0.lock().unwrap()
     }
 
-    pub(super) fn set_weather(&self, change: impl FnOnce(&mut Weather)) {
+    pub(super) fn set_weather(&self, change: impl FnOnce(&mut NetworkFaults)) {
         change(&mut self.lock().weather);
     }
 
     /// A new connection of this host; none if it is cut off.
-    pub(super) fn connect(&self, host: usize) -> Option<(u64, Box<dyn Line>)> {
+    pub(super) fn connect(&self, host: usize) -> Option<(u64, Box<dyn FrameSink>)> {
         let mut inside = self.lock();
         if inside.weather.cut.contains(&host) {
             return None;
@@ -94,14 +94,14 @@ impl Network {
         let line = inside.last_line;
         inside.lines.insert(line, host);
         let network = self.clone();
-        Some((line, Box::new(End { network, line })))
+        Some((line, Box::new(SimFrameSink { network, line })))
     }
 
     pub(super) fn host(&self, line: u64) -> Option<usize> {
         self.lock().lines.get(&line).copied()
     }
 
-    pub(super) fn send(&self, line: u64, parcel: Parcel) {
+    pub(super) fn send(&self, line: u64, parcel: NetworkDelivery) {
         let mut inside = self.lock();
         let Some(host) = inside.lines.get(&line).copied() else {
             return;
@@ -115,7 +115,7 @@ impl Network {
             let late = inside.random.below(weather.late_ms + 1);
             let mut due = inside.now + Duration::from_millis(late);
             if !weather.out_of_order {
-                let same = |mail: &&Mail| {
+                let same = |mail: &&InFlightFrame| {
                     mail.line == line && mail.parcel.is_for_service() == parcel.is_for_service()
                 };
                 let before = inside.mail.iter().filter(same).map(|mail| mail.due).max();
@@ -123,7 +123,7 @@ impl Network {
             }
             inside.sent += 1;
             let number = inside.sent;
-            inside.mail.push(Mail {
+            inside.mail.push(InFlightFrame {
                 due,
                 number,
                 line,
@@ -133,12 +133,13 @@ impl Network {
     }
 
     /// What has arrived by `now`, in order.
-    pub(super) fn arrived(&self, now: Duration) -> Vec<(u64, Parcel)> {
+    pub(super) fn arrived(&self, now: Duration) -> Vec<(u64, NetworkDelivery)> {
         let mut inside = self.lock();
         inside.now = now;
-        let (mut arrived, later): (Vec<Mail>, Vec<Mail>) = std::mem::take(&mut inside.mail)
-            .into_iter()
-            .partition(|mail| mail.due <= now);
+        let (mut arrived, later): (Vec<InFlightFrame>, Vec<InFlightFrame>) =
+            std::mem::take(&mut inside.mail)
+                .into_iter()
+                .partition(|mail| mail.due <= now);
         inside.mail = later;
         arrived.sort_by_key(|mail| (mail.due, mail.number));
         let parcels = arrived.into_iter().map(|mail| (mail.line, mail.parcel));
@@ -147,20 +148,20 @@ impl Network {
 }
 
 /// The service's end of a connection.
-struct End {
-    network: Network,
+struct SimFrameSink {
+    network: SimNetwork,
     line: u64,
 }
 
-impl Line for End {
-    fn say(&mut self, frame: Frame<ToWorker>) -> bool {
-        self.network.send(self.line, Parcel::Worker(frame));
+impl FrameSink for SimFrameSink {
+    fn say(&mut self, frame: WorkerFrame<ServerMessage>) -> bool {
+        self.network.send(self.line, NetworkDelivery::Worker(frame));
         true
     }
 }
 
-impl Drop for End {
+impl Drop for SimFrameSink {
     fn drop(&mut self) {
-        self.network.send(self.line, Parcel::WorkerClosed);
+        self.network.send(self.line, NetworkDelivery::WorkerClosed);
     }
 }

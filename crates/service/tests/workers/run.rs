@@ -6,22 +6,24 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
-use tollgate_engine::MemoryWorld;
-use tollgate_engine::memory::Deed;
-use tollgate_gate::Retry;
+use tollgate_engine::SimHost;
+use tollgate_engine::memory::SimProgram;
+use tollgate_gate::OnEviction;
 use tollgate_model::{Credits, CreditsPerSecond, Instant, Span};
 use tollgate_policy::registry::REGISTRY;
-use tollgate_service::accounts::NoAccount;
-use tollgate_service::core::{Command, Rules, Standing, Submission};
-use tollgate_service::fleet::{Heard, House, Terms, What, Whose};
-use tollgate_service::keeper::{Ask, Failed, Keeper, Verdict};
+use tollgate_service::accounts::UserLookupError;
+use tollgate_service::core::{AdmissionRules, AdmissionState, ServiceCommand, Submission};
+use tollgate_service::fleet::{
+    ConnectionEvent, ConnectionEventKind, JobOwners, LeaseTimings, WorkerPoolConfig,
+};
+use tollgate_service::keeper::{Controller, ControllerRequest, RequestError, SubmittedJob};
 use tollgate_service::store::Store;
 
 use crate::checks;
 use crate::common::{program, rules, submission};
 use crate::engine::{Acknowledged, Watched};
-use crate::host::{Host, instant};
-use crate::network::{Network, Parcel};
+use crate::host::{WorkerHost, instant};
+use crate::network::{NetworkDelivery, SimNetwork};
 use crate::random::Random;
 
 /// How much happens in one run.
@@ -32,7 +34,7 @@ const MOMENT: Duration = Duration::from_secs(1);
 
 /// What the runs have gone through.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Seen {
+pub(super) struct RunCounts {
     crashes: u32,
     /// Workers that were given up.
     gone: u32,
@@ -40,7 +42,7 @@ pub(super) struct Seen {
     away: u32,
 }
 
-impl Seen {
+impl RunCounts {
     pub(super) fn add(&mut self, other: Self) {
         self.crashes += other.crashes;
         self.gone += other.gone;
@@ -55,25 +57,25 @@ impl Seen {
     }
 }
 
-pub(super) struct Run {
+pub(super) struct WorkerSimulation {
     random: Random,
     folder: tempfile::TempDir,
     now: Duration,
-    world: MemoryWorld,
-    hosts: Vec<Host>,
+    world: SimHost,
+    hosts: Vec<WorkerHost>,
     disks: u32,
-    network: Network,
-    rules: Rules,
-    keeper: Option<Keeper<Watched>>,
+    network: SimNetwork,
+    rules: AdmissionRules,
+    keeper: Option<Controller<Watched>>,
     acknowledged: Acknowledged,
     /// How far the service's clock on the wall is off, in microseconds.
     clock_is_off: Arc<Mutex<i64>>,
     /// Jobs whose users were told that they were let in, or wait.
     pub(super) told: BTreeMap<u64, bool>,
-    seen: Seen,
+    seen: RunCounts,
 }
 
-impl Run {
+impl WorkerSimulation {
     pub(super) fn new(seed: u64) -> Self {
         let mut random = Random::new(seed);
         let named = &REGISTRY[random.below(REGISTRY.len() as u64) as usize];
@@ -84,30 +86,30 @@ impl Run {
             false => tempfile::tempdir(),
         };
         let acknowledged = Acknowledged::default();
-        let host = |number| Host::new(number, 0, &acknowledged, Instant::ZERO);
+        let host = |number| WorkerHost::new(number, 0, &acknowledged, Instant::ZERO);
         let mut run = Self {
             random,
             folder: folder.expect("a folder"),
             now: Duration::ZERO,
-            world: MemoryWorld::new(1, 1 << 30, Deed::of_command),
+            world: SimHost::new(1, 1 << 30, SimProgram::of_command),
             hosts: (0..HOSTS).map(host).collect(),
             disks: 0,
-            network: Network::new(seed),
+            network: SimNetwork::new(seed),
             rules: rules(named.name, market),
             keeper: None,
             acknowledged,
             clock_is_off: Arc::default(),
             told: BTreeMap::new(),
-            seen: Seen::default(),
+            seen: RunCounts::default(),
         };
         run.restart();
-        run.hosts.iter_mut().for_each(Host::start);
+        run.hosts.iter_mut().for_each(WorkerHost::start);
         run.pass(3);
         run
     }
 
     /// Everything, and then all faults are over and everything ends.
-    pub(super) fn run(mut self) -> Seen {
+    pub(super) fn run(mut self) -> RunCounts {
         for _ in 0..STEPS {
             self.step();
             checks::invariants(&self);
@@ -118,7 +120,7 @@ impl Run {
         checks::invariants(&self);
         checks::everything_is_over(&self);
         assert!(
-            self.hosts.iter().all(Host::works),
+            self.hosts.iter().all(WorkerHost::works),
             "a worker never came back"
         );
         self.seen
@@ -160,7 +162,7 @@ impl Run {
                 if self.random.one_in(3) {
                     self.disks += 1;
                     let now = instant(self.now);
-                    self.hosts[host] = Host::new(host, self.disks, &self.acknowledged, now);
+                    self.hosts[host] = WorkerHost::new(host, self.disks, &self.acknowledged, now);
                 }
             }
             16 => self.hosts[host].stop_worker(),
@@ -190,20 +192,20 @@ impl Run {
             let mut answers = Vec::new();
             let mut hear = |line, what| {
                 let (reply, answer) = oneshot::channel();
-                let heard = Heard { line, what };
-                asks.push(Ask::Worker { heard, reply });
+                let heard = ConnectionEvent { line, what };
+                asks.push(ControllerRequest::Worker { heard, reply });
                 answers.push((line, answer));
             };
             for host in &mut self.hosts {
                 if let Some((line, end)) = host.live(&self.network, self.now) {
-                    hear(line, What::Opened(end));
+                    hear(line, ConnectionEventKind::Opened(end));
                 }
             }
             for (line, parcel) in self.network.arrived(self.now) {
                 match parcel {
-                    Parcel::Service(frame) => hear(line, What::Said(frame)),
-                    Parcel::ServiceClosed => hear(line, What::Closed),
-                    Parcel::Worker(_) | Parcel::WorkerClosed => {
+                    NetworkDelivery::Service(frame) => hear(line, ConnectionEventKind::Said(frame)),
+                    NetworkDelivery::ServiceClosed => hear(line, ConnectionEventKind::Closed),
+                    NetworkDelivery::Worker(_) | NetworkDelivery::WorkerClosed => {
                         let host = self.network.host(line).expect("a host");
                         self.hosts[host].take(line, parcel, &self.network, self.now);
                     }
@@ -212,7 +214,7 @@ impl Run {
             self.turn(asks);
             for (line, mut answer) in answers {
                 if answer.try_recv() == Ok(false) {
-                    self.network.send(line, Parcel::WorkerClosed);
+                    self.network.send(line, NetworkDelivery::WorkerClosed);
                 }
             }
             checks::nothing_runs_twice(self);
@@ -227,7 +229,7 @@ impl Run {
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
             let (reply, answer) = oneshot::channel();
             answers.push(answer);
-            asks.push(Ask::Submit {
+            asks.push(ControllerRequest::Submit {
                 submission,
                 due: None,
                 program: Box::new(program(&words)),
@@ -236,12 +238,12 @@ impl Run {
         }
         self.turn(asks);
         for mut answer in answers {
-            let answered: Result<Result<Verdict, Failed>, _> = answer.try_recv();
+            let answered: Result<Result<SubmittedJob, RequestError>, _> = answer.try_recv();
             if let Ok(Ok(verdict)) = answered {
                 match verdict.answer.standing {
-                    Standing::Accepted { .. } => drop(self.told.insert(verdict.job, true)),
-                    Standing::Queued => drop(self.told.insert(verdict.job, false)),
-                    Standing::Rejected(_) | Standing::Deferred => {}
+                    AdmissionState::Accepted { .. } => drop(self.told.insert(verdict.job, true)),
+                    AdmissionState::Queued => drop(self.told.insert(verdict.job, false)),
+                    AdmissionState::Rejected(_) | AdmissionState::Deferred => {}
                 }
             }
         }
@@ -259,9 +261,9 @@ impl Run {
             budget: (!random.one_in(3)).then(|| Credits::from_f64(random.below(900) as f64)),
             penalty: CreditsPerSecond::from_f64(random.below(3) as f64 * 0.1),
             retry: if random.one_in(2) {
-                Retry::Requeue
+                OnEviction::Requeue
             } else {
-                Retry::Never
+                OnEviction::Never
             },
             ..submission(word, guess)
         };
@@ -275,17 +277,17 @@ impl Run {
             return;
         };
         let command = match self.random.below(3) {
-            0 => Command::Cancel { job, tasks: None },
-            1 => Command::Hold { job, tasks: None },
-            _ => Command::Release { job, tasks: None },
+            0 => ServiceCommand::Cancel { job, tasks: None },
+            1 => ServiceCommand::Hold { job, tasks: None },
+            _ => ServiceCommand::Release { job, tasks: None },
         };
         self.command(command);
     }
 
-    fn command(&mut self, command: Command) {
+    fn command(&mut self, command: ServiceCommand) {
         let (reply, _answer) = oneshot::channel();
         let user = None;
-        self.turn(vec![Ask::Act {
+        self.turn(vec![ControllerRequest::Act {
             user,
             command,
             reply,
@@ -302,13 +304,13 @@ impl Run {
             let now = world.now() + Span::from_secs(10_000);
             now + Span::from_micros(*off.lock().unwrap())
         });
-        let mut keeper = Keeper::new(store, engine, &self.rules, now).expect("it recovers");
-        let house = House {
+        let mut keeper = Controller::new(store, engine, &self.rules, now).expect("it recovers");
+        let house = WorkerPoolConfig {
             service: "this".to_owned(),
-            whose: Whose::Own("me".to_owned()),
-            terms: Terms::default(),
+            whose: JobOwners::Own("me".to_owned()),
+            terms: LeaseTimings::default(),
             roster: self.folder.path().join("workers.json"),
-            name_of: |_| Ok::<_, NoAccount>("me".to_owned()),
+            name_of: |_| Ok::<_, UserLookupError>("me".to_owned()),
         };
         let world = self.world.clone();
         let ticks = Box::new(move || {
@@ -320,7 +322,7 @@ impl Run {
         self.keeper = Some(keeper);
     }
 
-    fn turn(&mut self, asks: Vec<Ask>) {
+    fn turn(&mut self, asks: Vec<ControllerRequest>) {
         let keeper = self.keeper.as_mut().expect("a keeper");
         let before = lives(keeper);
         keeper.turn(asks);
@@ -338,7 +340,7 @@ impl Run {
             }
             let jobs: Vec<u64> = self.keeper().core().jobs().into_keys().collect();
             for &job in &jobs {
-                self.command(Command::Release { job, tasks: None });
+                self.command(ServiceCommand::Release { job, tasks: None });
             }
             self.pass(150);
             // Clocks are right in the end.
@@ -353,11 +355,11 @@ impl Run {
         self.folder.path().join("tollgate.db")
     }
 
-    pub(super) fn keeper(&self) -> &Keeper<Watched> {
+    pub(super) fn keeper(&self) -> &Controller<Watched> {
         self.keeper.as_ref().expect("a keeper")
     }
 
-    pub(super) fn worlds(&self) -> Vec<&MemoryWorld> {
+    pub(super) fn worlds(&self) -> Vec<&SimHost> {
         let hosts = self.hosts.iter().map(|host| &host.world);
         hosts.chain([&self.world]).collect()
     }
@@ -367,7 +369,7 @@ impl Run {
     }
 }
 
-fn lives(keeper: &Keeper<Watched>) -> usize {
+fn lives(keeper: &Controller<Watched>) -> usize {
     let workers = keeper.core().gate().workers();
     workers.filter(|(_, life)| life.up).count()
 }

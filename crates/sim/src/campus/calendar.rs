@@ -1,6 +1,6 @@
 //! When users come: by hour, week-end and term, while the room is open.
 
-use super::settings::Users;
+use super::settings::UserBehaviour;
 
 /// Log-ins by hour of the day, relative to the late morning.
 pub(super) const HOURS: [f64; 24] = [
@@ -16,7 +16,7 @@ const TERM: [std::ops::RangeInclusive<usize>; 3] = [3..=12, 17..=23, 38..=49];
 
 /// Opening hours of a room. Tasks may use it when it is shut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Opening {
+pub enum OpeningHours {
     /// From nine to five on working days.
     Teaching,
     /// From eight to ten in the evening on working days.
@@ -25,7 +25,7 @@ pub enum Opening {
     Always,
 }
 
-impl Opening {
+impl OpeningHours {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Teaching, Self::Evening, Self::Always];
 
@@ -43,16 +43,16 @@ impl Opening {
 
 /// How the expected number of log-ins grows over the year in one kind of room.
 #[derive(Clone, Debug)]
-pub(super) struct Calendar {
-    opening: Opening,
+pub(super) struct LoginCalendar {
+    opening: OpeningHours,
     /// By hour of the year: the weight.
     weights: Vec<f64>,
     /// By hour of the year: weight x seconds up to its beginning; one more than there are hours.
     sums: Vec<f64>,
 }
 
-impl Calendar {
-    pub(super) fn new(opening: Opening, users: &Users, days: u32) -> Self {
+impl LoginCalendar {
+    pub(super) fn new(opening: OpeningHours, users: &UserBehaviour, days: u32) -> Self {
         let weight = |hour: usize| {
             let day = hour / DAY_HOURS;
             let week_end = if day % 7 >= 5 { users.week_end } else { 1.0 };
@@ -101,9 +101,9 @@ impl Calendar {
         let hour = (from_s / HOUR_S) as usize;
         let midnight = (hour / DAY_HOURS * DAY_HOURS) as f64 * HOUR_S;
         match self.opening {
-            Opening::Teaching => midnight + 17.0 * HOUR_S,
-            Opening::Evening => midnight + 22.0 * HOUR_S,
-            Opening::Always => f64::INFINITY,
+            OpeningHours::Teaching => midnight + 17.0 * HOUR_S,
+            OpeningHours::Evening => midnight + 22.0 * HOUR_S,
+            OpeningHours::Always => f64::INFINITY,
         }
     }
 }
@@ -111,26 +111,26 @@ impl Calendar {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::campus::Settings;
+    use crate::campus::CampusConfig;
 
-    fn calendar(opening: Opening) -> Calendar {
-        Calendar::new(opening, &Settings::default().users, 365)
+    fn calendar(opening: OpeningHours) -> LoginCalendar {
+        LoginCalendar::new(opening, &CampusConfig::default().users, 365)
     }
 
     #[test]
     fn rooms_open_and_close() {
-        let teaching = calendar(Opening::Teaching);
+        let teaching = calendar(OpeningHours::Teaching);
         assert!(!teaching.is_open(8.9 * HOUR_S));
         assert!(teaching.is_open(9.0 * HOUR_S));
         assert!(!teaching.is_open(17.0 * HOUR_S));
         assert!(!teaching.is_open((5.0 * 24.0 + 12.0) * HOUR_S));
         assert_eq!(teaching.closes_after(12.0 * HOUR_S), 17.0 * HOUR_S);
-        assert!(calendar(Opening::Always).is_open(6.0 * 24.0 * HOUR_S));
+        assert!(calendar(OpeningHours::Always).is_open(6.0 * 24.0 * HOUR_S));
     }
 
     #[test]
     fn growth_skips_the_hours_in_which_nobody_comes() {
-        let teaching = calendar(Opening::Teaching);
+        let teaching = calendar(OpeningHours::Teaching);
         // Out of term: 0.35 x 0.80 in the first hour.
         let first = 0.35 * 0.80 * HOUR_S;
         let at = |from_h: f64, growth: f64| {

@@ -6,12 +6,12 @@ use std::collections::{BinaryHeap, VecDeque};
 use tollgate_model::{Energy, Instant, Power, Span};
 use tollgate_policy::retry;
 
-use super::tasks::{Fate, Task};
+use super::tasks::{CampusTask, TaskFate};
 
 /// First come, first served; a task runs from its beginning, without transfer, until it ends, its
 /// user takes it away, or it has had its time.
 #[derive(Clone, Debug)]
-pub(super) struct Dedicated {
+pub(super) struct DedicatedQueue {
     longest: Span,
     computers: u32,
     queue: VecDeque<u32>,
@@ -22,8 +22,8 @@ pub(super) struct Dedicated {
     pub(super) started: u32,
 }
 
-impl Dedicated {
-    pub(super) fn new(settings: retry::Dedicated) -> Self {
+impl DedicatedQueue {
+    pub(super) fn new(settings: retry::DedicatedPool) -> Self {
         Self {
             longest: settings.longest,
             computers: settings.computers,
@@ -50,24 +50,28 @@ impl Dedicated {
     }
 
     /// A task that ends at `now`, if there is one, and how.
-    pub(super) fn pop_ended(&mut self, tasks: &[Task], now: Instant) -> Option<(u32, Fate)> {
+    pub(super) fn pop_ended(
+        &mut self,
+        tasks: &[CampusTask],
+        now: Instant,
+    ) -> Option<(u32, TaskFate)> {
         if self.next_end()? > now {
             return None;
         }
         let Reverse((_, number)) = self.running.pop()?;
         let task = &tasks[number as usize];
         let fate = if task.removed() <= now {
-            Fate::Removed
+            TaskFate::Removed
         } else if task.runtime() <= self.longest {
-            Fate::Completed
+            TaskFate::Completed
         } else {
-            Fate::Abandoned
+            TaskFate::Abandoned
         };
         Some((number, fate))
     }
 
     /// Starts who waits; says which tasks were taken away before they came to it.
-    pub(super) fn start(&mut self, tasks: &[Task], now: Instant, end: Instant) -> Vec<u32> {
+    pub(super) fn start(&mut self, tasks: &[CampusTask], now: Instant, end: Instant) -> Vec<u32> {
         let mut removed = Vec::new();
         while self.running.len() < self.computers as usize
             && let Some(number) = self.queue.pop_front()

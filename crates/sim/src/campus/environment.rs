@@ -1,44 +1,49 @@
 //! What every policy meets alike.
 
 use tollgate_model::{Energy, Instant, Power, Span};
-use tollgate_policy::select::{Log, Pool};
+use tollgate_policy::select::{ComputerPool, LoginLog};
 
-use super::layout::Layout;
+use super::layout::CampusLayout;
 use super::meter;
-use super::sessions::{Movement, Sessions};
-use super::settings::{Losses, Settings, SettingsError};
-use super::tasks::{self, Task};
+use super::sessions::{CampusSessions, UserMovement};
+use super::settings::{CampusConfig, CampusConfigError, LostAllocations};
+use super::tasks::{self, CampusTask};
 
 /// A campus and a year: computers, users, tasks.
 #[derive(Clone, Debug)]
-pub struct Environment {
+pub struct CampusEnvironment {
     pub(super) seed: u64,
-    pub(super) layout: Layout,
-    pub(super) sessions: Sessions,
-    pub(super) movements: Vec<Movement>,
-    pub(super) tasks: Vec<Task>,
-    pub(super) losses: Losses,
+    pub(super) layout: CampusLayout,
+    pub(super) sessions: CampusSessions,
+    pub(super) movements: Vec<UserMovement>,
+    pub(super) tasks: Vec<CampusTask>,
+    pub(super) losses: LostAllocations,
     pub(super) stays_awake: Span,
     pub(super) dedicated: Power,
-    pub(super) log: Log,
+    pub(super) log: LoginLog,
     pub(super) without_tasks: Energy,
 }
 
-impl Environment {
+impl CampusEnvironment {
     /// The synthetic campus.
     ///
     /// # Errors
     /// The first setting that makes no sense.
-    pub fn draw(settings: &Settings) -> Result<Self, SettingsError> {
+    pub fn draw(settings: &CampusConfig) -> Result<Self, CampusConfigError> {
         settings.validate()?;
-        let (layout, rooms) = Layout::draw(settings);
-        let sessions = Sessions::draw(settings, &layout.computers, &rooms);
+        let (layout, rooms) = CampusLayout::draw(settings);
+        let sessions = CampusSessions::draw(settings, &layout.computers, &rooms);
         Ok(Self::of(layout, sessions, tasks::draw(settings), settings))
     }
 
     /// A campus of records: tasks in order of submission, sessions of each computer. From the
     /// settings come what happens to allocations, what a computer draws, and the seed.
-    pub fn of(layout: Layout, sessions: Sessions, tasks: Vec<Task>, settings: &Settings) -> Self {
+    pub fn of(
+        layout: CampusLayout,
+        sessions: CampusSessions,
+        tasks: Vec<CampusTask>,
+        settings: &CampusConfig,
+    ) -> Self {
         debug_assert!(tasks.is_sorted_by_key(|task| task.submit));
         Self {
             seed: settings.seed,
@@ -60,22 +65,22 @@ impl Environment {
     }
 
     /// The computers.
-    pub const fn layout(&self) -> &Layout {
+    pub const fn layout(&self) -> &CampusLayout {
         &self.layout
     }
 
     /// Log-ins.
-    pub const fn sessions(&self) -> &Sessions {
+    pub const fn sessions(&self) -> &CampusSessions {
         &self.sessions
     }
 
     /// What the log-ins of the whole year say about the computers.
-    pub const fn log(&self) -> &Log {
+    pub const fn log(&self) -> &LoginLog {
         &self.log
     }
 
     /// The tasks in order of submission.
-    pub fn tasks(&self) -> &[Task] {
+    pub fn tasks(&self) -> &[CampusTask] {
         &self.tasks
     }
 
@@ -85,7 +90,7 @@ impl Environment {
     }
 
     /// The computers, free and asleep.
-    pub fn pool(&self) -> Pool {
-        Pool::new(self.layout.computers.clone(), self.stays_awake)
+    pub fn pool(&self) -> ComputerPool {
+        ComputerPool::new(self.layout.computers.clone(), self.stays_awake)
     }
 }

@@ -1,11 +1,11 @@
 //! Clusters and computers, and when they are rebooted.
 
 use tollgate_model::{Instant, Span};
-use tollgate_policy::select::Computer;
-use tollgate_workload::stream::{Family, Purpose};
+use tollgate_policy::select::CampusComputer;
+use tollgate_workload::stream::{StreamFamily, StreamPurpose};
 
-use super::calendar::Opening;
-use super::settings::Settings;
+use super::calendar::OpeningHours;
+use super::settings::CampusConfig;
 
 const DAY: Span = Span::from_secs(86_400);
 
@@ -15,28 +15,28 @@ const REBOOTS_FOR_S: f64 = 20.0 * 60.0;
 
 /// The computers of a campus.
 #[derive(Clone, Debug)]
-pub struct Layout {
+pub struct CampusLayout {
     /// Every computer, cluster by cluster.
-    pub computers: Vec<Computer>,
+    pub computers: Vec<CampusComputer>,
     /// By computer: at which time of the day it is rebooted; none if it never is.
     pub reboots: Vec<Option<Span>>,
 }
 
 /// What the synthetic campus has beside.
 #[derive(Clone, Debug)]
-pub(super) struct Rooms {
+pub(super) struct ClusterUsage {
     /// By cluster.
-    pub(super) opening: Vec<Opening>,
+    pub(super) opening: Vec<OpeningHours>,
     /// By cluster, relative to the median.
     pub(super) popularity: Vec<f64>,
 }
 
-impl Layout {
+impl CampusLayout {
     /// The synthetic campus.
-    pub(super) fn draw(settings: &Settings) -> (Self, Rooms) {
+    pub(super) fn draw(settings: &CampusConfig) -> (Self, ClusterUsage) {
         let computers = settings.scaled(settings.computers, 1);
         let clusters = settings.clusters.min(computers);
-        let family = Family::new(settings.seed, Purpose::Clusters);
+        let family = StreamFamily::new(settings.seed, StreamPurpose::Clusters);
         let mut streams: Vec<_> = (0..clusters).map(|k| family.stream(k.into())).collect();
         let weights: Vec<f64> = streams
             .iter_mut()
@@ -50,21 +50,21 @@ impl Layout {
             computers: Vec::with_capacity(computers as usize),
             reboots: Vec::with_capacity(computers as usize),
         };
-        let reboots = Family::new(settings.seed, Purpose::Reboots);
+        let reboots = StreamFamily::new(settings.seed, StreamPurpose::Reboots);
         for (cluster, size) in (0..).zip(apportion(computers, &weights)) {
             for place in 0..size {
                 let class = (cluster + place) % settings.power.len() as u32;
                 let mut stream = reboots.stream(layout.computers.len() as u64);
                 let at_s = stream.uniform().mul_add(REBOOTS_FOR_S, REBOOTS_FROM_S);
                 layout.reboots.push(Some(Span::from_secs_f64(at_s)));
-                layout.computers.push(Computer {
+                layout.computers.push(CampusComputer {
                     cluster,
                     power: settings.power[class as usize],
                 });
             }
         }
         let opening = (0..clusters).map(opening).collect();
-        let rooms = Rooms {
+        let rooms = ClusterUsage {
             opening,
             popularity,
         };
@@ -82,11 +82,11 @@ impl Layout {
     }
 }
 
-fn opening(cluster: u32) -> Opening {
+fn opening(cluster: u32) -> OpeningHours {
     match cluster % 7 {
-        0..=2 => Opening::Teaching,
-        3 | 4 => Opening::Evening,
-        _ => Opening::Always,
+        0..=2 => OpeningHours::Teaching,
+        3 | 4 => OpeningHours::Evening,
+        _ => OpeningHours::Always,
     }
 }
 
@@ -117,14 +117,14 @@ mod tests {
     fn every_cluster_gets_its_part() {
         assert_eq!(apportion(10, &[1.0, 1.0, 2.0]), [3, 3, 4]);
         assert_eq!(apportion(3, &[1.0, 100.0, 0.1]), [1, 1, 1]);
-        let (layout, rooms) = Layout::draw(&Settings::default());
+        let (layout, rooms) = CampusLayout::draw(&CampusConfig::default());
         assert_eq!(layout.computers.len(), 1359);
         assert_eq!(rooms.popularity.len(), 35);
     }
 
     #[test]
     fn reboots_come_once_a_day() {
-        let layout = Layout {
+        let layout = CampusLayout {
             computers: Vec::new(),
             reboots: vec![Some(Span::from_secs(5 * 3600)), None],
         };

@@ -2,19 +2,19 @@
 
 use tollgate_model::{Energy, Instant, NodeId, Power, Span};
 
-use super::layout::Layout;
-use super::sessions::Sessions;
+use super::layout::CampusLayout;
+use super::sessions::CampusSessions;
 
 /// Reads what computers draw, from when somebody comes and leaves. Users and tasks wake a computer
 /// at once; left alone it stays awake for a while.
 #[derive(Clone, Debug)]
-pub(super) struct Meter {
+pub(super) struct EnergyMeter {
     stays_awake: Span,
-    readings: Vec<Reading>,
+    readings: Vec<ComputerStateTimes>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Reading {
+struct ComputerStateTimes {
     active: Span,
     idle: Span,
     /// Since when nobody is there; none if nobody ever was.
@@ -23,11 +23,11 @@ struct Reading {
     came: Option<Instant>,
 }
 
-impl Meter {
+impl EnergyMeter {
     pub(super) fn new(computers: usize, stays_awake: Span) -> Self {
         Self {
             stays_awake,
-            readings: vec![Reading::default(); computers],
+            readings: vec![ComputerStateTimes::default(); computers],
         }
     }
 
@@ -40,7 +40,7 @@ impl Meter {
     }
 
     /// What was drawn from the origin to `end`.
-    pub(super) fn total(mut self, layout: &Layout, end: Instant) -> Energy {
+    pub(super) fn total(mut self, layout: &CampusLayout, end: Instant) -> Energy {
         let span = end.since(Instant::ZERO);
         let readings = self.readings.iter_mut().zip(&layout.computers);
         readings
@@ -52,7 +52,7 @@ impl Meter {
     }
 }
 
-impl Reading {
+impl ComputerStateTimes {
     fn comes(&mut self, now: Instant, stays_awake: Span) {
         if let Some(left) = self.left.take() {
             self.idle += now.since(left).min(stays_awake);
@@ -83,8 +83,12 @@ impl Reading {
 }
 
 /// What the computers would draw if there were users only.
-pub(super) fn without_tasks(layout: &Layout, sessions: &Sessions, stays_awake: Span) -> Energy {
-    let mut meter = Meter::new(sessions.computers(), stays_awake);
+pub(super) fn without_tasks(
+    layout: &CampusLayout,
+    sessions: &CampusSessions,
+    stays_awake: Span,
+) -> Energy {
+    let mut meter = EnergyMeter::new(sessions.computers(), stays_awake);
     for (node, computer) in (0..).map(NodeId).zip(0..sessions.computers()) {
         for session in sessions.of_computer(computer) {
             meter.comes(node, session.from);
@@ -97,15 +101,15 @@ pub(super) fn without_tasks(layout: &Layout, sessions: &Sessions, stays_awake: S
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::campus::Session;
+    use crate::campus::UserSession;
     use tollgate_model::Watts;
-    use tollgate_policy::select::Computer;
+    use tollgate_policy::select::CampusComputer;
 
     #[test]
     fn every_state_draws_its_own() {
         let hour = |h: i64| Instant::from_secs(h * 3600);
-        let layout = Layout {
-            computers: vec![Computer {
+        let layout = CampusLayout {
+            computers: vec![CampusComputer {
                 cluster: 0,
                 power: Power {
                     active: Watts(100.0),
@@ -115,12 +119,12 @@ mod tests {
             }],
             reboots: vec![None],
         };
-        let session = |from, to| Session {
+        let session = |from, to| UserSession {
             from: hour(from),
             to: hour(to),
         };
         let record = vec![vec![session(10, 12), session(14, 15), session(22, 30)]];
-        let sessions = Sessions::of(record, hour(24));
+        let sessions = CampusSessions::of(record, hour(24));
         let energy = without_tasks(&layout, &sessions, Span::from_secs(3 * 3600));
         // Asleep 10 h, active 2 + 1 + 2 h, idle 2 h, then 3 of the 7 h after 15, asleep the rest.
         let expected_kwh = (14.0 + 500.0 + 50.0) / 1000.0;

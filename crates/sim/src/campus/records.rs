@@ -1,20 +1,20 @@
 //! A campus of records: one's own log-ins and tasks in place of the synthetic ones.
 
 use tollgate_model::{Instant, NodeId, Span};
-use tollgate_policy::select::Computer;
-use tollgate_workload::logins::{Logins, Presence};
-use tollgate_workload::stream::{Family, Purpose};
-use tollgate_workload::usage::Status;
-use tollgate_workload::{Ended, Trace};
+use tollgate_policy::select::CampusComputer;
+use tollgate_workload::logins::{ComputerPresence, LoginTrace};
+use tollgate_workload::stream::{StreamFamily, StreamPurpose};
+use tollgate_workload::usage::TraceStatus;
+use tollgate_workload::{Trace, TraceAttemptEnd};
 
-use super::layout::Layout;
-use super::sessions::{Session, Sessions};
-use super::settings::Settings;
-use super::tasks::{Task, Truth};
+use super::layout::CampusLayout;
+use super::sessions::{CampusSessions, UserSession};
+use super::settings::CampusConfig;
+use super::tasks::{CampusTask, TaskTruth};
 
 /// How records are read as a campus.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Reading {
+pub struct CampusTraceOptions {
     /// Computers at each place that the log-ins name; at least 1. Who comes takes the first that
     /// is free.
     pub computers: u32,
@@ -22,12 +22,12 @@ pub struct Reading {
     pub reboot: Option<Span>,
     /// Power, what happens to allocations, and how long a session is whose end is not told: drawn
     /// as on the synthetic campus.
-    pub settings: Settings,
+    pub settings: CampusConfig,
 }
 
 /// What was made of records, beyond what they say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Notes {
+pub struct CampusTraceNotes {
     /// Sessions without an end: their lengths were drawn.
     pub ends_drawn: usize,
     /// Log-ins at a place all of whose computers were taken: left out.
@@ -59,10 +59,10 @@ fn monday(unix: Instant) -> Instant {
 /// whole weeks, so that they begin in the same week. None if no job ever ran.
 pub fn environment(
     trace: &Trace,
-    logins: &Logins,
-    reading: &Reading,
-) -> Option<(super::Environment, Notes)> {
-    let mut notes = Notes::default();
+    logins: &LoginTrace,
+    reading: &CampusTraceOptions,
+) -> Option<(super::CampusEnvironment, CampusTraceNotes)> {
+    let mut notes = CampusTraceNotes::default();
     let mut tasks = tasks(trace, &mut notes);
     let unix = |trace_time: Instant| {
         trace.unix_start.unwrap_or(Instant::ZERO) + trace_time.since(Instant::ZERO)
@@ -82,44 +82,44 @@ pub fn environment(
     for task in &mut tasks {
         let later = unix(Instant::ZERO).since(origin);
         task.submit += later;
-        if let Truth::Bad { removed } = &mut task.truth {
+        if let TaskTruth::Bad { removed } = &mut task.truth {
             *removed += later;
         }
     }
     let clock = |unix: Instant| Instant::ZERO + (unix + moved).since(origin);
     let sessions = sessions(logins, reading, clock, &mut notes);
     let layout = layout(sessions.len(), reading);
-    let sessions = Sessions::of(sessions, horizon);
-    let campus = super::Environment::of(layout, sessions, tasks, &reading.settings);
+    let sessions = CampusSessions::of(sessions, horizon);
+    let campus = super::CampusEnvironment::of(layout, sessions, tasks, &reading.settings);
     Some((campus, notes))
 }
 
 /// Every job that ran, in order of submission. One that its user took back is bad: it stays for as
 /// long as it did. Of several attempts the last is what the job needs, if it finished.
-fn tasks(trace: &Trace, notes: &mut Notes) -> Vec<Task> {
+fn tasks(trace: &Trace, notes: &mut CampusTraceNotes) -> Vec<CampusTask> {
     let mut tasks = Vec::with_capacity(trace.jobs.len());
     for (row, job) in trace.jobs.iter().enumerate() {
         let metadata = trace.metadata.as_ref();
         let usage = metadata.and_then(|metadata| metadata.usage.get(row));
         let attempts = metadata.and_then(|metadata| metadata.attempts.as_ref());
         let finished = attempts.and_then(|attempts| attempts.of(row).last());
-        let finished = finished.filter(|attempt| attempt.ended == Ended::Finished);
+        let finished = finished.filter(|attempt| attempt.ended == TraceAttemptEnd::Finished);
         let runtime = finished.map_or(job.runtime, |attempt| attempt.span());
         let wait = usage.and_then(|usage| usage.wait).unwrap_or(Span::ZERO);
-        let taken_back = usage.is_some_and(|usage| usage.status == Status::Cancelled);
+        let taken_back = usage.is_some_and(|usage| usage.status == TraceStatus::Cancelled);
         let truth = if taken_back && job.runtime.max(wait) > Span::ZERO {
             notes.removed += 1;
-            Truth::Bad {
+            TaskTruth::Bad {
                 removed: job.submit + wait + job.runtime.max(Span::ZERO),
             }
         } else if runtime > Span::ZERO {
-            Truth::Good { runtime }
+            TaskTruth::Good { runtime }
         } else {
             notes.never_ran += 1;
             continue;
         };
         notes.wide += usize::from(job.procs > 1);
-        tasks.push(Task {
+        tasks.push(CampusTask {
             submit: job.submit,
             transfer: Span::ZERO,
             truth,
@@ -131,16 +131,16 @@ fn tasks(trace: &Trace, notes: &mut Notes) -> Vec<Task> {
 
 /// Sessions by computer, the computers of each place one after another.
 fn sessions(
-    logins: &Logins,
-    reading: &Reading,
+    logins: &LoginTrace,
+    reading: &CampusTraceOptions,
     clock: impl Fn(Instant) -> Instant,
-    notes: &mut Notes,
-) -> Vec<Vec<Session>> {
+    notes: &mut CampusTraceNotes,
+) -> Vec<Vec<UserSession>> {
     let each = reading.computers as usize;
-    let mut computers: Vec<Vec<Session>> = vec![Vec::new(); logins.places().len() * each];
-    let lengths = Family::new(reading.settings.seed, Purpose::LogIns);
+    let mut computers: Vec<Vec<UserSession>> = vec![Vec::new(); logins.places().len() * each];
+    let lengths = StreamFamily::new(reading.settings.seed, StreamPurpose::LogIns);
     for (number, one) in logins.sessions.iter().enumerate() {
-        if one.presence == Presence::Available {
+        if one.presence == ComputerPresence::Available {
             continue;
         }
         let from = clock(one.from);
@@ -152,11 +152,11 @@ fn sessions(
         let first = one.place.index() * each;
         let own = &mut computers[first..first + each];
         let is_free =
-            |computer: &&mut Vec<Session>| computer.last().is_none_or(|last| last.to < from);
+            |computer: &&mut Vec<UserSession>| computer.last().is_none_or(|last| last.to < from);
         match own.iter_mut().find(is_free) {
-            Some(computer) => computer.push(Session { from, to }),
+            Some(computer) => computer.push(UserSession { from, to }),
             // At a single computer one session goes on into the next.
-            None if each == 1 => own[0].push(Session { from, to }),
+            None if each == 1 => own[0].push(UserSession { from, to }),
             None => notes.crowded += 1,
         }
     }
@@ -164,17 +164,17 @@ fn sessions(
 }
 
 /// Each place is a cluster; power as on the synthetic campus.
-fn layout(computers: usize, reading: &Reading) -> Layout {
+fn layout(computers: usize, reading: &CampusTraceOptions) -> CampusLayout {
     let power = &reading.settings.power;
     let computer = |number: u32| {
         let (cluster, place) = (number / reading.computers, number % reading.computers);
-        Computer {
+        CampusComputer {
             cluster,
             power: power[(cluster as usize + place as usize) % power.len()],
         }
     };
     let nodes = (0..computers as u32).map(NodeId);
-    Layout {
+    CampusLayout {
         computers: nodes.map(|node| computer(node.0)).collect(),
         reboots: vec![reading.reboot; computers],
     }

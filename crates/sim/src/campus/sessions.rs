@@ -1,16 +1,16 @@
 //! Log-ins: when somebody sits at which computer.
 
 use tollgate_model::{Instant, NodeId, Span};
-use tollgate_policy::select::{Computer, HOURS_OF_WEEK, Log, hour_of_week};
-use tollgate_workload::stream::{Family, Purpose, Stream};
+use tollgate_policy::select::{CampusComputer, HOURS_OF_WEEK, LoginLog, hour_of_week};
+use tollgate_workload::stream::{RandomStream, StreamFamily, StreamPurpose};
 
-use super::calendar::{Calendar, Opening};
-use super::layout::Rooms;
-use super::settings::{Settings, Users};
+use super::calendar::{LoginCalendar, OpeningHours};
+use super::layout::ClusterUsage;
+use super::settings::{CampusConfig, UserBehaviour};
 
 /// Somebody sits at a computer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Session {
+pub struct UserSession {
     /// Since then.
     pub from: Instant,
     /// Until then; later than `from`.
@@ -19,28 +19,28 @@ pub struct Session {
 
 /// All sessions within a time that starts at the origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sessions {
+pub struct CampusSessions {
     horizon: Instant,
     /// By computer, in order; no two of one computer overlap or touch.
-    sessions: Vec<Session>,
+    sessions: Vec<UserSession>,
     /// Where those of each computer begin; one more than there are computers.
     first: Vec<usize>,
 }
 
 /// Somebody comes to a computer or leaves it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Movement {
+pub(super) struct UserMovement {
     pub(super) at: Instant,
     /// When the next user comes to this computer; never if none does. It stands here because the
     /// kernel reads movements one after another, and would have to look far away for it.
     pub(super) next: Instant,
     pub(super) node: NodeId,
-    pub(super) kind: Kind,
+    pub(super) kind: MovementKind,
 }
 
 /// What users do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
+pub(super) enum MovementKind {
     Leaves,
     Comes,
 }
@@ -58,10 +58,10 @@ const LONGEST_S: f64 = 12.0 * 3600.0;
 /// The rate is adjusted at most so often.
 const ADJUSTMENTS: usize = 6;
 
-impl Sessions {
+impl CampusSessions {
     /// Sessions of a record, computer by computer in any order. What reaches beyond the `horizon`
     /// is cut; sessions of one computer that overlap or touch become one.
-    pub fn of(computers: Vec<Vec<Session>>, horizon: Instant) -> Self {
+    pub fn of(computers: Vec<Vec<UserSession>>, horizon: Instant) -> Self {
         let mut all = Self::none(horizon);
         for mut sessions in computers {
             sessions.sort_unstable();
@@ -95,10 +95,15 @@ impl Sessions {
 
     /// The synthetic campus: draws everybody's sessions, again and again with an adjusted rate,
     /// until the mean time between them is what it should be.
-    pub(super) fn draw(settings: &Settings, computers: &[Computer], rooms: &Rooms) -> Self {
+    pub(super) fn draw(
+        settings: &CampusConfig,
+        computers: &[CampusComputer],
+        rooms: &ClusterUsage,
+    ) -> Self {
         let users = &settings.users;
         let wanted_s = users.mean_idle.as_secs_f64();
-        let calendars = Opening::ALL.map(|opening| Calendar::new(opening, users, settings.days));
+        let calendars =
+            OpeningHours::ALL.map(|opening| LoginCalendar::new(opening, users, settings.days));
         let mut rate = users.base_rate;
         let mut sessions = Self::at_rate(settings, computers, rooms, &calendars, rate);
         for _ in 1..ADJUSTMENTS {
@@ -113,13 +118,13 @@ impl Sessions {
     }
 
     fn at_rate(
-        settings: &Settings,
-        computers: &[Computer],
-        rooms: &Rooms,
-        calendars: &[Calendar; 3],
+        settings: &CampusConfig,
+        computers: &[CampusComputer],
+        rooms: &ClusterUsage,
+        calendars: &[LoginCalendar; 3],
         rate: f64,
     ) -> Self {
-        let family = Family::new(settings.seed, Purpose::LogIns);
+        let family = StreamFamily::new(settings.seed, StreamPurpose::LogIns);
         let mut all = Self::none(Instant::ZERO + settings.horizon());
         for (number, computer) in (0..).zip(computers) {
             let cluster = computer.cluster as usize;
@@ -134,10 +139,10 @@ impl Sessions {
 
     fn draw_computer(
         &mut self,
-        users: &Users,
-        calendar: &Calendar,
+        users: &UserBehaviour,
+        calendar: &LoginCalendar,
         rate: f64,
-        stream: &mut Stream,
+        stream: &mut RandomStream,
     ) {
         let horizon_s = self.horizon.as_secs_f64();
         let mut left_s = 0.0;
@@ -146,7 +151,7 @@ impl Sessions {
             let to_s = (from_s + users.length_s(stream))
                 .min(calendar.closes_after(from_s))
                 .min(horizon_s);
-            let session = Session {
+            let session = UserSession {
                 from: Instant::ZERO + Span::from_secs_f64(from_s),
                 to: Instant::ZERO + Span::from_secs_f64(to_s),
             };
@@ -172,7 +177,7 @@ impl Sessions {
     }
 
     /// Those of a computer, in order.
-    pub fn of_computer(&self, computer: usize) -> &[Session] {
+    pub fn of_computer(&self, computer: usize) -> &[UserSession] {
         &self.sessions[self.first[computer]..self.first[computer + 1]]
     }
 
@@ -203,14 +208,17 @@ impl Sessions {
     }
 
     /// Every coming and going, in order; at one instant those who leave first, then by computer.
-    pub(super) fn movements(&self) -> Vec<Movement> {
+    pub(super) fn movements(&self) -> Vec<UserMovement> {
         let mut movements = Vec::with_capacity(2 * self.sessions.len());
         for (node, computer) in (0..).map(NodeId).zip(0..self.computers()) {
             let own = self.of_computer(computer);
             for (nth, session) in own.iter().enumerate() {
                 let next = start(own.get(nth + 1));
-                for (at, kind) in [(session.from, Kind::Comes), (session.to, Kind::Leaves)] {
-                    movements.push(Movement {
+                for (at, kind) in [
+                    (session.from, MovementKind::Comes),
+                    (session.to, MovementKind::Leaves),
+                ] {
+                    movements.push(UserMovement {
                         at,
                         next,
                         node,
@@ -224,12 +232,12 @@ impl Sessions {
     }
 
     /// What the sessions say about the computers, for policies that look ahead.
-    pub(super) fn log(&self, computers: &[Computer]) -> Log {
+    pub(super) fn log(&self, computers: &[CampusComputer]) -> LoginLog {
         let span = self.horizon.since(Instant::ZERO);
         let clusters = computers.iter().map(|one| one.cluster as usize + 1).max();
-        let mut log = Log {
+        let mut log = LoginLog {
             rate: vec![[0.0; HOURS_OF_WEEK]; clusters.unwrap_or(0)],
-            ..Log::default()
+            ..LoginLog::default()
         };
         let mut sizes = vec![0.0; log.rate.len()];
         for (number, computer) in computers.iter().enumerate() {
@@ -254,18 +262,18 @@ impl Sessions {
     }
 }
 
-impl Users {
+impl UserBehaviour {
     /// How long a session is that begins now.
-    pub(super) fn length(&self, stream: &mut Stream) -> Span {
+    pub(super) fn length(&self, stream: &mut RandomStream) -> Span {
         Span::from_secs_f64(self.length_s(stream))
     }
 
-    fn length_s(&self, stream: &mut Stream) -> f64 {
+    fn length_s(&self, stream: &mut RandomStream) -> f64 {
         self.session_s.draw(stream).clamp(SHORTEST_S, LONGEST_S)
     }
 }
 
-fn start(session: Option<&Session>) -> Instant {
+fn start(session: Option<&UserSession>) -> Instant {
     session.map_or(Instant::MAX, |session| session.from)
 }
 
@@ -281,8 +289,8 @@ fn hours_of_span(span: Span) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    fn session(from_s: i64, to_s: i64) -> Session {
-        Session {
+    fn session(from_s: i64, to_s: i64) -> UserSession {
+        UserSession {
             from: Instant::from_secs(from_s),
             to: Instant::from_secs(to_s),
         }
@@ -300,7 +308,7 @@ mod tests {
             vec![],
             vec![session(95, 200), session(100, 120)],
         ];
-        let sessions = Sessions::of(record, Instant::from_secs(100));
+        let sessions = CampusSessions::of(record, Instant::from_secs(100));
         assert_eq!(sessions.of_computer(0), [session(0, 25), session(50, 70)]);
         assert_eq!(sessions.of_computer(1), []);
         assert_eq!(sessions.of_computer(2), [session(95, 100)]);
@@ -308,7 +316,13 @@ mod tests {
         let movements: Vec<_> = sessions
             .movements()
             .into_iter()
-            .map(|one| (one.at.as_secs_f64(), one.node.0, one.kind == Kind::Comes))
+            .map(|one| {
+                (
+                    one.at.as_secs_f64(),
+                    one.node.0,
+                    one.kind == MovementKind::Comes,
+                )
+            })
             .collect();
         let expected = [
             (0.0, 0, true),
@@ -323,15 +337,15 @@ mod tests {
 
     #[test]
     fn drawn_sessions_never_overlap_and_end_at_closing_time() {
-        let settings = Settings {
+        let settings = CampusConfig {
             scale: 0.05,
             days: 60,
-            ..Settings::default()
+            ..CampusConfig::default()
         };
-        let (layout, rooms) = super::super::Layout::draw(&settings);
-        let sessions = Sessions::draw(&settings, &layout.computers, &rooms);
-        let calendars =
-            Opening::ALL.map(|opening| Calendar::new(opening, &settings.users, settings.days));
+        let (layout, rooms) = super::super::CampusLayout::draw(&settings);
+        let sessions = CampusSessions::draw(&settings, &layout.computers, &rooms);
+        let calendars = OpeningHours::ALL
+            .map(|opening| LoginCalendar::new(opening, &settings.users, settings.days));
         assert!(sessions.sessions.len() > 1000);
         for (number, computer) in layout.computers.iter().enumerate() {
             let own = sessions.of_computer(number);

@@ -14,7 +14,7 @@ pub struct LogNormal {
 /// The synthetic campus. The default is that of Newcastle University in 2010, as far as McGough et
 /// al. (2013) describe it, with what they leave open calibrated to the figures they print.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Settings {
+pub struct CampusConfig {
     /// What is drawn depends on it.
     pub seed: u64,
     /// How much of the campus there is: computers, tasks, sizes of batches and their cap are
@@ -29,13 +29,13 @@ pub struct Settings {
     /// The spread of the sizes of clusters (sigma of a log-normal distribution).
     pub cluster_size_sigma: f64,
     /// Log-ins.
-    pub users: Users,
+    pub users: UserBehaviour,
     /// The tasks that end by themselves.
     pub good: GoodTasks,
     /// The tasks that never do.
     pub bad: BadTasks,
     /// What happens to allocations beside users and reboots.
-    pub losses: Losses,
+    pub losses: LostAllocations,
     /// How long a computer stays awake when it is left alone. Not negative.
     pub stays_awake: Span,
     /// Power of the computers, by (cluster + place in it) mod 4.
@@ -46,7 +46,7 @@ pub struct Settings {
 
 /// When users come, and for how long.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Users {
+pub struct UserBehaviour {
     /// Mean time between a log-out and the next log-in of a computer; the rate of log-ins is
     /// adjusted to it. Positive.
     pub mean_idle: Span,
@@ -102,7 +102,7 @@ pub struct BadTasks {
 
 /// Allocations that are lost for other reasons.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Losses {
+pub struct LostAllocations {
     /// The probability that an allocation is, from 0 to 1.
     pub probability: f64,
     /// After at most so many seconds, drawn among the whole numbers from 1 on.
@@ -112,7 +112,7 @@ pub struct Losses {
 /// A setting that makes no sense.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{name} is {value}: expected {expected}")]
-pub struct SettingsError {
+pub struct CampusConfigError {
     /// Which one.
     pub name: &'static str,
     /// What it is.
@@ -134,7 +134,7 @@ const NORMAL: Power = power(57.0, 40.0, 2.0);
 const HIGH_END: Power = power(114.0, 67.0, 3.0);
 const LEGACY: Power = power(140.0, 65.0, 4.0);
 
-impl Default for Settings {
+impl Default for CampusConfig {
     /// The variant `simulation`: users and reboots evict, nothing else does.
     fn default() -> Self {
         Self {
@@ -144,7 +144,7 @@ impl Default for Settings {
             computers: 1359,
             clusters: 35,
             cluster_size_sigma: 0.6,
-            users: Users {
+            users: UserBehaviour {
                 mean_idle: Span::from_secs(371 * 60),
                 idle_within: Span::from_secs(90),
                 base_rate: 1.0 / 5700.0,
@@ -185,7 +185,7 @@ impl Default for Settings {
                 light: 1900,
                 light_mean: Span::from_secs(20 * 60),
             },
-            losses: Losses {
+            losses: LostAllocations {
                 probability: 0.0,
                 most_s: 30,
             },
@@ -196,7 +196,7 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
+impl CampusConfig {
     /// The variant `history`: allocations are also lost within seconds, and some good tasks need
     /// longer than a computer runs that is rebooted every night. It comes near the record of 2010.
     pub fn history() -> Self {
@@ -220,11 +220,11 @@ impl Settings {
     ///
     /// # Errors
     /// The first that makes no sense.
-    pub fn validate(&self) -> Result<(), SettingsError> {
+    pub fn validate(&self) -> Result<(), CampusConfigError> {
         let within =
             |name, value: f64, low: f64, high: f64, expected| match (low..=high).contains(&value) {
                 true => Ok(()),
-                false => Err(SettingsError {
+                false => Err(CampusConfigError {
                     name,
                     value: value.to_string(),
                     expected,
@@ -290,9 +290,9 @@ mod tests {
 
     #[test]
     fn what_makes_no_sense_is_named() {
-        assert_eq!(Settings::default().validate(), Ok(()));
-        assert_eq!(Settings::history().validate(), Ok(()));
-        let mut settings = Settings::default();
+        assert_eq!(CampusConfig::default().validate(), Ok(()));
+        assert_eq!(CampusConfig::history().validate(), Ok(()));
+        let mut settings = CampusConfig::default();
         settings.losses.probability = 1.5;
         let error = settings.validate().unwrap_err().to_string();
         assert_eq!(

@@ -1,17 +1,17 @@
 //! What came of a year.
 
 use tollgate_model::{Energy, Span};
-use tollgate_policy::retry::{Counted, Seen};
+use tollgate_policy::retry::{EvictionFilter, TaskHistory};
 
-use super::tasks::{Fate, Task};
+use super::tasks::{CampusTask, TaskFate};
 
 /// The measures of a year under one retry and one select policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Tally {
+pub struct CampusMetrics {
     /// Tasks that would end on a dedicated computer.
-    pub good: Group,
+    pub good: TaskGroupMetrics,
     /// Tasks that would not.
-    pub bad: Group,
+    pub bad: TaskGroupMetrics,
     /// Mean of finish - submission - run time over the good tasks that completed; none if none did.
     pub overhead: Option<Span>,
     /// What was drawn in the year, less what the same year would have drawn without tasks and
@@ -29,7 +29,7 @@ pub struct Tally {
 
 /// What became of tasks of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Group {
+pub struct TaskGroupMetrics {
     /// How many there are.
     pub tasks: u32,
     /// How many ended by themselves.
@@ -48,19 +48,19 @@ pub struct Group {
     pub wasted: Span,
 }
 
-impl Group {
-    pub(super) fn add(&mut self, fate: Fate, seen: &Seen) {
-        let evictions = seen.evictions(Counted::All);
+impl TaskGroupMetrics {
+    pub(super) fn add(&mut self, fate: TaskFate, seen: &TaskHistory) {
+        let evictions = seen.evictions(EvictionFilter::All);
         self.tasks += 1;
         match fate {
-            Fate::Open => self.unfinished += 1,
-            Fate::Completed => self.completed += 1,
-            Fate::Abandoned => self.killed += 1,
-            Fate::Removed => self.removed += 1,
+            TaskFate::Open => self.unfinished += 1,
+            TaskFate::Completed => self.completed += 1,
+            TaskFate::Abandoned => self.killed += 1,
+            TaskFate::Removed => self.removed += 1,
         }
         self.evictions += u64::from(evictions);
         self.most_evictions = self.most_evictions.max(evictions);
-        self.wasted += seen.accrued(Counted::All);
+        self.wasted += seen.accrued(EvictionFilter::All);
     }
 
     /// Mean evictions of a task; 0 if there is none.
@@ -70,8 +70,12 @@ impl Group {
 }
 
 /// Sums up both kinds.
-pub(super) fn groups(tasks: &[Task], fates: &[Fate], seen: &[Seen]) -> (Group, Group) {
-    let (mut good, mut bad) = (Group::default(), Group::default());
+pub(super) fn groups(
+    tasks: &[CampusTask],
+    fates: &[TaskFate],
+    seen: &[TaskHistory],
+) -> (TaskGroupMetrics, TaskGroupMetrics) {
+    let (mut good, mut bad) = (TaskGroupMetrics::default(), TaskGroupMetrics::default());
     for ((task, &fate), seen) in tasks.iter().zip(fates).zip(seen) {
         let group = if task.is_good() { &mut good } else { &mut bad };
         group.add(fate, seen);

@@ -1,25 +1,25 @@
 //! What is submitted in a year, and the truth about it.
 
 use tollgate_model::{Instant, Span};
-use tollgate_workload::stream::{Family, Purpose, Stream};
+use tollgate_workload::stream::{RandomStream, StreamFamily, StreamPurpose};
 
 use super::calendar::{HOUR_S, HOURS};
-use super::settings::{LogNormal, Settings};
+use super::settings::{CampusConfig, LogNormal};
 
 /// A task as the world knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Task {
+pub struct CampusTask {
     /// When it is handed in.
     pub submit: Instant,
     /// How long its data take to the computer and back, for each attempt.
     pub transfer: Span,
     /// What it really is.
-    pub truth: Truth,
+    pub truth: TaskTruth,
 }
 
 /// What a task really is; no policy is ever told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Truth {
+pub enum TaskTruth {
     /// It ends by itself after this time on a computer.
     Good {
         /// Positive.
@@ -34,7 +34,7 @@ pub enum Truth {
 
 /// What became of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum TaskFate {
     /// It waits or runs; at the end of the year it is unfinished.
     Open,
     /// It ended by itself.
@@ -45,36 +45,36 @@ pub enum Fate {
     Removed,
 }
 
-impl Task {
+impl CampusTask {
     /// How long an attempt takes that nobody ends.
     pub fn attempt(&self) -> Span {
         match self.truth {
-            Truth::Good { runtime } => self.transfer + runtime,
-            Truth::Bad { .. } => Span::MAX,
+            TaskTruth::Good { runtime } => self.transfer + runtime,
+            TaskTruth::Bad { .. } => Span::MAX,
         }
     }
 
     /// How long it runs on a computer without transfer.
     pub const fn runtime(&self) -> Span {
         match self.truth {
-            Truth::Good { runtime } => runtime,
-            Truth::Bad { .. } => Span::MAX,
+            TaskTruth::Good { runtime } => runtime,
+            TaskTruth::Bad { .. } => Span::MAX,
         }
     }
 
     /// When its user takes it away.
     pub const fn removed(&self) -> Instant {
         match self.truth {
-            Truth::Good { .. } => Instant::MAX,
-            Truth::Bad { removed } => removed,
+            TaskTruth::Good { .. } => Instant::MAX,
+            TaskTruth::Bad { removed } => removed,
         }
     }
 
     /// Whether it would end by itself.
     pub const fn is_good(&self) -> bool {
         match self.truth {
-            Truth::Good { .. } => true,
-            Truth::Bad { .. } => false,
+            TaskTruth::Good { .. } => true,
+            TaskTruth::Bad { .. } => false,
         }
     }
 }
@@ -99,7 +99,7 @@ const LAST_DAYS_WITHOUT_LONG: f64 = 20.0;
 const DAY_S: f64 = 86_400.0;
 
 /// The tasks of a synthetic year in order of submission; at one instant in order of drawing.
-pub(super) fn draw(settings: &Settings) -> Vec<Task> {
+pub(super) fn draw(settings: &CampusConfig) -> Vec<CampusTask> {
     let mut tasks = good(settings);
     tasks.extend(long(settings));
     tasks.extend(bad(settings));
@@ -108,11 +108,11 @@ pub(super) fn draw(settings: &Settings) -> Vec<Task> {
 }
 
 /// The good tasks, batch by batch.
-fn good(settings: &Settings) -> Vec<Task> {
+fn good(settings: &CampusConfig) -> Vec<CampusTask> {
     let good = &settings.good;
     let count = settings.scaled(good.count, 1) as usize;
     let cap = (f64::from(good.batch_cap) * settings.scale).max(1.0);
-    let family = Family::new(settings.seed, Purpose::Batches);
+    let family = StreamFamily::new(settings.seed, StreamPurpose::Batches);
     let mut drafts: Vec<(f64, f64, Span)> = Vec::with_capacity(count);
     let mut batch = 0;
     while drafts.len() < count {
@@ -133,10 +133,10 @@ fn good(settings: &Settings) -> Vec<Task> {
         }
     }
     let stretch = stretch(settings, &drafts);
-    let task = |(submit_s, runtime_s, transfer)| Task {
+    let task = |(submit_s, runtime_s, transfer)| CampusTask {
         submit: at(submit_s),
         transfer,
-        truth: Truth::Good {
+        truth: TaskTruth::Good {
             runtime: Span::from_secs_f64(clamped(stretch * runtime_s)),
         },
     };
@@ -144,7 +144,7 @@ fn good(settings: &Settings) -> Vec<Task> {
 }
 
 /// A uniform day, an hour by weight, a uniform second.
-fn batch_submission(settings: &Settings, stream: &mut Stream) -> f64 {
+fn batch_submission(settings: &CampusConfig, stream: &mut RandomStream) -> f64 {
     let day = (f64::from(settings.days) * stream.uniform()).floor();
     let hour = loop {
         let hour = (HOURS.len() as f64 * stream.uniform()) as usize;
@@ -157,7 +157,7 @@ fn batch_submission(settings: &Settings, stream: &mut Stream) -> f64 {
 
 /// By what run times are multiplied so that they add up to what was asked for. Some are at their
 /// limits, so it takes a few rounds.
-fn stretch(settings: &Settings, drafts: &[(f64, f64, Span)]) -> f64 {
+fn stretch(settings: &CampusConfig, drafts: &[(f64, f64, Span)]) -> f64 {
     const ROUNDS: usize = 20;
     let Some(wanted) = settings.good.useful else {
         return 1.0;
@@ -175,16 +175,16 @@ fn clamped(runtime_s: f64) -> f64 {
 }
 
 /// Good tasks that need longer than a computer runs which is rebooted every night.
-fn long(settings: &Settings) -> impl Iterator<Item = Task> {
-    let family = Family::new(settings.seed, Purpose::LongTasks);
+fn long(settings: &CampusConfig) -> impl Iterator<Item = CampusTask> {
+    let family = StreamFamily::new(settings.seed, StreamPurpose::LongTasks);
     (0..settings.scaled(settings.good.long, 1)).map(move |number| {
         let mut stream = family.stream(number.into());
         let submit = uniformly(settings, LAST_DAYS_WITHOUT_LONG, &mut stream);
         let runtime_h = (LONG_H.1 - LONG_H.0).mul_add(stream.uniform(), LONG_H.0);
-        Task {
+        CampusTask {
             submit,
             transfer: transfer(settings, &mut stream),
-            truth: Truth::Good {
+            truth: TaskTruth::Good {
                 runtime: Span::from_secs_f64(runtime_h * HOUR_S),
             },
         }
@@ -192,11 +192,11 @@ fn long(settings: &Settings) -> impl Iterator<Item = Task> {
 }
 
 /// Tasks that never end: the heavy ones, then the light ones.
-fn bad(settings: &Settings) -> impl Iterator<Item = Task> {
+fn bad(settings: &CampusConfig) -> impl Iterator<Item = CampusTask> {
     let bad = &settings.bad;
     let heavy = settings.scaled(bad.heavy, 1);
     let all = heavy + settings.scaled(bad.light, 1);
-    let family = Family::new(settings.seed, Purpose::BadTasks);
+    let family = StreamFamily::new(settings.seed, StreamPurpose::BadTasks);
     (0..all).map(move |number| {
         let mut stream = family.stream(number.into());
         let submit = uniformly(settings, LAST_DAYS_WITHOUT_BAD, &mut stream);
@@ -207,10 +207,10 @@ fn bad(settings: &Settings) -> impl Iterator<Item = Task> {
                 .as_secs_f64()
                 .mul_add(stream.exponential(), 30.0),
         };
-        Task {
+        CampusTask {
             submit,
             transfer: transfer(settings, &mut stream),
-            truth: Truth::Bad {
+            truth: TaskTruth::Bad {
                 removed: submit + Span::from_secs_f64(stays_s),
             },
         }
@@ -218,12 +218,12 @@ fn bad(settings: &Settings) -> impl Iterator<Item = Task> {
 }
 
 /// Uniformly in the year but for its last days.
-fn uniformly(settings: &Settings, but_last_days: f64, stream: &mut Stream) -> Instant {
+fn uniformly(settings: &CampusConfig, but_last_days: f64, stream: &mut RandomStream) -> Instant {
     let days = f64::from(settings.days);
     at((days - but_last_days).max(days / 2.0) * DAY_S * stream.uniform())
 }
 
-fn transfer(settings: &Settings, stream: &mut Stream) -> Span {
+fn transfer(settings: &CampusConfig, stream: &mut RandomStream) -> Span {
     let bits = 2.0 * settings.good.size_mb.draw(stream) * BITS_PER_MEGABYTE;
     Span::from_secs_f64(bits / BITS_PER_SECOND)
 }
@@ -233,7 +233,7 @@ fn at(secs: f64) -> Instant {
 }
 
 impl LogNormal {
-    pub(super) fn draw(&self, stream: &mut Stream) -> f64 {
+    pub(super) fn draw(&self, stream: &mut RandomStream) -> f64 {
         self.median * libm::exp(self.sigma * stream.normal())
     }
 }
@@ -244,23 +244,24 @@ mod tests {
 
     #[test]
     fn a_year_has_the_tasks_that_it_should() {
-        let settings = Settings {
+        let settings = CampusConfig {
             scale: 0.1,
-            ..Settings::history()
+            ..CampusConfig::history()
         };
         let tasks = draw(&settings);
         assert!(tasks.is_sorted_by_key(|task| task.submit));
         let good = tasks.iter().filter(|task| task.is_good()).count();
         assert_eq!((good, tasks.len() - good), (56_185 + 23, 17 + 190));
-        let beyond = |task: &&Task| task.runtime() > Span::from_secs(16 * 3600) && task.is_good();
+        let beyond =
+            |task: &&CampusTask| task.runtime() > Span::from_secs(16 * 3600) && task.is_good();
         assert_eq!(tasks.iter().filter(beyond).count(), 23);
     }
 
     #[test]
     fn run_times_add_up_to_what_is_asked_for() {
-        let mut settings = Settings {
+        let mut settings = CampusConfig {
             scale: 0.02,
-            ..Settings::default()
+            ..CampusConfig::default()
         };
         settings.good.useful = Some(Span::from_secs(466_000_000));
         let sum: f64 = draw(&settings)

@@ -9,53 +9,55 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use tollgate_model::{Energy, Instant, NodeId, Span};
-use tollgate_policy::Draw;
-use tollgate_policy::retry::{Counted, Eviction, Finished, Retry, Seen, Verdict};
-use tollgate_policy::select::{self, Grounds, Pool, Select, Taker};
-use tollgate_workload::stream::{Family, Purpose, Stream};
+use tollgate_policy::RandomSource;
+use tollgate_policy::retry::{
+    EvictionCause, EvictionFilter, FinishedTasks, RetryDecision, RetryPolicy, TaskHistory,
+};
+use tollgate_policy::select::{self, ComputerPool, Occupant, SelectBuildInputs, SelectPolicy};
+use tollgate_workload::stream::{RandomStream, StreamFamily, StreamPurpose};
 
-use super::dedicated::Dedicated;
-use super::environment::Environment;
-use super::meter::Meter;
-use super::sessions::Kind;
-use super::tally::{self, Tally};
-use super::tasks::{Fate, Task};
+use super::dedicated::DedicatedQueue;
+use super::environment::CampusEnvironment;
+use super::meter::EnergyMeter;
+use super::sessions::MovementKind;
+use super::tally::{self, CampusMetrics};
+use super::tasks::{CampusTask, TaskFate};
 
 /// The policies of a year.
 #[derive(Clone, Debug)]
-pub struct Policies {
+pub struct CampusPolicies {
     /// Whether evicted tasks are tried again.
-    pub retry: Retry,
+    pub retry: RetryPolicy,
     /// Which computer gets the next task.
-    pub select: &'static select::Named,
+    pub select: &'static select::BuiltinSelectPolicy,
 }
 
 /// A year that is over.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Year {
+pub struct CampusRun {
     /// What came of it.
-    pub tally: Tally,
+    pub tally: CampusMetrics,
     /// By task: how it fared.
-    pub seen: Vec<Seen>,
+    pub seen: Vec<TaskHistory>,
     /// By task: what became of it.
-    pub fates: Vec<Fate>,
+    pub fates: Vec<TaskFate>,
 }
 
-impl Year {
+impl CampusRun {
     /// How the tasks that finished had fared, for policies that compare.
-    pub fn finished(&self, environment: &Environment) -> Finished {
+    pub fn finished(&self, environment: &CampusEnvironment) -> FinishedTasks {
         let tasks = environment.tasks.iter().zip(&self.seen).zip(&self.fates);
-        let completed = tasks.filter(|(_, fate)| **fate == Fate::Completed);
-        Finished::of(completed.map(|((task, seen), _)| {
-            let accrued = seen.accrued(Counted::All) + task.attempt();
-            (seen.evictions(Counted::All), accrued)
+        let completed = tasks.filter(|(_, fate)| **fate == TaskFate::Completed);
+        FinishedTasks::of(completed.map(|((task, seen), _)| {
+            let accrued = seen.accrued(EvictionFilter::All) + task.attempt();
+            (seen.evictions(EvictionFilter::All), accrued)
         }))
     }
 }
 
 /// Lives through the year.
-pub fn year(environment: &Environment, policies: &Policies) -> Year {
-    let mut kernel = Kernel::new(environment, policies);
+pub fn year(environment: &CampusEnvironment, policies: &CampusPolicies) -> CampusRun {
+    let mut kernel = CampusSim::new(environment, policies);
     while let Some(now) = kernel.next() {
         kernel.live(now);
     }
@@ -63,9 +65,9 @@ pub fn year(environment: &Environment, policies: &Policies) -> Year {
 }
 
 /// A stream that a policy may draw from.
-struct Drawn(Stream);
+struct PolicyStream(RandomStream);
 
-impl Draw for Drawn {
+impl RandomSource for PolicyStream {
     fn unit(&mut self) -> f64 {
         self.0.uniform()
     }
@@ -78,59 +80,60 @@ impl Draw for Drawn {
 
 /// How an attempt ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
+enum AttemptEnd {
     Finished,
     Removed,
     /// It took longer than a policy bears.
     TooLong,
-    Evicted(Eviction),
+    Evicted(EvictionCause),
 }
 
 /// An attempt that holds a computer.
 #[derive(Clone, Copy, Debug)]
-struct Attempt {
+struct CampusAttempt {
     task: u32,
     from: Instant,
-    end: End,
+    end: AttemptEnd,
 }
 
-struct Kernel<'e> {
-    environment: &'e Environment,
-    retry: &'e Retry,
-    select: Box<dyn Select>,
-    pool: Pool,
-    meter: Meter,
+struct CampusSim<'e> {
+    environment: &'e CampusEnvironment,
+    retry: &'e RetryPolicy,
+    select: Box<dyn SelectPolicy>,
+    pool: ComputerPool,
+    meter: EnergyMeter,
     queue: VecDeque<u32>,
-    dedicated: Option<Dedicated>,
+    dedicated: Option<DedicatedQueue>,
     /// Ends of attempts, by time and computer.
     ends: BinaryHeap<Reverse<(Instant, NodeId)>>,
     /// By computer.
-    attempts: Vec<Option<Attempt>>,
+    attempts: Vec<Option<CampusAttempt>>,
     /// By computer: when the next user comes.
     next_user: Vec<Instant>,
     next_movement: usize,
     next_task: usize,
-    seen: Vec<Seen>,
-    fates: Vec<Fate>,
-    overhead: Overhead,
+    seen: Vec<TaskHistory>,
+    fates: Vec<TaskFate>,
+    overhead: OverheadSum,
     attributed: Energy,
     allocations: u64,
-    draws: Drawn,
-    losses: Family,
+    draws: PolicyStream,
+    losses: StreamFamily,
 }
 
 #[derive(Default)]
-struct Overhead {
+struct OverheadSum {
     sum_us: i128,
     tasks: u32,
 }
 
-impl<'e> Kernel<'e> {
-    fn new(environment: &'e Environment, policies: &'e Policies) -> Self {
+impl<'e> CampusSim<'e> {
+    fn new(environment: &'e CampusEnvironment, policies: &'e CampusPolicies) -> Self {
         let pool = environment.pool();
         let computers = pool.computers().len();
-        let mut draws = Drawn(Family::new(environment.seed, Purpose::Choices).stream(0));
-        let grounds = Grounds {
+        let mut draws =
+            PolicyStream(StreamFamily::new(environment.seed, StreamPurpose::Choices).stream(0));
+        let grounds = SelectBuildInputs {
             pool: &pool,
             log: &environment.log,
         };
@@ -138,9 +141,9 @@ impl<'e> Kernel<'e> {
             retry: &policies.retry,
             select: policies.select.build(&grounds, &mut draws),
             pool,
-            meter: Meter::new(computers, environment.stays_awake),
+            meter: EnergyMeter::new(computers, environment.stays_awake),
             queue: VecDeque::new(),
-            dedicated: policies.retry.dedicated().map(Dedicated::new),
+            dedicated: policies.retry.dedicated().map(DedicatedQueue::new),
             ends: BinaryHeap::new(),
             attempts: vec![None; computers],
             next_user: (0..computers)
@@ -148,13 +151,13 @@ impl<'e> Kernel<'e> {
                 .collect(),
             next_movement: 0,
             next_task: 0,
-            seen: vec![Seen::default(); environment.tasks.len()],
-            fates: vec![Fate::Open; environment.tasks.len()],
-            overhead: Overhead::default(),
+            seen: vec![TaskHistory::default(); environment.tasks.len()],
+            fates: vec![TaskFate::Open; environment.tasks.len()],
+            overhead: OverheadSum::default(),
             attributed: Energy::ZERO,
             allocations: 0,
             draws,
-            losses: Family::new(environment.seed, Purpose::Losses),
+            losses: StreamFamily::new(environment.seed, StreamPurpose::Losses),
             environment,
         }
     }
@@ -163,7 +166,7 @@ impl<'e> Kernel<'e> {
     fn next(&self) -> Option<Instant> {
         let movement = self.environment.movements.get(self.next_movement);
         let task = self.environment.tasks.get(self.next_task);
-        let dedicated = self.dedicated.as_ref().and_then(Dedicated::next_end);
+        let dedicated = self.dedicated.as_ref().and_then(DedicatedQueue::next_end);
         let next = movement
             .map_or(Instant::MAX, |movement| movement.at)
             .min(task.map_or(Instant::MAX, |task| task.submit))
@@ -187,8 +190,8 @@ impl<'e> Kernel<'e> {
             self.next_movement += 1;
             self.next_user[movement.node.index()] = movement.next;
             match movement.kind {
-                Kind::Comes => self.comes(movement.node, Taker::User, now),
-                Kind::Leaves => self.leaves(movement.node, Taker::User, now),
+                MovementKind::Comes => self.comes(movement.node, Occupant::User, now),
+                MovementKind::Leaves => self.leaves(movement.node, Occupant::User, now),
             }
         }
         while let Some(task) = self.environment.tasks.get(self.next_task)
@@ -201,13 +204,13 @@ impl<'e> Kernel<'e> {
         self.start_dedicated(now);
     }
 
-    fn comes(&mut self, node: NodeId, taker: Taker, now: Instant) {
+    fn comes(&mut self, node: NodeId, taker: Occupant, now: Instant) {
         self.meter.comes(node, now);
         self.pool.take(node, now);
         self.select.taken(node, taker, now);
     }
 
-    fn leaves(&mut self, node: NodeId, taker: Taker, now: Instant) {
+    fn leaves(&mut self, node: NodeId, taker: Occupant, now: Instant) {
         self.meter.leaves(node, now);
         self.pool.give_back(node, now);
         self.select.freed(node, taker, now);
@@ -217,15 +220,15 @@ impl<'e> Kernel<'e> {
         let Some(attempt) = self.attempts[node.index()].take() else {
             return;
         };
-        self.leaves(node, Taker::Task, now);
+        self.leaves(node, Occupant::Task, now);
         let held = now.since(attempt.from);
         self.charge(node, held);
-        let free = self.dedicated.as_ref().map_or(0, Dedicated::free);
+        let free = self.dedicated.as_ref().map_or(0, DedicatedQueue::free);
         match attempt.end {
-            End::Finished => self.completed(attempt.task, now),
-            End::Removed => self.fates[attempt.task as usize] = Fate::Removed,
-            End::TooLong => self.carry_out(attempt.task, self.retry.end(free)),
-            End::Evicted(by) => {
+            AttemptEnd::Finished => self.completed(attempt.task, now),
+            AttemptEnd::Removed => self.fates[attempt.task as usize] = TaskFate::Removed,
+            AttemptEnd::TooLong => self.carry_out(attempt.task, self.retry.end(free)),
+            AttemptEnd::Evicted(by) => {
                 let seen = &mut self.seen[attempt.task as usize];
                 seen.evicted(by, held);
                 let verdict = self.retry.verdict(seen, free, &mut self.draws);
@@ -239,19 +242,19 @@ impl<'e> Kernel<'e> {
         self.attributed += power.active.during(held);
     }
 
-    fn carry_out(&mut self, task: u32, verdict: Verdict) {
+    fn carry_out(&mut self, task: u32, verdict: RetryDecision) {
         match (verdict, &mut self.dedicated) {
-            (Verdict::Again, _) => self.queue.push_back(task),
-            (Verdict::Dedicate, Some(dedicated)) => dedicated.push(task),
-            (Verdict::Dedicate, None) | (Verdict::Abandon, _) => {
-                self.fates[task as usize] = Fate::Abandoned;
+            (RetryDecision::Again, _) => self.queue.push_back(task),
+            (RetryDecision::Dedicate, Some(dedicated)) => dedicated.push(task),
+            (RetryDecision::Dedicate, None) | (RetryDecision::Abandon, _) => {
+                self.fates[task as usize] = TaskFate::Abandoned;
             }
         }
     }
 
     fn completed(&mut self, number: u32, now: Instant) {
         let task = &self.environment.tasks[number as usize];
-        self.fates[number as usize] = Fate::Completed;
+        self.fates[number as usize] = TaskFate::Completed;
         let overhead = now.since(task.submit) - task.runtime();
         self.overhead.sum_us += i128::from(overhead.as_micros());
         self.overhead.tasks += 1;
@@ -262,8 +265,10 @@ impl<'e> Kernel<'e> {
             && let Some((task, fate)) = dedicated.pop_ended(&self.environment.tasks, now)
         {
             match fate {
-                Fate::Completed => self.completed(task, now),
-                Fate::Open | Fate::Abandoned | Fate::Removed => self.fates[task as usize] = fate,
+                TaskFate::Completed => self.completed(task, now),
+                TaskFate::Open | TaskFate::Abandoned | TaskFate::Removed => {
+                    self.fates[task as usize] = fate
+                }
             }
         }
     }
@@ -273,14 +278,14 @@ impl<'e> Kernel<'e> {
             return;
         };
         for task in dedicated.start(&self.environment.tasks, now, self.environment.horizon()) {
-            self.fates[task as usize] = Fate::Removed;
+            self.fates[task as usize] = TaskFate::Removed;
         }
     }
 
     fn start_waiting(&mut self, now: Instant) {
         while let Some(&number) = self.queue.front() {
             if self.environment.tasks[number as usize].removed() <= now {
-                self.fates[number as usize] = Fate::Removed;
+                self.fates[number as usize] = TaskFate::Removed;
                 self.queue.pop_front();
                 continue;
             }
@@ -295,35 +300,35 @@ impl<'e> Kernel<'e> {
     fn start(&mut self, number: u32, node: NodeId, now: Instant) {
         let (ends, end) = self.fate_of_attempt(number, node, now);
         self.allocations += 1;
-        self.attempts[node.index()] = Some(Attempt {
+        self.attempts[node.index()] = Some(CampusAttempt {
             task: number,
             from: now,
             end,
         });
         self.ends.push(Reverse((ends, node)));
-        self.comes(node, Taker::Task, now);
+        self.comes(node, Occupant::Task, now);
     }
 
     /// When and how an attempt ends that starts now. Of several ends at one instant the first
     /// counts: who has finished was not evicted.
-    fn fate_of_attempt(&self, number: u32, node: NodeId, now: Instant) -> (Instant, End) {
-        let task: &Task = &self.environment.tasks[number as usize];
-        let mut first = (now + task.attempt(), End::Finished);
-        let mut consider = |at: Instant, end: End| {
+    fn fate_of_attempt(&self, number: u32, node: NodeId, now: Instant) -> (Instant, AttemptEnd) {
+        let task: &CampusTask = &self.environment.tasks[number as usize];
+        let mut first = (now + task.attempt(), AttemptEnd::Finished);
+        let mut consider = |at: Instant, end: AttemptEnd| {
             if at < first.0 {
                 first = (at, end);
             }
         };
-        consider(task.removed(), End::Removed);
+        consider(task.removed(), AttemptEnd::Removed);
         let next_user = self.next_user[node.index()];
-        consider(next_user, End::Evicted(Eviction::User));
+        consider(next_user, AttemptEnd::Evicted(EvictionCause::User));
         let reboot = self.environment.layout.reboot_after(node.index(), now);
-        consider(reboot, End::Evicted(Eviction::Reboot));
+        consider(reboot, AttemptEnd::Evicted(EvictionCause::Reboot));
         if let Some(lost) = self.lost_after(number) {
-            consider(now + lost, End::Evicted(Eviction::Lost));
+            consider(now + lost, AttemptEnd::Evicted(EvictionCause::Lost));
         }
         if let Some(longest) = self.retry.longest_attempt() {
-            consider(now + longest, End::TooLong);
+            consider(now + longest, AttemptEnd::TooLong);
         }
         first
     }
@@ -335,7 +340,7 @@ impl<'e> Kernel<'e> {
         if losses.probability == 0.0 {
             return None;
         }
-        let attempt = self.seen[number as usize].evictions(Counted::All);
+        let attempt = self.seen[number as usize].evictions(EvictionFilter::All);
         let index = u64::from(number) << 32 | u64::from(attempt);
         let mut stream = self.losses.stream(index);
         let lost = stream.chance(losses.probability);
@@ -344,7 +349,7 @@ impl<'e> Kernel<'e> {
     }
 
     /// Sums up. What still runs at the end of the year is charged until then.
-    fn finish(mut self) -> Year {
+    fn finish(mut self) -> CampusRun {
         let end = self.environment.horizon();
         for node in 0..self.attempts.len() {
             if let Some(attempt) = self.attempts[node] {
@@ -362,8 +367,8 @@ impl<'e> Kernel<'e> {
         let drawn = self.meter.total(&self.environment.layout, end);
         let overhead = &self.overhead;
         let mean_us = (overhead.tasks > 0).then(|| overhead.sum_us / i128::from(overhead.tasks));
-        Year {
-            tally: Tally {
+        CampusRun {
+            tally: CampusMetrics {
                 good,
                 bad,
                 overhead: mean_us.map(|us| Span::from_micros(us as i64)),
@@ -381,8 +386,8 @@ impl<'e> Kernel<'e> {
     /// Tasks that were taken away while they waited, and that nobody came to since.
     fn note_removed(&mut self, end: Instant) {
         for (task, fate) in self.environment.tasks.iter().zip(&mut self.fates) {
-            if *fate == Fate::Open && task.removed() <= end {
-                *fate = Fate::Removed;
+            if *fate == TaskFate::Open && task.removed() <= end {
+                *fate = TaskFate::Removed;
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Who decides about moves.
 
-use tollgate_policy::migrate::{Donor, Sighting, Value};
-use tollgate_policy::migrate::{MigrationChoice, MigrationError, Settings, Standing};
+use tollgate_policy::migrate::{DonorRule, SiteObservation, SiteValuation};
+use tollgate_policy::migrate::{MigrationError, MigrationParams, MigrationSpec, SiteScore};
 
 use super::dispatch::expected_wait;
 
@@ -10,16 +10,16 @@ pub const OMNISCIENT: &str = "omniscient";
 
 /// Who decides about moves.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Decider {
+pub enum MigrationDecider {
     /// A policy, by what sites show.
-    Policy(MigrationChoice),
+    Policy(MigrationSpec),
     /// The true average waits of all sites: what no policy can know, to compare with.
-    Omniscient(Settings),
+    Omniscient(MigrationParams),
 }
 
 /// Why words name nobody who decides.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum DeciderError {
+pub enum MigrationDeciderError {
     /// They name no policy.
     #[error("{0}, {OMNISCIENT}")]
     Policy(#[from] MigrationError),
@@ -28,28 +28,29 @@ pub enum DeciderError {
     Omniscient(String),
 }
 
-impl Decider {
+impl MigrationDecider {
     /// Reads `NAME[:KEY=VALUE,..]`; `omniscient` has the keys `moves` and `keep`.
     ///
     /// # Errors
     /// If it names nobody.
-    pub fn parse(words: &str) -> Result<Self, DeciderError> {
+    pub fn parse(words: &str) -> Result<Self, MigrationDeciderError> {
         let (name, changes) = match words.split_once(':') {
             Some((name, changes)) => (name, Some(changes)),
             None => (words, None),
         };
         if name != OMNISCIENT {
-            return Ok(Self::Policy(MigrationChoice::parse(words)?));
+            return Ok(Self::Policy(MigrationSpec::parse(words)?));
         }
         let mut settings = BOUND;
         for pair in changes.into_iter().flat_map(|changes| changes.split(',')) {
-            set(&mut settings, pair).ok_or_else(|| DeciderError::Omniscient(pair.to_owned()))?;
+            set(&mut settings, pair)
+                .ok_or_else(|| MigrationDeciderError::Omniscient(pair.to_owned()))?;
         }
         Ok(Self::Omniscient(settings))
     }
 
     /// The settings by which it chooses.
-    pub const fn settings(&self) -> &Settings {
+    pub const fn settings(&self) -> &MigrationParams {
         match self {
             Self::Policy(choice) => choice.settings(),
             Self::Omniscient(settings) => settings,
@@ -58,20 +59,20 @@ impl Decider {
 
     /// Whether it ever moves anything.
     pub fn moves(&self) -> bool {
-        self.settings().value != Value::Nothing
+        self.settings().value != SiteValuation::Nothing
     }
 }
 
-const BOUND: Settings = Settings {
-    value: Value::Rate,
-    donor: Donor::NextLowest,
+const BOUND: MigrationParams = MigrationParams {
+    value: SiteValuation::Rate,
+    donor: DonorRule::NextLowest,
     stop: 1.02,
     guard: true,
     least_left: 0.5,
-    ..Settings::DEFAULT
+    ..MigrationParams::DEFAULT
 };
 
-fn set(settings: &mut Settings, pair: &str) -> Option<()> {
+fn set(settings: &mut MigrationParams, pair: &str) -> Option<()> {
     let (key, value) = pair.split_once('=')?;
     let value: u32 = value.parse().ok()?;
     match key {
@@ -83,8 +84,12 @@ fn set(settings: &mut Settings, pair: &str) -> Option<()> {
 }
 
 /// Where a site stands by its true average wait.
-pub(super) fn true_standing(settings: &Settings, sighting: &Sighting, wait: f64) -> Standing {
-    Standing {
+pub(super) fn true_standing(
+    settings: &MigrationParams,
+    sighting: &SiteObservation,
+    wait: f64,
+) -> SiteScore {
+    SiteScore {
         value: sighting.flops * settings.run_ticks / (settings.run_ticks + wait),
         flops: sighting.flops,
         wait,

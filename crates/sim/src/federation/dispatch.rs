@@ -35,14 +35,14 @@ pub fn expected_wait(average: u32) -> f64 {
 /// when the hazards of its draws have used that up, is dispatched with eq. (5) at each: one random
 /// number serves all its draws.
 #[derive(Clone, Debug)]
-pub(super) struct Hazards {
+pub(super) struct DispatchHazards {
     /// By ticks that are left until the average wait is reached; there is none at 0.
     early: Vec<f64>,
     /// By running proxies.
     due: Vec<f64>,
 }
 
-impl Hazards {
+impl DispatchHazards {
     /// For average waits up to `longest` and up to `proxies` running.
     pub(super) fn new(longest: u32, proxies: u32) -> Self {
         let early = (0..=longest).map(|left| hazard(probability(f64::from(left), 0.0, 0)));
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn hazards_dispatch_with_the_probability_of_equation_5() {
-        let hazards = Hazards::new(20, 96);
+        let hazards = DispatchHazards::new(20, 96);
         let probability = |hazard: f64| 1.0 - (-hazard).exp();
         assert!((probability(hazards.early(1)) - 0.367879).abs() < 1e-6);
         assert!((probability(hazards.due(1)) - 0.701213).abs() < 1e-6);

@@ -3,12 +3,12 @@
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::Rng;
 
-use super::setup::Setup;
+use super::setup::FederationConfig;
 
 /// How fast the sites of a run are, and how long proxies wait there as time goes by. The same for
 /// every policy that is compared.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Environment {
+pub struct FederationEnvironment {
     flops: Vec<f64>,
     /// By epoch and site.
     waits: Vec<Vec<u32>>,
@@ -17,9 +17,9 @@ pub struct Environment {
     change: u32,
 }
 
-impl Environment {
+impl FederationEnvironment {
     /// Draws one. `random` is used for nothing else.
-    pub fn draw(setup: &Setup, random: &mut Pcg64) -> Self {
+    pub fn draw(setup: &FederationConfig, random: &mut Pcg64) -> Self {
         let (low, high) = setup.flops;
         let flops = (0..setup.sites).map(|_| low + (high - low) * unit(random));
         let flops = flops.collect();
@@ -88,10 +88,10 @@ mod tests {
 
     #[test]
     fn draws_lie_in_their_ranges_and_reach_both_ends() {
-        let environment = Environment::draw(
-            &Setup {
+        let environment = FederationEnvironment::draw(
+            &FederationConfig {
                 sites: 64,
-                ..Setup::default()
+                ..FederationConfig::default()
             },
             &mut Pcg64::seed_from_u64(1),
         );
@@ -104,12 +104,12 @@ mod tests {
     #[test]
     fn waits_change_when_they_are_said_to() {
         let draw = |change, staggered| {
-            let setup = Setup {
+            let setup = FederationConfig {
                 change,
                 staggered,
-                ..Setup::default()
+                ..FederationConfig::default()
             };
-            Environment::draw(&setup, &mut Pcg64::seed_from_u64(2))
+            FederationEnvironment::draw(&setup, &mut Pcg64::seed_from_u64(2))
         };
         let all = draw(30, false);
         let ticks: Vec<u32> = (0..600).filter(|&tick| all.changes(tick)).collect();

@@ -1,17 +1,17 @@
 //! A run, tick by tick.
 
 use rand_pcg::Pcg64Mcg;
-use tollgate_policy::migrate::{Meter, Standing, choose};
+use tollgate_policy::migrate::{SiteEstimator, SiteScore, choose};
 
-use super::decider::{Decider, expected_waits, true_standing};
-use super::dispatch::Hazards;
-use super::environment::Environment;
-use super::setup::Setup;
-use super::site::{Draws, Site};
+use super::decider::{MigrationDecider, expected_waits, true_standing};
+use super::dispatch::DispatchHazards;
+use super::environment::FederationEnvironment;
+use super::setup::FederationConfig;
+use super::site::{DispatchTick, SimulatedSite};
 
 /// What came of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Outcome {
+pub struct FederationOutcome {
     /// How many user jobs were done.
     pub user_jobs: f64,
     /// How many proxies were moved.
@@ -22,7 +22,7 @@ pub struct Outcome {
 
 /// A site at the end of a tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tick {
+pub struct SiteSample {
     /// Proxies that wait there.
     pub pending: u32,
     /// Proxies that run there.
@@ -31,30 +31,30 @@ pub struct Tick {
 
 /// Runs a setup. `random` decides who is dispatched and is used for nothing else.
 pub fn run(
-    setup: &Setup,
-    environment: &Environment,
-    decider: &Decider,
+    setup: &FederationConfig,
+    environment: &FederationEnvironment,
+    decider: &MigrationDecider,
     random: Pcg64Mcg,
-) -> Outcome {
-    let mut world = World::new(setup, environment, decider, random);
+) -> FederationOutcome {
+    let mut world = FederationSim::new(setup, environment, decider, random);
     (0..setup.ticks).for_each(|tick| world.tick(tick));
     world.outcome
 }
 
 /// Runs a setup; `watch` hears of every site at the end of each tick.
 pub fn run_watched(
-    setup: &Setup,
-    environment: &Environment,
-    decider: &Decider,
+    setup: &FederationConfig,
+    environment: &FederationEnvironment,
+    decider: &MigrationDecider,
     random: Pcg64Mcg,
-    mut watch: impl FnMut(u32, &[Tick]),
-) -> Outcome {
-    let mut world = World::new(setup, environment, decider, random);
+    mut watch: impl FnMut(u32, &[SiteSample]),
+) -> FederationOutcome {
+    let mut world = FederationSim::new(setup, environment, decider, random);
     let mut seen = Vec::with_capacity(setup.sites);
     for tick in 0..setup.ticks {
         world.tick(tick);
         seen.clear();
-        seen.extend(world.sites.iter().map(|site| Tick {
+        seen.extend(world.sites.iter().map(|site| SiteSample {
             pending: site.pending(),
             running: site.running(),
         }));
@@ -63,44 +63,44 @@ pub fn run_watched(
     world.outcome
 }
 
-struct World<'a> {
-    setup: &'a Setup,
-    environment: &'a Environment,
-    decider: &'a Decider,
+struct FederationSim<'a> {
+    setup: &'a FederationConfig,
+    environment: &'a FederationEnvironment,
+    decider: &'a MigrationDecider,
     random: Pcg64Mcg,
-    hazards: Hazards,
+    hazards: DispatchHazards,
     /// The true expected wait by average wait, for the bound.
     expected: Vec<f64>,
-    sites: Vec<Site>,
-    meters: Vec<Meter>,
+    sites: Vec<SimulatedSite>,
+    meters: Vec<SiteEstimator>,
     /// The average wait of each site now.
     waits: Vec<u32>,
-    standings: Vec<Standing>,
-    outcome: Outcome,
+    standings: Vec<SiteScore>,
+    outcome: FederationOutcome,
 }
 
-impl<'a> World<'a> {
+impl<'a> FederationSim<'a> {
     fn new(
-        setup: &'a Setup,
-        environment: &'a Environment,
-        decider: &'a Decider,
+        setup: &'a FederationConfig,
+        environment: &'a FederationEnvironment,
+        decider: &'a MigrationDecider,
         mut random: Pcg64Mcg,
     ) -> Self {
         let proxies = setup.proxies * setup.sites as u32;
-        let sites = (0..setup.sites).map(|_| Site::new(setup, &mut random));
+        let sites = (0..setup.sites).map(|_| SimulatedSite::new(setup, &mut random));
         let sites = sites.collect();
         Self {
             setup,
             environment,
             decider,
             random,
-            hazards: Hazards::new(setup.wait.1, proxies),
+            hazards: DispatchHazards::new(setup.wait.1, proxies),
             expected: expected_waits(setup.wait.1),
             sites,
-            meters: vec![Meter::new(*decider.settings()); setup.sites],
+            meters: vec![SiteEstimator::new(*decider.settings()); setup.sites],
             waits: vec![0; setup.sites],
             standings: Vec::with_capacity(setup.sites),
-            outcome: Outcome::default(),
+            outcome: FederationOutcome::default(),
         }
     }
 
@@ -111,7 +111,7 @@ impl<'a> World<'a> {
             }
         }
         for (at, site) in self.sites.iter_mut().enumerate() {
-            let draws = Draws {
+            let draws = DispatchTick {
                 setup: self.setup,
                 hazards: &self.hazards,
                 tick,
@@ -135,8 +135,8 @@ impl<'a> World<'a> {
         for (at, site) in self.sites.iter().enumerate() {
             let sighting = site.sighting(self.setup, self.environment.flops()[at], tick);
             self.standings.push(match self.decider {
-                Decider::Policy(_) => self.meters[at].sample(&sighting),
-                Decider::Omniscient(settings) => {
+                MigrationDecider::Policy(_) => self.meters[at].sample(&sighting),
+                MigrationDecider::Omniscient(settings) => {
                     let wait = self.expected[self.waits[at] as usize];
                     true_standing(settings, &sighting, wait)
                 }

@@ -2,7 +2,7 @@
 
 /// The settings of the federation world (Walker 2009, Table I).
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Setup {
+pub struct FederationConfig {
     /// How many sites there are; at least 1.
     pub sites: usize,
     /// How many proxies each has at first, all pending.
@@ -43,7 +43,7 @@ pub enum DrawOrder {
     OldestFirst,
 }
 
-impl Default for Setup {
+impl Default for FederationConfig {
     fn default() -> Self {
         Self {
             sites: 16,
@@ -64,7 +64,7 @@ impl Default for Setup {
     }
 }
 
-impl Setup {
+impl FederationConfig {
     /// How many user jobs a running proxy does in a tick where the speed is 1.
     pub(super) fn jobs_a_tick(&self) -> f64 {
         self.size / (self.job_ticks * self.job_size)

@@ -4,16 +4,16 @@ use std::collections::VecDeque;
 
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::Rng;
-use tollgate_policy::migrate::{Meter, Moved, Sighting};
+use tollgate_policy::migrate::{ProxyChoice, SiteEstimator, SiteObservation};
 
-use super::dispatch::{Hazards, exponential};
-use super::setup::{DrawOrder, Setup};
+use super::dispatch::{DispatchHazards, exponential};
+use super::setup::{DrawOrder, FederationConfig};
 
 /// A site in a run.
 #[derive(Clone, Debug)]
-pub(super) struct Site {
+pub(super) struct SimulatedSite {
     /// The oldest comes first.
-    pending: Vec<Proxy>,
+    pending: Vec<PendingProxy>,
     /// How many end after this tick, after the next, and so on; as long as a run.
     ending: VecDeque<u32>,
     running: u32,
@@ -23,7 +23,7 @@ pub(super) struct Site {
 
 /// A pending proxy.
 #[derive(Clone, Copy, Debug)]
-struct Proxy {
+struct PendingProxy {
     /// The tick of its first draw.
     first: u32,
     /// What its draws have left of its variate; it is dispatched when nothing is.
@@ -31,18 +31,20 @@ struct Proxy {
 }
 
 /// A tick as a site sees it.
-pub(super) struct Draws<'a> {
-    pub(super) setup: &'a Setup,
-    pub(super) hazards: &'a Hazards,
+pub(super) struct DispatchTick<'a> {
+    pub(super) setup: &'a FederationConfig,
+    pub(super) hazards: &'a DispatchHazards,
     pub(super) tick: u32,
     /// The average wait there.
     pub(super) wait: u32,
 }
 
-impl Site {
-    pub(super) fn new(setup: &Setup, random: &mut Pcg64Mcg) -> Self {
+impl SimulatedSite {
+    pub(super) fn new(setup: &FederationConfig, random: &mut Pcg64Mcg) -> Self {
         Self {
-            pending: (0..setup.proxies).map(|_| Proxy::new(0, random)).collect(),
+            pending: (0..setup.proxies)
+                .map(|_| PendingProxy::new(0, random))
+                .collect(),
             ending: VecDeque::from(vec![0; setup.run_ticks as usize]),
             running: 0,
             order: Vec::new(),
@@ -63,11 +65,16 @@ impl Site {
         self.ending.push_back(0);
         self.running -= ended;
         self.pending
-            .extend((0..ended).map(|_| Proxy::new(tick, random)));
+            .extend((0..ended).map(|_| PendingProxy::new(tick, random)));
     }
 
     /// Every pending proxy draws once. `meter` hears how long those waited that are dispatched.
-    pub(super) fn dispatch(&mut self, draws: &Draws<'_>, meter: &mut Meter, random: &mut Pcg64Mcg) {
+    pub(super) fn dispatch(
+        &mut self,
+        draws: &DispatchTick<'_>,
+        meter: &mut SiteEstimator,
+        random: &mut Pcg64Mcg,
+    ) {
         let due = self.pending.iter();
         let due = due
             .take_while(|proxy| draws.age(proxy) >= draws.wait)
@@ -89,7 +96,7 @@ impl Site {
         self.dispatch_shuffled(draws, meter, random);
     }
 
-    fn dispatch_in_order(&mut self, draws: &Draws<'_>, meter: &mut Meter) {
+    fn dispatch_in_order(&mut self, draws: &DispatchTick<'_>, meter: &mut SiteEstimator) {
         let before = self.running;
         let mut running = before;
         for proxy in &mut self.pending {
@@ -101,7 +108,12 @@ impl Site {
         self.start(running - before);
     }
 
-    fn dispatch_shuffled(&mut self, draws: &Draws<'_>, meter: &mut Meter, random: &mut Pcg64Mcg) {
+    fn dispatch_shuffled(
+        &mut self,
+        draws: &DispatchTick<'_>,
+        meter: &mut SiteEstimator,
+        random: &mut Pcg64Mcg,
+    ) {
         let before = self.running;
         let mut running = before;
         for at in 0..self.order.len() {
@@ -128,10 +140,15 @@ impl Site {
     }
 
     /// What it shows at the end of a tick.
-    pub(super) fn sighting(&self, setup: &Setup, flops: f64, tick: u32) -> Sighting {
+    pub(super) fn sighting(
+        &self,
+        setup: &FederationConfig,
+        flops: f64,
+        tick: u32,
+    ) -> SiteObservation {
         let waited =
-            |proxy: Option<&Proxy>| proxy.map_or(0, |p| (tick + 1).saturating_sub(p.first));
-        Sighting {
+            |proxy: Option<&PendingProxy>| proxy.map_or(0, |p| (tick + 1).saturating_sub(p.first));
+        SiteObservation {
             flops,
             size: setup.size,
             running: self.running,
@@ -143,15 +160,15 @@ impl Site {
     }
 
     /// Takes a pending proxy away; false if there is none.
-    pub(super) fn give(&mut self, moved: Moved, random: &mut Pcg64Mcg) -> bool {
+    pub(super) fn give(&mut self, moved: ProxyChoice, random: &mut Pcg64Mcg) -> bool {
         let count = self.pending.len();
         if count == 0 {
             return false;
         }
         let at = match moved {
-            Moved::Newest => count - 1,
-            Moved::Oldest => 0,
-            Moved::Random => below(count, random),
+            ProxyChoice::Newest => count - 1,
+            ProxyChoice::Oldest => 0,
+            ProxyChoice::Random => below(count, random),
         };
         self.pending.remove(at);
         true
@@ -159,11 +176,11 @@ impl Site {
 
     /// Puts a proxy into the queue, to draw first in the next tick.
     pub(super) fn receive(&mut self, tick: u32, random: &mut Pcg64Mcg) {
-        self.pending.push(Proxy::new(tick + 1, random));
+        self.pending.push(PendingProxy::new(tick + 1, random));
     }
 }
 
-impl Proxy {
+impl PendingProxy {
     fn new(first: u32, random: &mut Pcg64Mcg) -> Self {
         Self {
             first,
@@ -172,14 +189,14 @@ impl Proxy {
     }
 }
 
-impl Draws<'_> {
+impl DispatchTick<'_> {
     /// A proxy's waiting time (T_p).
-    fn age(&self, proxy: &Proxy) -> u32 {
+    fn age(&self, proxy: &PendingProxy) -> u32 {
         self.tick - proxy.first + self.setup.first_age
     }
 
     /// Lets a proxy draw; whether it is dispatched.
-    fn draw(&self, proxy: &mut Proxy, running: u32) -> bool {
+    fn draw(&self, proxy: &mut PendingProxy, running: u32) -> bool {
         let limit = self.setup.limit;
         if limit > 0 && running >= limit {
             return false;

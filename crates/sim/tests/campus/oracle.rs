@@ -4,8 +4,11 @@ use std::collections::VecDeque;
 
 use proptest::prelude::*;
 use tollgate_model::{Instant, Power, Span, Watts};
-use tollgate_policy::select::Computer;
-use tollgate_sim::campus::{Environment, Fate, Layout, Session, Sessions, Settings, Task, Truth};
+use tollgate_policy::select::CampusComputer;
+use tollgate_sim::campus::{
+    CampusConfig, CampusEnvironment, CampusLayout, CampusSessions, CampusTask, TaskFate, TaskTruth,
+    UserSession,
+};
 
 use crate::small::live;
 
@@ -20,7 +23,7 @@ const POWER: Power = Power {
 };
 
 #[derive(Clone, Debug)]
-struct Case {
+struct CampusCase {
     /// By computer: from, to.
     users: Vec<Vec<(i64, i64)>>,
     /// Submission, run time (none for a bad task), removal after submission.
@@ -28,7 +31,7 @@ struct Case {
     most: u32,
 }
 
-fn case() -> impl Strategy<Value = Case> {
+fn case() -> impl Strategy<Value = CampusCase> {
     let session = (0..HORIZON_S, 1..3 * 3600i64).prop_map(|(from, length)| (from, from + length));
     let users = proptest::collection::vec(proptest::collection::vec(session, 0..6), 1..4);
     let task = (
@@ -48,13 +51,13 @@ fn case() -> impl Strategy<Value = Case> {
             });
         }
         tasks.sort_by_key(|task| task.0);
-        Case { users, tasks, most }
+        CampusCase { users, tasks, most }
     })
 }
 
 /// What became of each task, how often it was evicted, and the energy in joules beyond that of
 /// users alone.
-fn slow(case: &Case) -> (Vec<Fate>, Vec<u32>, f64) {
+fn slow(case: &CampusCase) -> (Vec<TaskFate>, Vec<u32>, f64) {
     let computers = case.users.len();
     let mut order: Vec<usize> = (0..computers).collect();
     let gap = |c: &usize| {
@@ -62,7 +65,7 @@ fn slow(case: &Case) -> (Vec<Fate>, Vec<u32>, f64) {
         (HORIZON_S - used) as f64 / (case.users[*c].len() as f64 + 1.0)
     };
     order.sort_by(|a, b| gap(b).total_cmp(&gap(a)).then(a.cmp(b)));
-    let mut fates = vec![Fate::Open; case.tasks.len()];
+    let mut fates = vec![TaskFate::Open; case.tasks.len()];
     let mut evictions = vec![0; case.tasks.len()];
     let mut queue: VecDeque<usize> = VecDeque::new();
     let mut running: Vec<Option<(usize, i64)>> = vec![None; computers];
@@ -76,13 +79,13 @@ fn slow(case: &Case) -> (Vec<Fate>, Vec<u32>, f64) {
             let (submit, runtime, removal) = case.tasks[task];
             let user = case.users[computer].iter().any(|&(from, _)| from == now);
             if runtime.is_some_and(|runtime| from + runtime == now) {
-                fates[task] = Fate::Completed;
+                fates[task] = TaskFate::Completed;
             } else if runtime.is_none() && submit + removal == now {
-                fates[task] = Fate::Removed;
+                fates[task] = TaskFate::Removed;
             } else if user || now % 86_400 == REBOOT_S {
                 evictions[task] += 1;
                 match evictions[task] > case.most {
-                    true => fates[task] = Fate::Abandoned,
+                    true => fates[task] = TaskFate::Abandoned,
                     false => queue.push_back(task),
                 }
             } else {
@@ -101,7 +104,7 @@ fn slow(case: &Case) -> (Vec<Fate>, Vec<u32>, f64) {
             let (submit, runtime, removal) = case.tasks[task];
             let gone = runtime.is_none() && submit + removal <= now;
             if gone {
-                fates[task] = Fate::Removed;
+                fates[task] = TaskFate::Removed;
             }
             !gone
         });
@@ -129,9 +132,9 @@ fn slow(case: &Case) -> (Vec<Fate>, Vec<u32>, f64) {
     (fates, evictions, joules)
 }
 
-fn fast(case: &Case) -> Environment {
+fn fast(case: &CampusCase) -> CampusEnvironment {
     let at = Instant::from_secs;
-    let session = |&(from, to): &(i64, i64)| Session {
+    let session = |&(from, to): &(i64, i64)| UserSession {
         from: at(from),
         to: at(to),
     };
@@ -139,21 +142,21 @@ fn fast(case: &Case) -> Environment {
         .users
         .iter()
         .map(|own| own.iter().map(session).collect());
-    let task = |&(submit, runtime, removal): &(i64, Option<i64>, i64)| Task {
+    let task = |&(submit, runtime, removal): &(i64, Option<i64>, i64)| CampusTask {
         submit: at(submit),
         transfer: Span::ZERO,
         truth: match runtime {
-            Some(secs) => Truth::Good {
+            Some(secs) => TaskTruth::Good {
                 runtime: Span::from_secs(secs),
             },
-            None => Truth::Bad {
+            None => TaskTruth::Bad {
                 removed: at(submit + removal),
             },
         },
     };
-    let layout = Layout {
+    let layout = CampusLayout {
         computers: vec![
-            Computer {
+            CampusComputer {
                 cluster: 0,
                 power: POWER
             };
@@ -161,9 +164,9 @@ fn fast(case: &Case) -> Environment {
         ],
         reboots: vec![Some(Span::from_secs(REBOOT_S)); case.users.len()],
     };
-    let sessions = Sessions::of(sessions.collect(), at(HORIZON_S));
+    let sessions = CampusSessions::of(sessions.collect(), at(HORIZON_S));
     let tasks = case.tasks.iter().map(task).collect();
-    Environment::of(layout, sessions, tasks, &Settings::default())
+    CampusEnvironment::of(layout, sessions, tasks, &CampusConfig::default())
 }
 
 proptest! {
@@ -177,7 +180,7 @@ proptest! {
         let counted: Vec<u32> = year
             .seen
             .iter()
-            .map(|seen| seen.evictions(tollgate_policy::retry::Counted::All))
+            .map(|seen| seen.evictions(tollgate_policy::retry::EvictionFilter::All))
             .collect();
         prop_assert_eq!(counted, evictions);
         prop_assert!((year.tally.marginal.as_kwh() * 3.6e6 - joules).abs() < 1.0);

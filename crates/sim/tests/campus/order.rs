@@ -1,16 +1,16 @@
 //! What must hold whatever the seed: orders and ratios, for levels depend on a few huge batches.
 
 use tollgate_policy::{retry, select};
-use tollgate_sim::campus::{Environment, Fate, Tally};
+use tollgate_sim::campus::{CampusEnvironment, CampusMetrics, TaskFate};
 
 use crate::small::{campus, live, make};
 
-fn tally(campus: &Environment, words: &str) -> Tally {
+fn tally(campus: &CampusEnvironment, words: &str) -> CampusMetrics {
     live(campus, words).tally
 }
 
 /// The mean of a figure over five seeds.
-fn mean(losses: bool, words: &str, figure: impl Fn(&Tally) -> f64) -> f64 {
+fn mean(losses: bool, words: &str, figure: impl Fn(&CampusMetrics) -> f64) -> f64 {
     let seeds = 1..=5;
     let sum: f64 = seeds
         .map(|seed| figure(&tally(campus(seed, losses), words)))
@@ -18,7 +18,7 @@ fn mean(losses: bool, words: &str, figure: impl Fn(&Tally) -> f64) -> f64 {
     sum / 5.0
 }
 
-fn energy(tally: &Tally) -> f64 {
+fn energy(tally: &CampusMetrics) -> f64 {
     tally.marginal.as_kwh()
 }
 
@@ -40,9 +40,11 @@ fn learning_on_the_way_costs_little() {
 
 #[test]
 fn lower_limits_need_less_energy_and_kill_more() {
-    let killed = |tally: &Tally| f64::from(tally.good.killed);
+    let killed = |tally: &CampusMetrics| f64::from(tally.good.killed);
     for name in ["n1", "n2", "n3"] {
-        let at = |n: u32, figure: fn(&Tally) -> f64| mean(false, &format!("{name}:{n}/c2"), figure);
+        let at = |n: u32, figure: fn(&CampusMetrics) -> f64| {
+            mean(false, &format!("{name}:{n}/c2"), figure)
+        };
         assert!(at(1, energy) < at(10, energy), "{name}");
         assert!(
             mean(false, &format!("{name}:1/c2"), killed)
@@ -58,7 +60,7 @@ fn lower_limits_need_less_energy_and_kill_more() {
 
 #[test]
 fn coins_kill_more_and_burn_less_as_they_grow() {
-    let killed = |tally: &Tally| f64::from(tally.good.killed);
+    let killed = |tally: &CampusMetrics| f64::from(tally.good.killed);
     for (low, high) in [("r1:0.1/c1", "r1:0.8/c1"), ("e1:0.01/c1", "e1:0.5/c1")] {
         assert!(
             mean(false, low, killed) < mean(false, high, killed),
@@ -98,16 +100,16 @@ fn dedicated_computers_kill_nobody_given_the_time() {
 fn every_policy_leaves_every_task_with_one_fate() {
     let campus = campus(2, true);
     let retry = retry::REGISTRY.iter().map(|named| match named.shape {
-        retry::named::Shape::Forever => named.name.to_owned(),
-        retry::named::Shape::Evictions(_) => format!("{}:2", named.name),
-        retry::named::Shape::Accrued(_) | retry::named::Shape::Attempt => {
+        retry::named::RetryRuleKind::Forever => named.name.to_owned(),
+        retry::named::RetryRuleKind::Evictions(_) => format!("{}:2", named.name),
+        retry::named::RetryRuleKind::Accrued(_) | retry::named::RetryRuleKind::Attempt => {
             format!("{}:5h", named.name)
         }
-        retry::named::Shape::Chance | retry::named::Shape::Exponential(_) => {
+        retry::named::RetryRuleKind::Chance | retry::named::RetryRuleKind::Exponential(_) => {
             format!("{}:0.3", named.name)
         }
-        retry::named::Shape::Percentile(_) => format!("{}:97", named.name),
-        retry::named::Shape::Dedicated(_) => format!("{}:5,20h,2", named.name),
+        retry::named::RetryRuleKind::Percentile(_) => format!("{}:97", named.name),
+        retry::named::RetryRuleKind::Dedicated(_) => format!("{}:5,20h,2", named.name),
     });
     let pairs = retry.flat_map(|retry| {
         select::REGISTRY
@@ -124,7 +126,7 @@ fn every_policy_leaves_every_task_with_one_fate() {
         }
         assert_eq!((good.removed, bad.completed), (0, 0), "{words}");
         for (task, fate) in campus.tasks().iter().zip(&year.fates) {
-            assert!(*fate != Fate::Completed || task.is_good(), "{words}");
+            assert!(*fate != TaskFate::Completed || task.is_good(), "{words}");
         }
     }
 }

@@ -1,9 +1,9 @@
 //! A campus of records.
 
 use tollgate_model::Span;
-use tollgate_sim::campus::records::{Reading, environment};
-use tollgate_sim::campus::{Settings, Truth};
-use tollgate_workload::{Columns, ReadOptions, logins, read};
+use tollgate_sim::campus::records::{CampusTraceOptions, environment};
+use tollgate_sim::campus::{CampusConfig, TaskTruth};
+use tollgate_workload::{ColumnSelection, ReadOptions, logins, read};
 
 use crate::small::live;
 
@@ -16,17 +16,17 @@ JobCurrentStartDate = 1267524060\nCompletionDate = 1267531260\nRemoteWallClockTi
 ClusterId = 3\nQDate = 1267524000\nJobStatus = 3\nJobStartDate = 1267524060\n\
 EnteredCurrentStatus = 1267610460\nRemoteWallClockTime = 86400.0\n\n";
 
-fn reading(computers: u32) -> Reading {
-    Reading {
+fn reading(computers: u32) -> CampusTraceOptions {
+    CampusTraceOptions {
         computers,
         reboot: Some(Span::from_secs(5 * 3600)),
-        settings: Settings::default(),
+        settings: CampusConfig::default(),
     }
 }
 
 fn options() -> ReadOptions {
     ReadOptions {
-        columns: Columns::All,
+        columns: ColumnSelection::All,
     }
 }
 
@@ -63,5 +63,5 @@ fn log_ins_of_another_year_are_moved_by_whole_weeks() {
     // Monday at nine stays Monday at nine.
     let first = campus.sessions().of_computer(0)[0];
     assert_eq!(first.from.as_secs_f64(), 9.0 * 3600.0);
-    assert!(matches!(campus.tasks()[2].truth, Truth::Bad { .. }));
+    assert!(matches!(campus.tasks()[2].truth, TaskTruth::Bad { .. }));
 }

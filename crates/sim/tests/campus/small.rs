@@ -2,41 +2,41 @@
 
 use std::sync::OnceLock;
 
-use tollgate_sim::campus::{Environment, Policies, Settings, Year, year};
+use tollgate_sim::campus::{CampusConfig, CampusEnvironment, CampusPolicies, CampusRun, year};
 
 /// A twentieth of the campus, of the variant `history` if `losses`; seeds from 1 to 5. Each is made
 /// once.
-pub(crate) fn campus(seed: u64, losses: bool) -> &'static Environment {
-    static MADE: [OnceLock<Environment>; 12] = [const { OnceLock::new() }; 12];
+pub(crate) fn campus(seed: u64, losses: bool) -> &'static CampusEnvironment {
+    static MADE: [OnceLock<CampusEnvironment>; 12] = [const { OnceLock::new() }; 12];
     MADE[2 * seed as usize + usize::from(losses)].get_or_init(|| make(seed, losses))
 }
 
 /// The same, made anew.
-pub(crate) fn make(seed: u64, losses: bool) -> Environment {
+pub(crate) fn make(seed: u64, losses: bool) -> CampusEnvironment {
     let settings = if losses {
-        Settings::history()
+        CampusConfig::history()
     } else {
-        Settings::default()
+        CampusConfig::default()
     };
-    let settings = Settings {
+    let settings = CampusConfig {
         seed,
         scale: 0.05,
         days: 120,
         ..settings
     };
-    Environment::draw(&settings).expect("the settings make sense")
+    CampusEnvironment::draw(&settings).expect("the settings make sense")
 }
 
-pub(crate) fn policies(words: &str) -> Policies {
+pub(crate) fn policies(words: &str) -> CampusPolicies {
     let (retry, select) = words.split_once('/').expect("RETRY/SELECT");
-    Policies {
+    CampusPolicies {
         retry: retry.parse().expect("a retry policy"),
         select: select.parse().expect("a select policy"),
     }
 }
 
 /// A year under the policies of these words; those that compare are told of `x0/c1`.
-pub(crate) fn live(campus: &Environment, words: &str) -> Year {
+pub(crate) fn live(campus: &CampusEnvironment, words: &str) -> CampusRun {
     let mut policies = policies(words);
     if policies.retry.compares() {
         let baseline = live(campus, "x0/c1");

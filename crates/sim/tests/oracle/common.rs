@@ -3,8 +3,8 @@
 use proptest::test_runner::{Config as ProptestConfig, RngSeed};
 use tollgate_model::{Market, NodeId};
 use tollgate_oracle::{OracleJob, OracleOutcome};
-use tollgate_policy::Choice;
-use tollgate_sim::{Arrival, Record, Replay, Settings};
+use tollgate_policy::PolicySpec;
+use tollgate_sim::{JobArrival, RecordLevel, ReplayConfig, ReplayResult};
 
 /// So many cases, or as many as `PROPTEST_CASES` says; the same ones each time.
 pub(crate) fn cases(cases: u32) -> ProptestConfig {
@@ -18,25 +18,25 @@ pub(crate) fn cases(cases: u32) -> ProptestConfig {
 }
 
 /// Runs `jobs` under a policy given in words, with everything verified.
-pub(crate) fn replay(jobs: &[OracleJob], nodes: u32, policy: &str, market: Market) -> Replay {
-    let choice = Choice::parse_list(policy)
+pub(crate) fn replay(jobs: &[OracleJob], nodes: u32, policy: &str, market: Market) -> ReplayResult {
+    let choice = PolicySpec::parse_list(policy)
         .expect("the policy exists")
         .remove(0);
-    let arrivals = jobs.iter().map(|job| Arrival {
+    let arrivals = jobs.iter().map(|job| JobArrival {
         spec: job.spec,
         runtime: job.runtime,
     });
-    let settings = Settings {
+    let settings = ReplayConfig {
         nodes,
         market,
-        record: Record::Checked,
+        record: RecordLevel::Checked,
     };
     tollgate_sim::replay(arrivals, choice.build(market), &settings)
         .unwrap_or_else(|violation| panic!("{policy}: {violation}"))
 }
 
 /// What the product made of one job, told like an oracle's outcome.
-pub(crate) fn told(replay: &Replay, job: usize) -> OracleOutcome {
+pub(crate) fn told(replay: &ReplayResult, job: usize) -> OracleOutcome {
     let outcome = replay.outcomes[job];
     let placements = replay.placements.as_ref().expect("placements are recorded");
     let nodes: Vec<NodeId> = placements

@@ -3,10 +3,17 @@
 use proptest::prelude::*;
 use tollgate_model::Decision;
 use tollgate_model::{Market, Reason};
-use tollgate_oracle::generate::{Case, any_case, with_safe_estimates};
-use tollgate_oracle::queue::{self, Count, DeadlineTest, Entry, Fill, Pass, QueueSettings, Ties};
+use tollgate_oracle::generate::{OracleCase, any_case, with_safe_estimates};
+use tollgate_oracle::queue::{
+    self, FillRule, OracleAdmissionTest, OracleDropRule, OraclePassTrigger, OraclePenaltyScope,
+    OracleQueueSettings, TieOrder,
+};
 
-fn compare(case: &Case, words: &str, settings: &QueueSettings) -> Result<(), TestCaseError> {
+fn compare(
+    case: &OracleCase,
+    words: &str,
+    settings: &OracleQueueSettings,
+) -> Result<(), TestCaseError> {
     let expected = queue::run(&case.jobs, case.nodes, settings);
     let replay = crate::common::replay(&case.jobs, case.nodes, words, settings.market);
     for (job, mut expected) in expected.into_iter().enumerate() {
@@ -30,8 +37,8 @@ fn hopeless(reason: Reason) -> bool {
 }
 
 /// The policies' variants, in words and as the oracle's settings.
-fn variants(market: Market) -> Vec<(String, QueueSettings)> {
-    let named = |name| QueueSettings::named(name, market).expect("space-shared");
+fn variants(market: Market) -> Vec<(String, OracleQueueSettings)> {
+    let named = |name| OracleQueueSettings::named(name, market).expect("space-shared");
     let mut variants = Vec::new();
     for name in [
         "fcfs",
@@ -47,8 +54,8 @@ fn variants(market: Market) -> Vec<(String, QueueSettings)> {
     }
     if market != Market::None {
         variants.push(("first-reward".to_owned(), named("first-reward")));
-        let entry = Entry::Slack(Count::Waiting);
-        let waiting = QueueSettings {
+        let entry = OracleAdmissionTest::Slack(OraclePenaltyScope::Waiting);
+        let waiting = OracleQueueSettings {
             entry,
             ..named("first-reward")
         };
@@ -56,10 +63,10 @@ fn variants(market: Market) -> Vec<(String, QueueSettings)> {
     }
     for name in ["edf", "fcfs-bf", "sjf-bf", "edf-bf"] {
         for (word, test) in [
-            ("select", DeadlineTest::Select),
-            ("mixed", DeadlineTest::Mixed),
+            ("select", OracleDropRule::Select),
+            ("mixed", OracleDropRule::Mixed),
         ] {
-            let settings = QueueSettings {
+            let settings = OracleQueueSettings {
                 test,
                 ..named(name)
             };
@@ -68,15 +75,15 @@ fn variants(market: Market) -> Vec<(String, QueueSettings)> {
     }
     for name in ["easy", "fcfs-bf", "sjf-bf", "edf-bf"] {
         let plain = named(name);
-        let extra = plain.fill != Fill::Backfill { extra: true };
-        let fill = Fill::Backfill { extra };
+        let extra = plain.fill != FillRule::Backfill { extra: true };
+        let fill = FillRule::Backfill { extra };
         variants.push((
             format!("{name}:extra={extra}"),
-            QueueSettings { fill, ..plain },
+            OracleQueueSettings { fill, ..plain },
         ));
-        let event = QueueSettings {
-            pass: Pass::Event,
-            ties: Ties::ArrivalsFirst,
+        let event = OracleQueueSettings {
+            pass: OraclePassTrigger::Event,
+            ties: TieOrder::ArrivalsFirst,
             ..plain
         };
         variants.push((format!("{name}:pass=event"), event));
@@ -111,8 +118,8 @@ proptest! {
     /// Reservations that are kept slip only when a job outlives its estimate.
     #[test]
     fn kept_reservations_as_brute_force(case in any_case(12).prop_map(with_safe_estimates)) {
-        let plain = QueueSettings::named("conservative", Market::None).expect("space-shared");
-        let fill = Fill::Conservative { replan: queue::Replan::Never };
-        compare(&case, "conservative:compress=false", &QueueSettings { fill, ..plain })?;
+        let plain = OracleQueueSettings::named("conservative", Market::None).expect("space-shared");
+        let fill = FillRule::Conservative { replan: queue::ReplanRule::Never };
+        compare(&case, "conservative:compress=false", &OracleQueueSettings { fill, ..plain })?;
     }
 }

@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 use tollgate_model::{Instant, Market, Span};
-use tollgate_oracle::generate::{Case, any_case};
-use tollgate_oracle::share::{self as oracle, Rule, ShareSettings};
-use tollgate_oracle::tail::{self, TailSettings};
+use tollgate_oracle::generate::{OracleCase, any_case};
+use tollgate_oracle::share::{self as oracle, OracleShareRule, OracleShareSettings};
+use tollgate_oracle::tail::{self, OracleTailSettings};
 use tollgate_oracle::{OracleJob, OracleOutcome};
 
 /// Whether two instants are the same but for the rounding of real-valued work.
@@ -16,7 +16,7 @@ fn close(a: Instant, b: Instant) -> bool {
 /// decides otherwise once every run time is a few microseconds longer or shorter, it is chance
 /// how the rounding of real-valued work falls out.
 fn settled(
-    case: &Case,
+    case: &OracleCase,
     oracle: impl Fn(&[OracleJob]) -> Vec<OracleOutcome>,
 ) -> Option<Vec<OracleOutcome>> {
     let expected = oracle(&case.jobs);
@@ -50,13 +50,17 @@ fn difference(one: &OracleOutcome, other: &OracleOutcome) -> Option<&'static str
     (off > 1e-3).then_some("utility")
 }
 
-fn compare(case: &Case, words: &str, settings: &ShareSettings) -> Result<(), TestCaseError> {
+fn compare(
+    case: &OracleCase,
+    words: &str,
+    settings: &OracleShareSettings,
+) -> Result<(), TestCaseError> {
     let oracle = |jobs: &[OracleJob]| oracle::run(jobs, case.nodes, settings);
     compare_with(case, words, settings.market, oracle)
 }
 
 fn compare_with(
-    case: &Case,
+    case: &OracleCase,
     words: &str,
     market: Market,
     oracle: impl Fn(&[OracleJob]) -> Vec<OracleOutcome>,
@@ -81,11 +85,11 @@ fn compare_with(
     Ok(())
 }
 
-const RULES: [(&str, Rule); 4] = [
-    ("full", Rule::Full),
-    ("zero", Rule::Zero),
-    ("keep", Rule::Keep),
-    ("one-second", Rule::OneSecond),
+const RULES: [(&str, OracleShareRule); 4] = [
+    ("full", OracleShareRule::Full),
+    ("zero", OracleShareRule::Zero),
+    ("keep", OracleShareRule::Keep),
+    ("one-second", OracleShareRule::OneSecond),
 ];
 
 proptest! {
@@ -95,7 +99,7 @@ proptest! {
     fn as_brute_force_in_every_market(case in any_case(16), market in 0usize..3) {
         let market = Market::ALL[market];
         for name in ["libra", "libra-risk", "libra-dollar"] {
-            let settings = ShareSettings::named(name, market).expect("time-shared");
+            let settings = OracleShareSettings::named(name, market).expect("time-shared");
             compare(&case, name, &settings)?;
         }
     }
@@ -103,8 +107,8 @@ proptest! {
     #[test]
     fn as_brute_force_under_every_rule(case in any_case(16), overrun in 0usize..4, expired in 0usize..4) {
         for name in ["libra", "libra-risk"] {
-            let plain = ShareSettings::named(name, Market::None).expect("time-shared");
-            let settings = ShareSettings {
+            let plain = OracleShareSettings::named(name, Market::None).expect("time-shared");
+            let settings = OracleShareSettings {
                 overrun: RULES[overrun].1,
                 expired: RULES[expired].1,
                 ..plain
@@ -123,7 +127,7 @@ proptest! {
     ) {
         let bound = [0.01, 0.1, 0.5][bound];
         let market = Market::ALL[market];
-        let settings = TailSettings { bound, trusted, market };
+        let settings = OracleTailSettings { bound, trusted, market };
         let deadlines = if trusted { "trusted" } else { "tested" };
         let words = format!("tail-risk:bound={bound},deadlines={deadlines}");
         compare_with(&case, &words, market, |jobs| tail::run(jobs, case.nodes, &settings))?;

@@ -1,8 +1,8 @@
 //! The worked examples of the admission rules come out, decision by decision.
 
-use tollgate_oracle::examples::Example;
+use tollgate_oracle::examples::WorkedExample;
 
-fn policy_words(example: &Example) -> String {
+fn policy_words(example: &WorkedExample) -> String {
     let settings = &example.settings;
     let pairs = [
         ("extra", settings.extra.map(|extra| extra.to_string())),
@@ -22,7 +22,7 @@ fn policy_words(example: &Example) -> String {
 
 #[test]
 fn every_worked_example_comes_out() {
-    let examples = Example::all();
+    let examples = WorkedExample::all();
     assert!(examples.len() >= 11, "the file is whole");
     for example in examples {
         let words = policy_words(&example);

@@ -1,13 +1,13 @@
 //! Whether claims speak of what the experiment has.
 
-use super::{Checked, fault, known, market, names, not_empty, objectives, set};
-use crate::claim::{Claim, Relation};
+use super::{ValidationResult, fault, known, market, names, not_empty, objectives, set};
+use crate::claim::{Claim, ClaimRelation};
 use crate::experiment::Experiment;
-use crate::measure::Measure;
-use crate::place::Place;
+use crate::measure::StudyMetric;
+use crate::place::TomlPath;
 
-pub(super) fn check(experiment: &Experiment) -> Checked {
-    let list = Place::key("claim");
+pub(super) fn check(experiment: &Experiment) -> ValidationResult {
+    let list = TomlPath::key("claim");
     let claims = &experiment.claims;
     names(&list, "id", claims.iter().map(|claim| claim.id.as_str()))?;
     for (at, one) in claims.iter().enumerate() {
@@ -20,7 +20,7 @@ pub(super) fn check(experiment: &Experiment) -> Checked {
     Ok(())
 }
 
-fn subjects(place: &Place, experiment: &Experiment, claim: &Claim) -> Checked {
+fn subjects(place: &TomlPath, experiment: &Experiment, claim: &Claim) -> ValidationResult {
     not_empty(place.then("sets"), &claim.sets)?;
     not_empty(place.then("policies"), &claim.policies)?;
     market(place, experiment, claim.market)?;
@@ -52,7 +52,7 @@ fn subjects(place: &Place, experiment: &Experiment, claim: &Claim) -> Checked {
     Ok(())
 }
 
-fn against(place: &Place, experiment: &Experiment, claim: &Claim) -> Checked {
+fn against(place: &TomlPath, experiment: &Experiment, claim: &Claim) -> ValidationResult {
     let Some(against) = &claim.against else {
         return Ok(());
     };
@@ -72,24 +72,24 @@ fn against(place: &Place, experiment: &Experiment, claim: &Claim) -> Checked {
     }
 }
 
-fn measure(place: &Place, experiment: &Experiment, claim: &Claim) -> Checked {
+fn measure(place: &TomlPath, experiment: &Experiment, claim: &Claim) -> ValidationResult {
     match super::measure(place.then("measure"), experiment, &claim.measure)? {
-        Measure::Run(_) if !claim.objectives.is_empty() => fault(
+        StudyMetric::Run(_) if !claim.objectives.is_empty() => fault(
             place.then("objectives"),
             format!("`{}` is measured in each run: expected none", claim.measure),
         ),
-        Measure::Run(_) if claim.scenarios.is_empty() => {
+        StudyMetric::Run(_) if claim.scenarios.is_empty() => {
             fault(place.clone(), "expected `scenarios = [..]`")
         }
-        Measure::Run(_) => Ok(()),
-        Measure::Risk(_) if claim.relation.0.is_course() => fault(
+        StudyMetric::Run(_) => Ok(()),
+        StudyMetric::Risk(_) if claim.relation.0.is_course() => fault(
             place.then("relation"),
             format!(
                 "`{}` has no course: expected greater, less or is",
                 claim.measure
             ),
         ),
-        Measure::Risk(_) => {
+        StudyMetric::Risk(_) => {
             let place = place.then("objectives");
             not_empty(place.clone(), &claim.objectives)?;
             let mut combinations = claim.objectives.iter().enumerate();
@@ -98,18 +98,21 @@ fn measure(place: &Place, experiment: &Experiment, claim: &Claim) -> Checked {
     }
 }
 
-fn relation(place: &Place, claim: &Claim) -> Checked {
+fn relation(place: &TomlPath, claim: &Claim) -> ValidationResult {
     let compares = !claim.than.is_empty() || claim.against.is_some();
     match claim.relation.0 {
-        Relation::Greater | Relation::Less if !compares && claim.by.is_none() => fault(
+        ClaimRelation::Greater | ClaimRelation::Less if !compares && claim.by.is_none() => fault(
             place.then("relation"),
             "expected `than`, `against` or `by` to say what to compare with",
         ),
-        Relation::Crosses if claim.than.is_empty() || claim.value.is_none() => fault(
+        ClaimRelation::Crosses if claim.than.is_empty() || claim.value.is_none() => fault(
             place.then("relation"),
             "expected `than` and `value` to say what is crossed, and where",
         ),
-        Relation::Rising | Relation::Falling | Relation::Level | Relation::Crosses
+        ClaimRelation::Rising
+        | ClaimRelation::Falling
+        | ClaimRelation::Level
+        | ClaimRelation::Crosses
             if claim.against.is_some() =>
         {
             fault(
@@ -117,24 +120,25 @@ fn relation(place: &Place, claim: &Claim) -> Checked {
                 "means nothing for the course of a curve",
             )
         }
-        Relation::Greater
-        | Relation::Less
-        | Relation::Is
-        | Relation::Rising
-        | Relation::Falling
-        | Relation::Level
-        | Relation::Crosses => margins(place, claim),
+        ClaimRelation::Greater
+        | ClaimRelation::Less
+        | ClaimRelation::Is
+        | ClaimRelation::Rising
+        | ClaimRelation::Falling
+        | ClaimRelation::Level
+        | ClaimRelation::Crosses => margins(place, claim),
     }
 }
 
 /// That `by`, `value` and `within` stand only where they mean something.
-fn margins(place: &Place, claim: &Claim) -> Checked {
+fn margins(place: &TomlPath, claim: &Claim) -> ValidationResult {
     let (by, value, within) = match claim.relation.0 {
-        Relation::Greater | Relation::Less | Relation::Rising | Relation::Falling => {
-            (true, false, false)
-        }
-        Relation::Is | Relation::Crosses => (false, true, true),
-        Relation::Level => (false, false, true),
+        ClaimRelation::Greater
+        | ClaimRelation::Less
+        | ClaimRelation::Rising
+        | ClaimRelation::Falling => (true, false, false),
+        ClaimRelation::Is | ClaimRelation::Crosses => (false, true, true),
+        ClaimRelation::Level => (false, false, true),
     };
     for (key, number, means) in [
         ("by", claim.by, by),

@@ -8,40 +8,45 @@ mod knobs;
 
 use std::collections::BTreeMap;
 
-use tollgate_sim::campus::retry::Finished;
-use tollgate_sim::campus::{self, Policies, Tally, year};
+use tollgate_sim::campus::retry::FinishedTasks;
+use tollgate_sim::campus::{self, CampusMetrics, CampusPolicies, year};
 
-use self::figures::Compared;
-use super::{Environment, Knob, Model, Quantity, Values};
-use crate::chart::Chart;
-use crate::results::Results;
+use self::figures::ComparisonBaselines;
+use super::{ParameterValues, WorldEnvironment, WorldMetric, WorldModel, WorldParameter};
+use crate::chart::WorldChart;
+use crate::results::StudyResults;
 
 /// The world of McGough, Forshaw, Gerrard and Wheater (2013).
-pub(super) struct Campus;
+pub(super) struct CampusWorld;
 
-impl Model for Campus {
-    fn settings(&self) -> &'static [Knob] {
+impl WorldModel for CampusWorld {
+    fn settings(&self) -> &'static [WorldParameter] {
         knobs::KNOBS
     }
 
-    fn quantities(&self) -> &'static [Quantity] {
+    fn quantities(&self) -> &'static [WorldMetric] {
         figures::QUANTITIES
     }
 
     fn check_policy(&self, words: &str) -> Result<(), String> {
-        policies(&resolved(words, &Values::of(self))?).map(|_| ())
+        policies(&resolved(words, &ParameterValues::of(self))?).map(|_| ())
     }
 
-    fn check_settings(&self, values: &Values) -> Result<(), String> {
+    fn check_settings(&self, values: &ParameterValues) -> Result<(), String> {
         let settings = knobs::settings(values);
         settings.validate().map_err(|error| error.to_string())
     }
 
-    fn environment(&self, values: &Values, seed: u64, scale: f64) -> Box<dyn Environment> {
-        Box::new(Shared::new(values, seed, scale))
+    fn environment(
+        &self,
+        values: &ParameterValues,
+        seed: u64,
+        scale: f64,
+    ) -> Box<dyn WorldEnvironment> {
+        Box::new(SharedCampus::new(values, seed, scale))
     }
 
-    fn charts(&self, results: &Results) -> Vec<Chart> {
+    fn charts(&self, results: &StudyResults) -> Vec<WorldChart> {
         let mut charts = frontier::charts(results);
         charts.extend(history::charts(results));
         charts
@@ -52,25 +57,25 @@ impl Model for Campus {
 const BASELINE: &str = "x0/c1";
 
 /// A campus, and what came of every policy so far.
-struct Shared {
-    campus: campus::Environment,
-    tallies: BTreeMap<String, Tally>,
-    finished: Option<Finished>,
+struct SharedCampus {
+    campus: campus::CampusEnvironment,
+    tallies: BTreeMap<String, CampusMetrics>,
+    finished: Option<FinishedTasks>,
 }
 
-impl Shared {
-    fn new(values: &Values, seed: u64, scale: f64) -> Self {
+impl SharedCampus {
+    fn new(values: &ParameterValues, seed: u64, scale: f64) -> Self {
         let mut settings = knobs::settings(values);
         settings.seed = seed;
         settings.scale = scale;
         Self {
-            campus: campus::Environment::draw(&settings).expect("the experiment was checked"),
+            campus: campus::CampusEnvironment::draw(&settings).expect("the experiment was checked"),
             tallies: BTreeMap::new(),
             finished: None,
         }
     }
 
-    fn tally(&mut self, mut policies: Policies) -> Tally {
+    fn tally(&mut self, mut policies: CampusPolicies) -> CampusMetrics {
         let name = name(&policies);
         if let Some(&tally) = self.tallies.get(&name) {
             return tally;
@@ -84,7 +89,7 @@ impl Shared {
     }
 
     /// How tasks fared that finished when nobody ended any.
-    fn finished(&mut self) -> &Finished {
+    fn finished(&mut self) -> &FinishedTasks {
         let campus = &self.campus;
         self.finished.get_or_insert_with(|| {
             let baseline = policies(BASELINE).expect("it is one");
@@ -93,36 +98,36 @@ impl Shared {
     }
 }
 
-impl Environment for Shared {
-    fn run(&mut self, values: &Values, policy: &str) -> Vec<Option<f64>> {
+impl WorldEnvironment for SharedCampus {
+    fn run(&mut self, values: &ParameterValues, policy: &str) -> Vec<Option<f64>> {
         let words = resolved(policy, values).expect("the experiment was checked");
         let policies = policies(&words).expect("the experiment was checked");
-        let with = Compared::to(&policies).map(|policies| self.tally(policies));
+        let with = ComparisonBaselines::to(&policies).map(|policies| self.tally(policies));
         let tally = self.tally(policies);
         figures::figures(&tally, &with, values.get("price"))
     }
 }
 
 /// `RETRY/SELECT` made into policies.
-fn policies(words: &str) -> Result<Policies, String> {
+fn policies(words: &str) -> Result<CampusPolicies, String> {
     let Some((retry, select)) = words.rsplit_once('/') else {
         return Err(format!(
             "expected RETRY/SELECT, as in max-evictions:3/longest-idle, got `{words}`"
         ));
     };
-    Ok(Policies {
+    Ok(CampusPolicies {
         retry: retry.parse().map_err(|error| format!("{error}"))?,
         select: select.parse().map_err(|error| format!("{error}"))?,
     })
 }
 
 /// Returns the one name of policies, however an experiment writes them.
-fn name(policies: &Policies) -> String {
+fn name(policies: &CampusPolicies) -> String {
     format!("{}/{}", policies.retry, policies.select.name)
 }
 
 /// The words with settings in place of their keys in braces: `n1:{n}/c2`.
-fn resolved(words: &str, values: &Values) -> Result<String, String> {
+fn resolved(words: &str, values: &ParameterValues) -> Result<String, String> {
     let mut resolved = String::new();
     let mut rest = words;
     while let Some((before, behind)) = rest.split_once('{') {
@@ -146,7 +151,7 @@ mod tests {
 
     #[test]
     fn policies_are_checked_with_their_settings() {
-        let check = |words| Campus.check_policy(words);
+        let check = |words| CampusWorld.check_policy(words);
         assert_eq!(check("n1:{n}/c2"), Ok(()));
         assert_eq!(
             check("e2:{k}e-3+d1:{dedicated},{longest}h/c5-online"),
@@ -160,9 +165,9 @@ mod tests {
 
     #[test]
     fn a_year_is_lived_through_once() {
-        let mut values = Values::of(&Campus);
+        let mut values = ParameterValues::of(&CampusWorld);
         values.set("days", 20.0);
-        let mut shared = Shared::new(&values, 1, 0.01);
+        let mut shared = SharedCampus::new(&values, 1, 0.01);
         let first = shared.run(&values, "p1:90/c2");
         assert_eq!(first.len(), figures::QUANTITIES.len());
         let lived = shared.tallies.len();

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 
 use rand_pcg::rand_core::SeedableRng;
 use rand_pcg::{Pcg64, Pcg64Mcg};
-use tollgate_sim::federation::{Decider, DrawOrder, Outcome, Setup, run};
+use tollgate_sim::federation::{
+    DrawOrder, FederationConfig, FederationOutcome, MigrationDecider, run,
+};
 
-use super::{Environment, Knob, Model, Quantity, Values};
-use crate::chart::Chart;
-use crate::fingerprint::Fingerprint;
-use crate::results::Results;
+use super::{ParameterValues, WorldEnvironment, WorldMetric, WorldModel, WorldParameter};
+use crate::chart::WorldChart;
+use crate::fingerprint::InputFingerprint;
+use crate::results::StudyResults;
 
 mod charts;
 mod figures;
@@ -17,25 +19,25 @@ mod figures;
 use figures::figures;
 
 /// The world of Walker (2009).
-pub(super) struct Federation;
+pub(super) struct FederationWorld;
 
-impl Model for Federation {
-    fn settings(&self) -> &'static [Knob] {
+impl WorldModel for FederationWorld {
+    fn settings(&self) -> &'static [WorldParameter] {
         KNOBS
     }
 
-    fn quantities(&self) -> &'static [Quantity] {
+    fn quantities(&self) -> &'static [WorldMetric] {
         figures::QUANTITIES
     }
 
     fn check_policy(&self, words: &str) -> Result<(), String> {
-        match Decider::parse(words) {
+        match MigrationDecider::parse(words) {
             Ok(_) => Ok(()),
             Err(error) => Err(error.to_string()),
         }
     }
 
-    fn check_settings(&self, values: &Values) -> Result<(), String> {
+    fn check_settings(&self, values: &ParameterValues) -> Result<(), String> {
         for (least, most) in [("wait-min", "wait-max"), ("flops-min", "flops-max")] {
             let (low, high) = (values.get(least), values.get(most));
             if low > high {
@@ -45,30 +47,35 @@ impl Model for Federation {
         Ok(())
     }
 
-    fn environment(&self, values: &Values, seed: u64, scale: f64) -> Box<dyn Environment> {
-        Box::new(Shared::new(values, seed, scale))
+    fn environment(
+        &self,
+        values: &ParameterValues,
+        seed: u64,
+        scale: f64,
+    ) -> Box<dyn WorldEnvironment> {
+        Box::new(SharedFederation::new(values, seed, scale))
     }
 
-    fn charts(&self, results: &Results) -> Vec<Chart> {
+    fn charts(&self, results: &StudyResults) -> Vec<WorldChart> {
         charts::all(results)
     }
 }
 
 /// The environments of all runs of an experiment, and what came of them without moves.
-struct Shared {
+struct SharedFederation {
     seed: u64,
-    environments: Vec<tollgate_sim::federation::Environment>,
+    environments: Vec<tollgate_sim::federation::FederationEnvironment>,
     /// Without moves, by settings.
-    unmoved: BTreeMap<Vec<u64>, Vec<Outcome>>,
+    unmoved: BTreeMap<Vec<u64>, Vec<FederationOutcome>>,
 }
 
-impl Shared {
-    fn new(values: &Values, seed: u64, scale: f64) -> Self {
+impl SharedFederation {
+    fn new(values: &ParameterValues, seed: u64, scale: f64) -> Self {
         let setup = setup(values);
         let runs = (values.get("runs") * scale).round().max(1.0) as u64;
         let draw = |number| {
             let mut random = Pcg64::seed_from_u64(stream("environment", seed, number));
-            tollgate_sim::federation::Environment::draw(&setup, &mut random)
+            tollgate_sim::federation::FederationEnvironment::draw(&setup, &mut random)
         };
         Self {
             seed,
@@ -77,7 +84,11 @@ impl Shared {
         }
     }
 
-    fn outcomes(&self, setup: &Setup, decider: &Decider) -> Vec<Outcome> {
+    fn outcomes(
+        &self,
+        setup: &FederationConfig,
+        decider: &MigrationDecider,
+    ) -> Vec<FederationOutcome> {
         let environments = (1..).zip(&self.environments);
         environments
             .map(|(number, environment)| {
@@ -88,10 +99,10 @@ impl Shared {
     }
 }
 
-impl Environment for Shared {
-    fn run(&mut self, values: &Values, policy: &str) -> Vec<Option<f64>> {
+impl WorldEnvironment for SharedFederation {
+    fn run(&mut self, values: &ParameterValues, policy: &str) -> Vec<Option<f64>> {
         let setup = setup(values);
-        let key = values.key(&Federation, false);
+        let key = values.key(&FederationWorld, false);
         if !self.unmoved.contains_key(&key) {
             let without = self.outcomes(&setup, &decider("none"));
             self.unmoved.insert(key.clone(), without);
@@ -101,22 +112,22 @@ impl Environment for Shared {
     }
 }
 
-fn decider(words: &str) -> Decider {
-    Decider::parse(words).expect("the experiment was checked")
+fn decider(words: &str) -> MigrationDecider {
+    MigrationDecider::parse(words).expect("the experiment was checked")
 }
 
 /// The seed of a run's stream for one purpose.
 fn stream(purpose: &str, seed: u64, number: u64) -> u64 {
-    let mut fingerprint = Fingerprint::default();
+    let mut fingerprint = InputFingerprint::default();
     fingerprint.text(purpose);
     fingerprint.number(seed);
     fingerprint.number(number);
     fingerprint.get()
 }
 
-fn setup(values: &Values) -> Setup {
+fn setup(values: &ParameterValues) -> FederationConfig {
     let whole = |key| values.get(key) as u32;
-    Setup {
+    FederationConfig {
         sites: whole("sites") as usize,
         proxies: whole("proxies"),
         size: values.get("size"),
@@ -138,7 +149,7 @@ fn setup(values: &Values) -> Setup {
 }
 
 /// The defaults are Table I of the paper, and what was found where it says nothing.
-const KNOBS: &[Knob] = &[
+const KNOBS: &[WorldParameter] = &[
     environment("runs", "runs an experiment", 1000.0, (1.0, 1e6)),
     environment("sites", "sites", 16.0, (1.0, 1024.0)),
     environment(
@@ -218,8 +229,13 @@ const KNOBS: &[Knob] = &[
     ),
 ];
 
-const fn knob(key: &'static str, meaning: &'static str, default: f64, range: (f64, f64)) -> Knob {
-    Knob {
+const fn knob(
+    key: &'static str,
+    meaning: &'static str,
+    default: f64,
+    range: (f64, f64),
+) -> WorldParameter {
+    WorldParameter {
         key,
         meaning,
         default,
@@ -234,15 +250,15 @@ const fn environment(
     meaning: &'static str,
     default: f64,
     range: (f64, f64),
-) -> Knob {
-    Knob {
+) -> WorldParameter {
+    WorldParameter {
         environment: true,
         ..knob(key, meaning, default, range)
     }
 }
 
-const fn real(knob: Knob) -> Knob {
-    Knob {
+const fn real(knob: WorldParameter) -> WorldParameter {
+    WorldParameter {
         whole: false,
         ..knob
     }

@@ -4,19 +4,19 @@ use crate::common::{small, study};
 use tollgate_model::Market;
 use tollgate_risk::{Normalisation, Objective, Objectives, Ranking, Weights};
 use tollgate_study::plan::PlannedRow;
-use tollgate_study::{Analysis, Figures, Plan, Results, Study};
+use tollgate_study::{RiskAnalysis, RunMeasurements, RunPlan, Study, StudyResults};
 
-fn results(study: &Study, sla: impl Fn(&PlannedRow) -> f64) -> Results {
-    let plan = Plan::of(study.experiment());
+fn results(study: &Study, sla: impl Fn(&PlannedRow) -> f64) -> StudyResults {
+    let plan = RunPlan::of(study.experiment());
     let figures = plan.rows.iter().map(|row| {
-        Figures::Cluster(Objectives {
+        RunMeasurements::Cluster(Objectives {
             sla_pct: sla(row),
             profitability_pct: Some(50.0),
             ..Objectives::of(&[], 1, Market::Bid)
         })
     });
     let figures = figures.collect();
-    Results::new(study.experiment().clone(), &plan, figures)
+    StudyResults::new(study.experiment().clone(), &plan, figures)
 }
 
 #[test]
@@ -24,7 +24,7 @@ fn points_are_means_over_seeds_normalised_within_each() {
     // Under seed 1 between 0 and 100, under seed 2 between 0 and 10: the scores are the same.
     let scale = |row: &PlannedRow| if row.seed == 1 { 50.0 } else { 5.0 };
     let results = results(&small(), |row| scale(row) * (row.value * row.policy) as f64);
-    let analysis = Analysis::of(&results, 0, 1, Normalisation::MinMax);
+    let analysis = RiskAnalysis::of(&results, 0, 1, Normalisation::MinMax);
     let sla = Weights::equal(&[Objective::Sla]).unwrap();
     let points = analysis.points(1, &sla).unwrap();
     assert_eq!(points.len(), 2);
@@ -34,7 +34,7 @@ fn points_are_means_over_seeds_normalised_within_each() {
         let range = point.performance.interval.unwrap();
         assert!(range.high - range.low < 1e-12);
     }
-    let percent = Analysis::of(&results, 0, 1, Normalisation::Percent);
+    let percent = RiskAnalysis::of(&results, 0, 1, Normalisation::Percent);
     let point = percent.points(1, &sla).unwrap()[0];
     assert!((point.performance.mean - (0.5 + 0.05) / 2.0).abs() < 1e-12);
 }
@@ -44,7 +44,7 @@ fn neighbours_that_differ_by_chance_cannot_be_told_apart() {
     let sla = Weights::equal(&[Objective::Sla]).unwrap();
     let ranking = |lead: fn(&PlannedRow) -> f64| {
         let results = results(&small(), lead);
-        let analysis = Analysis::of(&results, 0, 1, Normalisation::Percent);
+        let analysis = RiskAnalysis::of(&results, 0, 1, Normalisation::Percent);
         analysis.ranking(Ranking::BestPerformance, &sla).unwrap()
     };
     let clear = ranking(|row| 50.0 + row.policy as f64);
@@ -64,11 +64,11 @@ fn without_a_market_there_is_no_profitability() {
             .replace("name = \"commodity\"", "name = \"none\"")
             .replace("market = \"commodity\"", "market = \"none\""),
     );
-    let plan = Plan::of(free.experiment());
-    let nothing = Figures::Cluster(Objectives::of(&[], 1, Market::None));
+    let plan = RunPlan::of(free.experiment());
+    let nothing = RunMeasurements::Cluster(Objectives::of(&[], 1, Market::None));
     let figures = vec![nothing; plan.rows.len()];
-    let results = Results::new(free.experiment().clone(), &plan, figures);
-    let analysis = Analysis::of(&results, 0, 0, Normalisation::MinMax);
+    let results = StudyResults::new(free.experiment().clone(), &plan, figures);
+    let analysis = RiskAnalysis::of(&results, 0, 0, Normalisation::MinMax);
     let all = Weights::equal(&Objective::ALL).unwrap();
     assert!(analysis.points(0, &all).is_err());
     let sla = Weights::equal(&[Objective::Sla]).unwrap();

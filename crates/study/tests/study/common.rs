@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use tollgate_study::{Changes, Earlier, Experiment, Folder, Study};
+use tollgate_study::{Experiment, ExperimentOverrides, OnExistingResults, OutputDir, Study};
 
 /// Two markets, two sets, two scenarios that share their default, forty jobs, two seeds.
 pub(crate) const SMALL: &str = r#"
@@ -58,21 +58,22 @@ pub(crate) fn small() -> Study {
 
 pub(crate) fn study(text: &str) -> Study {
     let experiment = Experiment::parse("small.toml", text).expect("it makes sense");
-    Study::new(experiment, text.to_owned(), &Changes::default()).expect("jobs are generated")
+    Study::new(experiment, text.to_owned(), &ExperimentOverrides::default())
+        .expect("jobs are generated")
 }
 
 /// A folder under the target directory, empty at first and taken away in the end.
-pub(crate) struct Scratch(PathBuf);
+pub(crate) struct ScratchDir(PathBuf);
 
-impl Scratch {
+impl ScratchDir {
     pub(crate) fn new(name: &str) -> Self {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("study-{name}"));
         std::fs::remove_dir_all(&path).ok();
         Self(path)
     }
 
-    pub(crate) fn folder(&self) -> Folder {
-        Folder::create(&self.0).expect("the target directory can be written to")
+    pub(crate) fn folder(&self) -> OutputDir {
+        OutputDir::create(&self.0).expect("the target directory can be written to")
     }
 
     /// Every file by name, with what it holds.
@@ -90,7 +91,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchDir {
     fn drop(&mut self) {
         std::fs::remove_dir_all(&self.0).ok();
     }
@@ -102,9 +103,14 @@ pub(crate) fn threads(count: usize) -> NonZeroUsize {
 
 /// Runs a study in a fresh folder and gives what is there afterwards.
 pub(crate) fn run_afresh(name: &str, study: &Study, count: usize) -> Vec<(String, Vec<u8>)> {
-    let scratch = Scratch::new(name);
+    let scratch = ScratchDir::new(name);
     study
-        .run(&scratch.folder(), threads(count), Earlier::Refuse, |_| {})
+        .run(
+            &scratch.folder(),
+            threads(count),
+            OnExistingResults::Refuse,
+            |_| {},
+        )
         .expect("it runs");
     scratch.files()
 }

@@ -1,7 +1,7 @@
 //! The same experiment gives the same bytes, whatever the number of threads or chunks.
 
-use crate::common::{Scratch, run_afresh, small, threads};
-use tollgate_study::{Chunk, Earlier};
+use crate::common::{ScratchDir, run_afresh, small, threads};
+use tollgate_study::{OnExistingResults, StudyChunk};
 
 #[test]
 fn threads_do_not_matter() {
@@ -14,16 +14,16 @@ fn threads_do_not_matter() {
 #[test]
 fn chunks_gather_to_the_whole() {
     let expected = run_afresh("unchunked", &small(), 1);
-    let scratch = Scratch::new("chunked");
+    let scratch = ScratchDir::new("chunked");
     let folder = scratch.folder();
     for number in [3, 1, 2] {
-        let chunk = Chunk::new(number, 3).unwrap();
+        let chunk = StudyChunk::new(number, 3).unwrap();
         small()
             .run_chunk(&folder, chunk, threads(1), |_| {})
             .unwrap();
     }
     small()
-        .run(&folder, threads(1), Earlier::Resume, |_| {
+        .run(&folder, threads(1), OnExistingResults::Resume, |_| {
             panic!("the chunks ran everything")
         })
         .unwrap();
@@ -35,13 +35,13 @@ fn chunks_gather_to_the_whole() {
 #[test]
 fn a_missing_chunk_is_run_when_gathering() {
     let expected = run_afresh("all-chunks", &small(), 1);
-    let scratch = Scratch::new("missing-chunk");
+    let scratch = ScratchDir::new("missing-chunk");
     let folder = scratch.folder();
     small()
-        .run_chunk(&folder, Chunk::new(2, 2).unwrap(), threads(1), |_| {})
+        .run_chunk(&folder, StudyChunk::new(2, 2).unwrap(), threads(1), |_| {})
         .unwrap();
     small()
-        .run(&folder, threads(1), Earlier::Resume, |_| {})
+        .run(&folder, threads(1), OnExistingResults::Resume, |_| {})
         .unwrap();
     let mut files = scratch.files();
     files.retain(|(name, _)| !name.starts_with("piece-"));
@@ -51,12 +51,12 @@ fn a_missing_chunk_is_run_when_gathering() {
 #[test]
 fn chunks_are_named_from_one() {
     for word in ["0/3", "4/3", "1", "a/b", "1/0", ""] {
-        let error = word.parse::<Chunk>().unwrap_err().to_string();
+        let error = word.parse::<StudyChunk>().unwrap_err().to_string();
         assert_eq!(
             error,
             format!("`{word}` is no chunk: expected K/N with K from 1 to N")
         );
     }
-    let chunk: Chunk = "2/3".parse().unwrap();
+    let chunk: StudyChunk = "2/3".parse().unwrap();
     assert_eq!((chunk.number(), chunk.of()), (2, 3));
 }

@@ -4,9 +4,9 @@ use crate::common::SMALL;
 use proptest::prelude::*;
 use tollgate_model::{Market, Span};
 use tollgate_risk::Objectives;
-use tollgate_study::ledger::Verdict;
+use tollgate_study::ledger::ClaimVerdict;
 use tollgate_study::plan::PlannedRow;
-use tollgate_study::{Experiment, Figures, Ledger, Plan, Results};
+use tollgate_study::{ClaimResults, Experiment, RunMeasurements, RunPlan, StudyResults};
 
 /// Results in which `sla` says which part of the jobs is fulfilled, in %, and `wait` how long
 /// they wait.
@@ -14,17 +14,17 @@ fn results(
     experiment: &Experiment,
     sla: impl Fn(&PlannedRow) -> f64,
     wait: impl Fn(&PlannedRow) -> i64,
-) -> Results {
-    let plan = Plan::of(experiment);
+) -> StudyResults {
+    let plan = RunPlan::of(experiment);
     let figures = plan.rows.iter().map(|row| {
-        Figures::Cluster(Objectives {
+        RunMeasurements::Cluster(Objectives {
             sla_pct: sla(row),
             wait: Some(Span::from_secs(wait(row))),
             ..Objectives::of(&[], 1, Market::None)
         })
     });
     let figures = figures.collect();
-    Results::new(experiment.clone(), &plan, figures)
+    StudyResults::new(experiment.clone(), &plan, figures)
 }
 
 /// The small experiment with five seeds and this claim about the policies of the bid market,
@@ -39,8 +39,8 @@ fn claiming(claim: &str) -> Experiment {
     Experiment::parse("made-up.toml", &claim).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn verdict(claim: &str, sla: impl Fn(&PlannedRow) -> f64) -> Verdict {
-    let ledger = Ledger::of(&results(&claiming(claim), sla, |row| row.value as i64));
+fn verdict(claim: &str, sla: impl Fn(&PlannedRow) -> f64) -> ClaimVerdict {
+    let ledger = ClaimResults::of(&results(&claiming(claim), sla, |row| row.value as i64));
     ledger.entries[0].verdict
 }
 
@@ -56,18 +56,24 @@ const COMPARED: &str = "sets = [\"A\"]\nscenarios = [\"mix\"]\nmeasure = \"sla_p
 fn greater_and_less_by_so_much() {
     let lead = |row: &PlannedRow| 50.0 + 10.0 * row.policy as f64 * (1.0 + noise(row));
     for (relation, expected) in [
-        ("relation = \"greater\"", Verdict::Holds),
-        ("relation = \"greater\"\nby = 5", Verdict::Holds),
-        ("relation = \"greater\"\nby = 10", Verdict::Undecided),
-        ("relation = \"greater\"\nby = 15", Verdict::Fails),
-        ("relation = \"less\"", Verdict::Fails),
-        ("relation = \"less\"\nby = -15", Verdict::Holds),
-        ("relation = \"is\"\nvalue = 10\nwithin = 2", Verdict::Holds),
+        ("relation = \"greater\"", ClaimVerdict::Holds),
+        ("relation = \"greater\"\nby = 5", ClaimVerdict::Holds),
+        ("relation = \"greater\"\nby = 10", ClaimVerdict::Undecided),
+        ("relation = \"greater\"\nby = 15", ClaimVerdict::Fails),
+        ("relation = \"less\"", ClaimVerdict::Fails),
+        ("relation = \"less\"\nby = -15", ClaimVerdict::Holds),
+        (
+            "relation = \"is\"\nvalue = 10\nwithin = 2",
+            ClaimVerdict::Holds,
+        ),
         (
             "relation = \"is\"\nvalue = 10\nwithin = 0.1",
-            Verdict::Undecided,
+            ClaimVerdict::Undecided,
         ),
-        ("relation = \"is\"\nvalue = 20\nwithin = 2", Verdict::Fails),
+        (
+            "relation = \"is\"\nvalue = 20\nwithin = 2",
+            ClaimVerdict::Fails,
+        ),
     ] {
         assert_eq!(
             verdict(&format!("{COMPARED}{relation}"), lead),
@@ -81,7 +87,7 @@ fn greater_and_less_by_so_much() {
 fn what_a_seed_does_to_both_policies_falls_out() {
     let paired = |row: &PlannedRow| 50.0 + 30.0 * noise(row) + 0.1 * row.policy as f64;
     let claim = format!("{COMPARED}relation = \"greater\"");
-    assert_eq!(verdict(&claim, paired), Verdict::Holds);
+    assert_eq!(verdict(&claim, paired), ClaimVerdict::Holds);
 }
 
 #[test]
@@ -93,10 +99,10 @@ fn the_course_of_a_curve() {
         )
     };
     let rising = |row: &PlannedRow| 50.0 + row.value as f64 + noise(row);
-    assert_eq!(verdict(&claim("rising"), rising), Verdict::Holds);
-    assert_eq!(verdict(&claim("falling"), rising), Verdict::Fails);
+    assert_eq!(verdict(&claim("rising"), rising), ClaimVerdict::Holds);
+    assert_eq!(verdict(&claim("falling"), rising), ClaimVerdict::Fails);
     let only_one = |row: &PlannedRow| 50.0 + (row.value * row.policy) as f64 + noise(row);
-    assert_eq!(verdict(&claim("rising"), only_one), Verdict::Undecided);
+    assert_eq!(verdict(&claim("rising"), only_one), ClaimVerdict::Undecided);
 }
 
 /// The values of the scenario are 0, 0.2 and 1; the lead is -2, then +2.
@@ -104,11 +110,11 @@ fn the_course_of_a_curve() {
 fn curves_cross_between_two_values() {
     let claim = |at: f64| format!("{COMPARED}relation = \"crosses\"\nvalue = {at}\nwithin = 0.02");
     let crossing = |row: &PlannedRow| row.policy as f64 * [-2.0, 2.0, 3.0][row.value];
-    assert_eq!(verdict(&claim(0.1), crossing), Verdict::Holds);
-    assert_eq!(verdict(&claim(0.5), crossing), Verdict::Fails);
+    assert_eq!(verdict(&claim(0.1), crossing), ClaimVerdict::Holds);
+    assert_eq!(verdict(&claim(0.5), crossing), ClaimVerdict::Fails);
     assert_eq!(
         verdict(&claim(0.1), |row| row.policy as f64),
-        Verdict::Fails
+        ClaimVerdict::Fails
     );
 }
 
@@ -118,8 +124,11 @@ fn here_against_there() {
         "{COMPARED}from = 1\nagainst = {{ to = 0 }}\nrelation = \"is\"\nvalue = 10\nwithin = 1"
     );
     let growing = |row: &PlannedRow| row.policy as f64 * [5.0, 7.0, 15.0][row.value];
-    assert_eq!(verdict(&claim, growing), Verdict::Holds);
-    assert_eq!(verdict(&claim, |row| row.policy as f64), Verdict::Fails);
+    assert_eq!(verdict(&claim, growing), ClaimVerdict::Holds);
+    assert_eq!(
+        verdict(&claim, |row| row.policy as f64),
+        ClaimVerdict::Fails
+    );
 }
 
 #[test]
@@ -160,12 +169,12 @@ fn measures_of_risk() {
         ("distance", "relation = \"is\""),
     ] {
         let claim = claim(measure, relation);
-        assert_eq!(verdict(&claim, sla), Verdict::Holds, "{claim}");
+        assert_eq!(verdict(&claim, sla), ClaimVerdict::Holds, "{claim}");
     }
     let steady = claim("slope", "relation = \"is\"");
     assert_eq!(
         verdict(&steady, sla),
-        Verdict::Undecided,
+        ClaimVerdict::Undecided,
         "one point has no trend"
     );
 }
@@ -179,9 +188,9 @@ proptest! {
         let sla = |row: &PlannedRow| levels[row.policy * 5 + row.seed as usize - 1];
         let greater = verdict(&format!("{COMPARED}relation = \"greater\"\nby = {by:?}"), sla);
         let less = verdict(&format!("{COMPARED}relation = \"less\"\nby = {:?}", -by), sla);
-        prop_assert!((greater, less) != (Verdict::Holds, Verdict::Holds));
-        if greater == Verdict::Holds {
-            prop_assert_eq!(less, Verdict::Fails);
+        prop_assert!((greater, less) != (ClaimVerdict::Holds, ClaimVerdict::Holds));
+        if greater == ClaimVerdict::Holds {
+            prop_assert_eq!(less, ClaimVerdict::Fails);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What a user is told about a file that is no experiment.
 
 use crate::common::SMALL;
-use tollgate_study::{Changes, Experiment, Study};
+use tollgate_study::{Experiment, ExperimentOverrides, Study};
 
 /// The message for the small experiment with one thing changed.
 fn message(from: &str, to: &str) -> String {
@@ -62,7 +62,7 @@ fn a_claim_must_speak_of_what_there_is() {
 
 #[test]
 fn what_is_not_there_is_said() {
-    let error = Study::open("libra-risk", &Changes::default()).unwrap_err();
+    let error = Study::open("libra-risk", &ExperimentOverrides::default()).unwrap_err();
     let hint = error.hint().unwrap();
     insta::assert_snapshot!(format!("{error} ({hint})"), @"there is no study `libra-risk`, neither built in nor as a file (built in are libra-risk-2006, integrated-risk-2008, mycluster-2009, miscreant-2013)");
 }
@@ -73,17 +73,17 @@ fn a_change_that_makes_no_sense_is_refused() {
         let error = Study::open("libra-risk-2006", &changes).unwrap_err();
         error.to_string()
     };
-    let seeds = Changes {
+    let seeds = ExperimentOverrides {
         seeds: Some(0),
-        ..Changes::default()
+        ..ExperimentOverrides::default()
     };
     assert_eq!(
         message(seeds),
         "the number of seeds is 0: expected at least 1"
     );
-    let scale = Changes {
+    let scale = ExperimentOverrides {
         scale: Some(f64::NAN),
-        ..Changes::default()
+        ..ExperimentOverrides::default()
     };
     assert_eq!(
         message(scale),

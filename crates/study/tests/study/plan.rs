@@ -1,7 +1,7 @@
 //! Runs that are the same are one.
 
 use crate::common::{SMALL, small, study};
-use tollgate_study::Results;
+use tollgate_study::StudyResults;
 
 /// Two scenarios with three values: five settings in the bid market, whose users bid penalties,
 /// three in the commodity market; two sets, two seeds, two policies.
@@ -20,26 +20,26 @@ fn a_set_that_changes_nothing_needs_no_runs() {
 
 #[test]
 fn the_table_is_read_as_it_was_written() {
-    let scratch = crate::common::Scratch::new("read-back");
+    let scratch = crate::common::ScratchDir::new("read-back");
     let folder = scratch.folder();
     let run = small().run(
         &folder,
         crate::common::threads(1),
-        tollgate_study::Earlier::Refuse,
+        tollgate_study::OnExistingResults::Refuse,
         |_| {},
     );
     let (results, ledger) = run.unwrap();
     let bytes = std::fs::read(folder.path("results.csv")).unwrap();
-    let read = Results::read(small().experiment().clone(), bytes.as_slice()).unwrap();
+    let read = StudyResults::read(small().experiment().clone(), bytes.as_slice()).unwrap();
     assert_eq!(read.rows(), results.rows());
     assert_eq!(ledger.broken().count(), 0);
 
     let text = String::from_utf8(bytes).unwrap();
     let cut = text.trim_end().rsplit_once('\n').unwrap().0;
-    let error = Results::read(small().experiment().clone(), cut.as_bytes()).unwrap_err();
+    let error = StudyResults::read(small().experiment().clone(), cut.as_bytes()).unwrap_err();
     assert_eq!(error.to_string(), "there are 95 rows: expected 96");
     let swapped = text.replacen("fcfs-bf", "sjf-bf", 1);
-    let error = Results::read(small().experiment().clone(), swapped.as_bytes()).unwrap_err();
+    let error = StudyResults::read(small().experiment().clone(), swapped.as_bytes()).unwrap_err();
     assert_eq!(
         error.to_string(),
         "line 2: expected the results of A,commodity,mix,high-urgency,0,fcfs-bf,1"

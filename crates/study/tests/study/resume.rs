@@ -1,15 +1,15 @@
 //! A killed study goes on where it stopped and ends with the same bytes as one never killed.
 
-use crate::common::{SMALL, Scratch, run_afresh, small, study, threads};
+use crate::common::{SMALL, ScratchDir, run_afresh, small, study, threads};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
-use tollgate_study::{Chunk, Earlier, StudyError};
+use tollgate_study::{OnExistingResults, StudyChunk, StudyError};
 
 /// The journal of a whole run, as it is before the end.
 fn journal(name: &str) -> Vec<u8> {
-    let scratch = Scratch::new(name);
+    let scratch = ScratchDir::new(name);
     small()
-        .run_chunk(&scratch.folder(), Chunk::WHOLE, threads(1), |_| {})
+        .run_chunk(&scratch.folder(), StudyChunk::WHOLE, threads(1), |_| {})
         .unwrap();
     std::fs::read(scratch.folder().path("piece-1-of-1.csv")).unwrap()
 }
@@ -18,7 +18,7 @@ fn journal(name: &str) -> Vec<u8> {
 fn a_journal_cut_anywhere_leads_to_the_same_folder() {
     let expected = run_afresh("never-killed", &small(), 1);
     let journal = journal("killed-journal");
-    let scratch = Scratch::new("killed");
+    let scratch = ScratchDir::new("killed");
     let config = Config {
         rng_seed: RngSeed::Fixed(1),
         failure_persistence: None,
@@ -31,7 +31,7 @@ fn a_journal_cut_anywhere_leads_to_the_same_folder() {
             std::fs::write(folder.path("journal.csv"), &journal[..cut]).unwrap();
             let mut first = None;
             small()
-                .run(&folder, threads(2), Earlier::Resume, |progress| {
+                .run(&folder, threads(2), OnExistingResults::Resume, |progress| {
                     first.get_or_insert(progress);
                 })
                 .unwrap();
@@ -51,25 +51,25 @@ fn a_damaged_line_is_run_again() {
     let mut journal = journal("damaged-journal");
     let middle = journal.len() / 2;
     journal[middle..middle + 8].fill(0);
-    let scratch = Scratch::new("damaged");
+    let scratch = ScratchDir::new("damaged");
     let folder = scratch.folder();
     std::fs::write(folder.path("journal.csv"), &journal).unwrap();
     small()
-        .run(&folder, threads(1), Earlier::Resume, |_| {})
+        .run(&folder, threads(1), OnExistingResults::Resume, |_| {})
         .unwrap();
     assert_eq!(scratch.files(), expected);
 }
 
 #[test]
 fn a_finished_study_is_not_run_again() {
-    let scratch = Scratch::new("finished");
+    let scratch = ScratchDir::new("finished");
     let folder = scratch.folder();
     small()
-        .run(&folder, threads(1), Earlier::Refuse, |_| {})
+        .run(&folder, threads(1), OnExistingResults::Refuse, |_| {})
         .unwrap();
     let before = scratch.files();
     small()
-        .run(&folder, threads(1), Earlier::Resume, |_| {
+        .run(&folder, threads(1), OnExistingResults::Resume, |_| {
             panic!("everything was there")
         })
         .unwrap();
@@ -78,37 +78,37 @@ fn a_finished_study_is_not_run_again() {
 
 #[test]
 fn results_are_not_overwritten_unasked() {
-    let scratch = Scratch::new("occupied");
+    let scratch = ScratchDir::new("occupied");
     let folder = scratch.folder();
     let run = |earlier| small().run(&folder, threads(1), earlier, |_| {});
-    run(Earlier::Refuse).unwrap();
-    let error = run(Earlier::Refuse).unwrap_err();
+    run(OnExistingResults::Refuse).unwrap();
+    let error = run(OnExistingResults::Refuse).unwrap_err();
     assert!(matches!(error, StudyError::Occupied(_)), "{error}");
     assert!(error.hint().unwrap().contains("--resume"));
 }
 
 #[test]
 fn another_study_is_not_resumed() {
-    let scratch = Scratch::new("foreign");
+    let scratch = ScratchDir::new("foreign");
     let folder = scratch.folder();
     std::fs::write(folder.path("journal.csv"), journal("foreign-journal")).unwrap();
     let other = study(&SMALL.replace("last = 40", "last = 41"));
     let error = other
-        .run(&folder, threads(1), Earlier::Resume, |_| {})
+        .run(&folder, threads(1), OnExistingResults::Resume, |_| {})
         .unwrap_err();
     assert!(matches!(error, StudyError::Foreign(_)), "{error}");
 }
 
 #[test]
 fn claims_may_change_without_new_runs() {
-    let scratch = Scratch::new("new-claims");
+    let scratch = ScratchDir::new("new-claims");
     let folder = scratch.folder();
     small()
-        .run(&folder, threads(1), Earlier::Refuse, |_| {})
+        .run(&folder, threads(1), OnExistingResults::Refuse, |_| {})
         .unwrap();
     let other = study(&SMALL.replace("id = \"no-wait\"", "id = \"never-waits\""));
     let (_, ledger) = other
-        .run(&folder, threads(1), Earlier::Resume, |_| {
+        .run(&folder, threads(1), OnExistingResults::Resume, |_| {
             panic!("a claim needs no run")
         })
         .unwrap();

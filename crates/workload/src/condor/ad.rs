@@ -13,14 +13,14 @@ use std::borrow::Cow;
 
 use tollgate_model::{Bytes, Instant, Span};
 
-use crate::attempts::{Attempt, Ended};
+use crate::attempts::{TraceAttempt, TraceAttemptEnd};
 use crate::clock;
-use crate::diagnostics::{Field, Finding};
+use crate::diagnostics::{Finding, RecordField};
 use crate::field;
-use crate::open::Columns;
-use crate::records::{self, Draft, NEVER_RAN};
-use crate::trace::Names;
-use crate::usage::{Status, Usage};
+use crate::open::ColumnSelection;
+use crate::records::{self, NEVER_RAN, ParsedRecord};
+use crate::trace::RecordNames;
+use crate::usage::{TraceStatus, TraceUsage};
 
 const KIBI: u64 = 1 << 10;
 const MEBI: u64 = 1 << 20;
@@ -70,12 +70,12 @@ const ATTRIBUTES: [&str; 37] = [
 
 /// The attributes of a job that are read.
 #[derive(Clone, Debug)]
-pub(super) struct Ad<'a> {
+pub(super) struct JobAd<'a> {
     /// In the order of `ATTRIBUTES`.
     values: [Option<Cow<'a, [u8]>>; ATTRIBUTES.len()],
 }
 
-impl Default for Ad<'_> {
+impl Default for JobAd<'_> {
     fn default() -> Self {
         Self {
             values: [const { None }; ATTRIBUTES.len()],
@@ -83,7 +83,7 @@ impl Default for Ad<'_> {
     }
 }
 
-impl<'a> Ad<'a> {
+impl<'a> JobAd<'a> {
     /// Whether an attribute of this name is read.
     pub(super) fn reads(name: &[u8]) -> bool {
         place(name).is_some()
@@ -100,18 +100,18 @@ impl<'a> Ad<'a> {
     ///
     /// # Errors
     /// What makes the ad useless.
-    pub(super) fn draft(&self, keep: Columns) -> Result<Draft<'_>, Finding> {
+    pub(super) fn draft(&self, keep: ColumnSelection) -> Result<ParsedRecord<'_>, Finding> {
         let mut notes = Vec::new();
-        let number = records::required(self.get("ClusterId"), Field::JobNumber)?;
+        let number = records::required(self.get("ClusterId"), RecordField::JobNumber)?;
         let number = field::job_number(number)?;
         if self.get("ProcId").is_some_and(|process| process != b"0") {
             notes.push(Finding::SharedNumber);
         }
-        let submit = records::required(self.get("QDate"), Field::Submit)?;
-        let submit = clock::unix(submit, Field::Submit)?;
+        let submit = records::required(self.get("QDate"), RecordField::Submit)?;
+        let submit = clock::unix(submit, RecordField::Submit)?;
         let status = self.status()?;
         let runtime = self.runtime()?;
-        Ok(Draft {
+        Ok(ParsedRecord {
             number,
             submit,
             runtime,
@@ -132,25 +132,25 @@ impl<'a> Ad<'a> {
     }
 
     /// Status 3 is removed, 4 completed; every other a job leaves again.
-    fn status(&self) -> Result<Status, Finding> {
+    fn status(&self) -> Result<TraceStatus, Finding> {
         match self.get("JobStatus") {
-            Some(b"3") => Ok(Status::Cancelled),
+            Some(b"3") => Ok(TraceStatus::Cancelled),
             Some(b"4") => Ok(self.exit()),
             Some(b"1" | b"2" | b"5" | b"6" | b"7") => Err(Finding::NotEnded),
             Some(_) => Err(Finding::UnknownState),
-            None => Err(Finding::Missing(Field::Status)),
+            None => Err(Finding::Missing(RecordField::Status)),
         }
     }
 
-    fn exit(&self) -> Status {
+    fn exit(&self) -> TraceStatus {
         let signal = self.get("ExitBySignal");
         if signal.is_some_and(|value| value.eq_ignore_ascii_case(b"true")) {
-            return Status::Failed;
+            return TraceStatus::Failed;
         }
         match self.get("ExitCode").or(self.get("ExitStatus")) {
-            Some(b"0") => Status::Completed,
-            Some(_) => Status::Failed,
-            None => Status::Unknown,
+            Some(b"0") => TraceStatus::Completed,
+            Some(_) => TraceStatus::Failed,
+            None => TraceStatus::Unknown,
         }
     }
 
@@ -173,12 +173,14 @@ impl<'a> Ad<'a> {
     }
 
     fn span(&self, name: &str) -> Result<Option<Span>, Finding> {
-        let read = self.get(name).map(|text| field::span(text, Field::RunTime));
+        let read = self
+            .get(name)
+            .map(|text| field::span(text, RecordField::RunTime));
         read.transpose()
     }
 
     fn instant(&self, name: &str) -> Option<Instant> {
-        let instant = clock::unix(self.get(name)?, Field::Start).ok()?;
+        let instant = clock::unix(self.get(name)?, RecordField::Start).ok()?;
         (instant > Instant::ZERO).then_some(instant)
     }
 
@@ -189,10 +191,10 @@ impl<'a> Ad<'a> {
             ("MaxWallTime", SECONDS_PER_MINUTE),
         ];
         let mut limits = limits.into_iter().filter_map(|(name, unit)| {
-            let text = self.literal(name, Field::Estimate, notes)?;
-            let span = field::span(text, Field::Estimate).ok()?;
+            let text = self.literal(name, RecordField::Estimate, notes)?;
+            let span = field::span(text, RecordField::Estimate).ok()?;
             let micros = span.as_micros().saturating_mul(unit);
-            let limit = field::in_range(micros, Field::Estimate).ok()?;
+            let limit = field::in_range(micros, RecordField::Estimate).ok()?;
             (limit > Span::ZERO).then_some(limit)
         });
         limits.next()
@@ -207,12 +209,12 @@ impl<'a> Ad<'a> {
     }
 
     fn procs(&self, name: &str, notes: &mut Vec<Finding>) -> Option<u32> {
-        let text = self.literal(name, Field::Procs, notes)?;
+        let text = self.literal(name, RecordField::Procs, notes)?;
         field::procs(text).ok().flatten()
     }
 
     /// The value of an attribute that may be an expression instead, which is noted.
-    fn literal(&self, name: &str, field: Field, notes: &mut Vec<Finding>) -> Option<&[u8]> {
+    fn literal(&self, name: &str, field: RecordField, notes: &mut Vec<Finding>) -> Option<&[u8]> {
         let value = self.get(name)?;
         if crate::number::millionths(value).is_err() {
             notes.push(Finding::Expression(field));
@@ -221,12 +223,12 @@ impl<'a> Ad<'a> {
         Some(value)
     }
 
-    fn names(&self) -> Names<'_> {
+    fn names(&self) -> RecordNames<'_> {
         let first = |names: [&str; 2]| {
             let mut values = names.into_iter().filter_map(|name| self.get(name));
             values.next().unwrap_or_default()
         };
-        Names {
+        RecordNames {
             user: first(["Owner", "User"]),
             group: first(["AcctGroup", "x509UserProxyVOName"]),
             account: first(["ProjectName", "AccountingGroup"]),
@@ -235,14 +237,14 @@ impl<'a> Ad<'a> {
         }
     }
 
-    fn usage(&self, submit: Instant, status: Status, notes: &mut Vec<Finding>) -> Usage {
+    fn usage(&self, submit: Instant, status: TraceStatus, notes: &mut Vec<Finding>) -> TraceUsage {
         let start = self.instant("JobStartDate");
         let start = start.or_else(|| self.instant("JobCurrentStartDate"));
         let mut time = |name| {
-            let read = self
-                .get(name)
-                .map_or(Ok(None), |text| field::known_span(text, Field::CpuTime));
-            field::usable(read, Field::CpuTime, notes)
+            let read = self.get(name).map_or(Ok(None), |text| {
+                field::known_span(text, RecordField::CpuTime)
+            });
+            field::usable(read, RecordField::CpuTime, notes)
         };
         let (user, system) = (time("RemoteUserCpu"), time("RemoteSysCpu"));
         let mut memory = |name, unit, field| {
@@ -250,7 +252,7 @@ impl<'a> Ad<'a> {
             field::usable(field::bytes(text, unit, field), field, notes)
                 .filter(|&bytes| bytes > Bytes::ZERO)
         };
-        let peak = Field::PeakMemory;
+        let peak = RecordField::PeakMemory;
         let sizes = [
             ("ResidentSetSize_RAW", KIBI),
             ("ResidentSetSize", KIBI),
@@ -261,8 +263,8 @@ impl<'a> Ad<'a> {
         let peak_memory = sizes
             .into_iter()
             .find_map(|(name, unit)| memory(name, unit, peak));
-        Usage {
-            requested_memory: memory("RequestMemory", MEBI, Field::RequestedMemory),
+        TraceUsage {
+            requested_memory: memory("RequestMemory", MEBI, RecordField::RequestedMemory),
             wait: start.and_then(|start| records::waited(submit, start, notes)),
             cpu_time: user.zip(system).map(|(user, system)| user + system),
             peak_memory,
@@ -270,23 +272,26 @@ impl<'a> Ad<'a> {
         }
     }
 
-    fn attempts(&self, status: Status) -> Vec<Attempt> {
+    fn attempts(&self, status: TraceStatus) -> Vec<TraceAttempt> {
         let start = self.instant("JobCurrentStartDate");
         let (end, ended) = match status {
-            Status::Cancelled => (self.instant("EnteredCurrentStatus"), Ended::Removed),
-            Status::Unknown
-            | Status::Completed
-            | Status::Failed
-            | Status::TimedOut
-            | Status::OutOfMemory
-            | Status::NodeFailed
-            | Status::Preempted => (self.instant("CompletionDate"), Ended::Finished),
+            TraceStatus::Cancelled => (
+                self.instant("EnteredCurrentStatus"),
+                TraceAttemptEnd::Removed,
+            ),
+            TraceStatus::Unknown
+            | TraceStatus::Completed
+            | TraceStatus::Failed
+            | TraceStatus::TimedOut
+            | TraceStatus::OutOfMemory
+            | TraceStatus::NodeFailed
+            | TraceStatus::Preempted => (self.instant("CompletionDate"), TraceAttemptEnd::Finished),
         };
         // A job that was removed while it waited ran before; until when, its ad does not tell.
         let ran_last = matches!(self.get("LastJobStatus"), None | Some(b"2" | b"6" | b"7"));
-        let told = ended == Ended::Finished || ran_last;
+        let told = ended == TraceAttemptEnd::Finished || ran_last;
         let known = start.zip(end).filter(|(start, end)| told && end >= start);
-        let attempt = known.map(|(start, end)| Attempt { start, end, ended });
+        let attempt = known.map(|(start, end)| TraceAttempt { start, end, ended });
         attempt.into_iter().collect()
     }
 }

@@ -2,7 +2,7 @@
 //! of three dots between events.
 //!
 //! A job begins with its submission (000) and ends when it terminates (005) or is aborted (009).
-//! In between every stretch of running is an [`Attempt`](crate::Attempt): it begins when the job
+//! In between every stretch of running is an [`TraceAttempt`](crate::Attempt): it begins when the job
 //! executes (001) or goes on (011), and ends when it is suspended (010), evicted (004),
 //! checkpointed (003), put on hold (012), or lost with its shadow (007) or connection (024).
 //! Other events change nothing that is read.
@@ -20,15 +20,15 @@ use std::io::BufRead;
 
 use tollgate_model::Instant;
 
-use crate::batches::Outlet;
+use crate::batches::TraceSink;
 use crate::diagnostics::Finding;
 use crate::error::ReadError;
-use crate::lines::{Line, MAX_LINE, for_each_line};
-use crate::open::{Columns, ReadOptions};
-use crate::records::{self, Draft};
+use crate::lines::{MAX_LINE, TextLine, for_each_line};
+use crate::open::{ColumnSelection, ReadOptions};
+use crate::records::{self, ParsedRecord};
 use crate::trace::Trace;
-use event::{Calendar, Event, Id};
-use job::Job;
+use event::{CondorEvent, CondorJobId, EventCalendar};
+use job::CondorEventJob;
 
 /// What separates events.
 const END: &[u8] = b"...";
@@ -39,22 +39,22 @@ const END: &[u8] = b"...";
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no job has ended.
 pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<Trace, ReadError> {
-    read_to(&mut Outlet::keep(), source, reader, options)
+    read_to(&mut TraceSink::keep(), source, reader, options)
 }
 
 /// As [`read`], through `outlet`.
 pub(crate) fn read_to(
-    outlet: &mut Outlet<'_>,
+    outlet: &mut TraceSink<'_>,
     source: &str,
     reader: impl BufRead,
     options: ReadOptions,
 ) -> Result<Trace, ReadError> {
     let mut trace = outlet.trace(source, options);
     trace.unix_start = Some(Instant::ZERO);
-    let mut log = Log {
+    let mut log = EventLogReader {
         trace,
         keep: options.columns,
-        calendar: Calendar::default(),
+        calendar: EventCalendar::default(),
         pending: Vec::new(),
         begun: 1,
         open: BTreeMap::new(),
@@ -72,24 +72,26 @@ pub(crate) fn begins_event(line: &[u8]) -> bool {
         if [a, b, c].into_iter().all(u8::is_ascii_digit) && rest.contains(&b')'))
 }
 
-struct Log {
+struct EventLogReader {
     trace: Trace,
-    keep: Columns,
-    calendar: Calendar,
+    keep: ColumnSelection,
+    calendar: EventCalendar,
     /// The event whose last line has not come yet, and the line that it began on.
     pending: Vec<u8>,
     begun: u64,
     /// The jobs that have not ended yet.
-    open: BTreeMap<Id, Job>,
+    open: BTreeMap<CondorJobId, CondorEventJob>,
     /// The jobs that have, with the line of their submission.
-    ended: Vec<(u64, Draft<'static>)>,
+    ended: Vec<(u64, ParsedRecord<'static>)>,
 }
 
-impl Log {
-    fn line(&mut self, number: u64, line: Line<'_>) {
+impl EventLogReader {
+    fn line(&mut self, number: u64, line: TextLine<'_>) {
         let text = match line {
-            Line::Text(text) => text.strip_suffix(b"\r").unwrap_or(text),
-            Line::TooLong => return self.trace.diagnostics.record(Finding::LineTooLong, number),
+            TextLine::Text(text) => text.strip_suffix(b"\r").unwrap_or(text),
+            TextLine::TooLong => {
+                return self.trace.diagnostics.record(Finding::LineTooLong, number);
+            }
         };
         if text == END {
             return self.finish_event();
@@ -119,9 +121,9 @@ impl Log {
     }
 
     fn event(&mut self, text: &[u8]) -> Result<(), Finding> {
-        let event = Event::parse(text, &mut self.calendar)?;
+        let event = CondorEvent::parse(text, &mut self.calendar)?;
         if event.code == event::SUBMITTED {
-            let job = Job::new(event.time, self.begun, self.calendar.take_notes());
+            let job = CondorEventJob::new(event.time, self.begun, self.calendar.take_notes());
             if let Some(before) = self.open.insert(event.id, job) {
                 self.trace
                     .diagnostics
@@ -142,7 +144,7 @@ impl Log {
         Ok(())
     }
 
-    fn finish(mut self, outlet: &mut Outlet<'_>) -> Trace {
+    fn finish(mut self, outlet: &mut TraceSink<'_>) -> Trace {
         self.finish_event();
         for job in self.open.values() {
             self.trace.diagnostics.record(Finding::NotEnded, job.line);
@@ -161,8 +163,8 @@ impl Log {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attempts::Ended;
-    use crate::usage::Status;
+    use crate::attempts::TraceAttemptEnd;
+    use crate::usage::TraceStatus;
     use tollgate_model::{Bytes, Span};
 
     fn event(code: &str, at: &str, rest: &str) -> String {
@@ -170,7 +172,7 @@ mod tests {
     }
 
     fn parsed(text: &str) -> Trace {
-        let columns = Columns::All;
+        let columns = ColumnSelection::All;
         read("jobs", text.as_bytes(), ReadOptions { columns }).unwrap()
     }
 
@@ -223,8 +225,8 @@ mod tests {
         assert_eq!(usage.cpu_time, Some(Span::from_secs(7)));
         assert_eq!(usage.peak_memory, Some(Bytes::new(12 << 20)));
         assert_eq!(usage.requested_memory, Some(Bytes::new(100 << 20)));
-        assert_eq!(usage.status, Status::Completed);
-        let attempts: Vec<(i64, Ended)> = metadata
+        assert_eq!(usage.status, TraceStatus::Completed);
+        let attempts: Vec<(i64, TraceAttemptEnd)> = metadata
             .attempts
             .unwrap()
             .of(0)
@@ -234,10 +236,10 @@ mod tests {
         assert_eq!(
             attempts,
             [
-                (240, Ended::Evicted),
-                (120, Ended::Suspended),
-                (60, Ended::Checkpointed),
-                (60, Ended::Finished),
+                (240, TraceAttemptEnd::Evicted),
+                (120, TraceAttemptEnd::Suspended),
+                (60, TraceAttemptEnd::Checkpointed),
+                (60, TraceAttemptEnd::Finished),
             ]
         );
         assert_eq!(
@@ -262,7 +264,7 @@ mod tests {
         assert_eq!(trace.jobs[1].runtime, Span::from_secs(60));
         let usage = &trace.metadata.unwrap().usage;
         assert_eq!(usage[1].wait, Some(Span::from_secs(50_400)));
-        assert_eq!(usage[1].status, Status::Cancelled);
+        assert_eq!(usage[1].status, TraceStatus::Cancelled);
         assert_eq!(trace.diagnostics.count(Finding::SharedNumber), 1);
         assert_eq!(trace.diagnostics.count(Finding::OutOfOrder), 0);
     }
@@ -282,10 +284,10 @@ mod tests {
         assert_eq!(trace.jobs.len(), 1);
         assert_eq!(trace.jobs[0].runtime, Span::from_secs(3600));
         for (finding, count) in [
-            (Finding::OutOfRange(crate::Field::JobNumber), 1),
+            (Finding::OutOfRange(crate::RecordField::JobNumber), 1),
             (Finding::Malformed, 1),
             (Finding::NotSubmitted, 1),
-            (Finding::NotATime(crate::Field::Event), 1),
+            (Finding::NotATime(crate::RecordField::Event), 1),
             (Finding::NotEnded, 2),
             (Finding::TimeWentBack, 1),
         ] {

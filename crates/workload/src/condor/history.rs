@@ -9,12 +9,12 @@ use std::io::BufRead;
 
 use tollgate_model::Instant;
 
-use super::ad::Ad;
-use crate::batches::Outlet;
+use super::ad::JobAd;
+use crate::batches::TraceSink;
 use crate::diagnostics::Finding;
 use crate::error::ReadError;
-use crate::lines::{Line, for_each_line};
-use crate::open::{Columns, ReadOptions};
+use crate::lines::{TextLine, for_each_line};
+use crate::open::{ColumnSelection, ReadOptions};
 use crate::records;
 use crate::trace::Trace;
 
@@ -23,24 +23,24 @@ use crate::trace::Trace;
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no ad was a job.
 pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<Trace, ReadError> {
-    read_to(&mut Outlet::keep(), source, reader, options)
+    read_to(&mut TraceSink::keep(), source, reader, options)
 }
 
 /// As [`read`], through `outlet`.
 pub(crate) fn read_to(
-    outlet: &mut Outlet<'_>,
+    outlet: &mut TraceSink<'_>,
     source: &str,
     reader: impl BufRead,
     options: ReadOptions,
 ) -> Result<Trace, ReadError> {
     let mut trace = outlet.trace(source, options);
     trace.unix_start = Some(Instant::ZERO);
-    let mut history = History {
+    let mut history = CondorHistoryReader {
         trace,
         outlet,
         latest: Instant::ZERO,
         keep: options.columns,
-        ad: Ad::default(),
+        ad: JobAd::default(),
         begun: None,
     };
     for_each_line(reader, |number, line| history.line(number, line))
@@ -58,21 +58,23 @@ pub(crate) fn is_attribute(line: &[u8]) -> bool {
     })
 }
 
-struct History<'o, 'v> {
-    outlet: &'o mut Outlet<'v>,
+struct CondorHistoryReader<'o, 'v> {
+    outlet: &'o mut TraceSink<'v>,
     trace: Trace,
     latest: Instant,
-    keep: Columns,
-    ad: Ad<'static>,
+    keep: ColumnSelection,
+    ad: JobAd<'static>,
     /// The line that the current ad began on.
     begun: Option<u64>,
 }
 
-impl History<'_, '_> {
-    fn line(&mut self, number: u64, line: Line<'_>) {
+impl CondorHistoryReader<'_, '_> {
+    fn line(&mut self, number: u64, line: TextLine<'_>) {
         let text = match line {
-            Line::Text(text) => text.trim_ascii(),
-            Line::TooLong => return self.trace.diagnostics.record(Finding::LineTooLong, number),
+            TextLine::Text(text) => text.trim_ascii(),
+            TextLine::TooLong => {
+                return self.trace.diagnostics.record(Finding::LineTooLong, number);
+            }
         };
         if text.is_empty() || text.starts_with(b"***") {
             return self.finish_ad();
@@ -80,7 +82,7 @@ impl History<'_, '_> {
         match attribute(text) {
             Some((name, value)) => {
                 self.begun.get_or_insert(number);
-                if Ad::reads(name) {
+                if JobAd::reads(name) {
                     self.ad.set(name, Cow::Owned(literal(value)));
                 }
             }
@@ -133,9 +135,9 @@ fn literal(value: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attempts::{Attempt, Ended};
-    use crate::diagnostics::Field;
-    use crate::usage::{Status, Usage};
+    use crate::attempts::{TraceAttempt, TraceAttemptEnd};
+    use crate::diagnostics::RecordField;
+    use crate::usage::{TraceStatus, TraceUsage};
     use tollgate_model::{Bytes, Span};
 
     const DONE: &str = "MyType = \"Job\"\nclusterid = 7\nProcId = 0\nQDate = 100\nJobStatus = 2\n\
@@ -149,7 +151,7 @@ mod tests {
         RequestMemory = ifThenElse(a, b, c)\n";
 
     fn parsed(text: &str) -> Trace {
-        let columns = Columns::All;
+        let columns = ColumnSelection::All;
         read("jobs", text.as_bytes(), ReadOptions { columns }).unwrap()
     }
 
@@ -169,23 +171,29 @@ mod tests {
         assert_eq!(metadata.group.get(0), Some("staff"));
         assert_eq!(
             metadata.usage[0],
-            Usage {
+            TraceUsage {
                 wait: Some(Span::from_secs(10)),
                 cpu_time: Some(Span::from_secs(56)),
                 peak_memory: Some(Bytes::from_kibibytes(4)),
                 requested_memory: Some(Bytes::new(100 << 20)),
-                status: Status::Completed,
+                status: TraceStatus::Completed,
             }
         );
-        let attempt = |start, end, ended| Attempt {
+        let attempt = |start, end, ended| TraceAttempt {
             start: Instant::from_secs(start),
             end: Instant::from_secs(end),
             ended,
         };
         let attempts = metadata.attempts.unwrap();
-        assert_eq!(attempts.of(0), [attempt(160, 230, Ended::Finished)]);
-        assert_eq!(attempts.of(1), [attempt(160, 200, Ended::Removed)]);
-        let expression = Finding::Expression(Field::RequestedMemory);
+        assert_eq!(
+            attempts.of(0),
+            [attempt(160, 230, TraceAttemptEnd::Finished)]
+        );
+        assert_eq!(
+            attempts.of(1),
+            [attempt(160, 200, TraceAttemptEnd::Removed)]
+        );
+        let expression = Finding::Expression(RecordField::RequestedMemory);
         assert_eq!(trace.diagnostics.count(expression), 1);
         assert_eq!(trace.diagnostics.count(Finding::SharedNumber), 1);
     }
@@ -200,9 +208,9 @@ mod tests {
         assert_eq!(trace.jobs.len(), 1);
         for finding in [
             Finding::Malformed,
-            Finding::Missing(Field::Submit),
+            Finding::Missing(RecordField::Submit),
             Finding::NotEnded,
-            Finding::NotANumber(Field::JobNumber),
+            Finding::NotANumber(RecordField::JobNumber),
             Finding::UnknownState,
         ] {
             assert_eq!(trace.diagnostics.count(finding), 1, "{}", trace.diagnostics);

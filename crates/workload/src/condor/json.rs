@@ -10,12 +10,12 @@ use std::io::BufRead;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use tollgate_model::Instant;
 
-use super::ad::Ad;
-use crate::batches::Outlet;
+use super::ad::JobAd;
+use crate::batches::TraceSink;
 use crate::diagnostics::Finding;
 use crate::error::ReadError;
 use crate::format::holds;
-use crate::json::{self, Texts};
+use crate::json::{self, LenientTexts};
 use crate::open::ReadOptions;
 use crate::records;
 use crate::trace::Trace;
@@ -25,12 +25,12 @@ use crate::trace::Trace;
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no ad was a job.
 pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<Trace, ReadError> {
-    read_to(&mut Outlet::keep(), source, reader, options)
+    read_to(&mut TraceSink::keep(), source, reader, options)
 }
 
 /// As [`read`], through `outlet`.
 pub(crate) fn read_to(
-    outlet: &mut Outlet<'_>,
+    outlet: &mut TraceSink<'_>,
     source: &str,
     reader: impl BufRead,
     options: ReadOptions,
@@ -40,7 +40,7 @@ pub(crate) fn read_to(
     let mut latest = Instant::ZERO;
     json::for_each_record(reader, None, |line, record| {
         if let Err(finding) = record.and_then(|record| {
-            let JsonAd(ad) = serde_json::from_slice(record).map_err(|_| Finding::Malformed)?;
+            let JsonJobAd(ad) = serde_json::from_slice(record).map_err(|_| Finding::Malformed)?;
             let draft = ad.draft(options.columns)?;
             outlet.before_job(&mut trace);
             records::push(&mut trace, draft, line, &mut latest);
@@ -60,43 +60,43 @@ pub(crate) fn starts_like(start: &[u8]) -> bool {
         && (holds(start, b"\"ClusterId\"") || holds(start, b"\"QDate\""))
 }
 
-struct JsonAd(Ad<'static>);
+struct JsonJobAd(JobAd<'static>);
 
-impl<'de> Deserialize<'de> for JsonAd {
+impl<'de> Deserialize<'de> for JsonJobAd {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(AdVisitor)
+        deserializer.deserialize_map(JobAdVisitor)
     }
 }
 
-struct AdVisitor;
+struct JobAdVisitor;
 
-impl<'de> Visitor<'de> for AdVisitor {
-    type Value = JsonAd;
+impl<'de> Visitor<'de> for JobAdVisitor {
+    type Value = JsonJobAd;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an ad")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<JsonAd, A::Error> {
-        let mut ad = Ad::default();
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<JsonJobAd, A::Error> {
+        let mut ad = JobAd::default();
         while let Some(name) = map.next_key::<String>()? {
-            if Ad::reads(name.as_bytes()) {
-                let Texts(mut values) = map.next_value()?;
+            if JobAd::reads(name.as_bytes()) {
+                let LenientTexts(mut values) = map.next_value()?;
                 let value = values.pop().unwrap_or_default();
                 ad.set(name.as_bytes(), Cow::Owned(value.into_bytes()));
             } else {
                 map.next_value::<IgnoredAny>()?;
             }
         }
-        Ok(JsonAd(ad))
+        Ok(JsonJobAd(ad))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnostics::Field;
-    use crate::open::Columns;
+    use crate::diagnostics::RecordField;
+    use crate::open::ColumnSelection;
 
     const AD: &str = r#"{"ClusterId": 7, "ProcId": 0, "QDate": 100, "JobStatus": 4, "Owner": "ann",
         "CommittedTime": 60, "JobCurrentStartDate": 160, "CompletionDate": 220, "RequestCpus": 2,
@@ -106,14 +106,14 @@ mod tests {
         ExitBySignal = true\nRequestMemory = a + b\n";
 
     fn parsed(text: &str) -> Trace {
-        let columns = Columns::All;
+        let columns = ColumnSelection::All;
         read("jobs", text.as_bytes(), ReadOptions { columns }).unwrap()
     }
 
     #[test]
     fn every_notation_gives_the_same_jobs() {
         assert!(starts_like(AD.as_bytes()));
-        let columns = Columns::All;
+        let columns = ColumnSelection::All;
         let lines = super::super::history::read(
             "jobs",
             format!("{LINES}\n{LINES}").as_bytes(),
@@ -124,7 +124,7 @@ mod tests {
             let trace = parsed(&text);
             assert_eq!(trace.jobs, lines.jobs);
             assert_eq!(trace.metadata, lines.metadata);
-            let expression = Finding::Expression(Field::RequestedMemory);
+            let expression = Finding::Expression(RecordField::RequestedMemory);
             assert_eq!(trace.diagnostics.count(expression), 2);
         }
     }
@@ -133,7 +133,12 @@ mod tests {
     fn what_is_no_job_is_counted() {
         let trace = parsed(&format!("[{AD}, {{\"ClusterId\": 7}}, {{\"QDate\": }}, {{"));
         assert_eq!(trace.jobs.len(), 1);
-        assert_eq!(trace.diagnostics.count(Finding::Missing(Field::Submit)), 1);
+        assert_eq!(
+            trace
+                .diagnostics
+                .count(Finding::Missing(RecordField::Submit)),
+            1
+        );
         assert_eq!(trace.diagnostics.count(Finding::Malformed), 2);
     }
 }

@@ -1,7 +1,7 @@
 //! When users come: more by day than by night, less at weekends, and on some days far more
 //! than on others.
 
-use crate::stream::{Family, Purpose};
+use crate::stream::{StreamFamily, StreamPurpose};
 
 /// Submissions by hour of the day, in local time; measured.
 const HOURS: [f64; 24] = [
@@ -19,14 +19,14 @@ const BUSYNESS: f64 = 0.4;
 const HOUR_S: f64 = 3600.0;
 
 /// The expected share of all sessions up to the end of each hour.
-pub(super) struct Calendar {
+pub(super) struct SubmissionCalendar {
     cumulative: Vec<f64>,
 }
 
-impl Calendar {
+impl SubmissionCalendar {
     /// A calendar of `span_s` seconds, from a Monday at midnight.
     pub(super) fn new(seed: u64, span_s: f64) -> Self {
-        let days = Family::new(seed, Purpose::Days);
+        let days = StreamFamily::new(seed, StreamPurpose::Days);
         let busyness = |day: u64| libm::exp(BUSYNESS * days.stream(day).normal());
         let hours = (span_s / HOUR_S).ceil() as usize;
         let mut sum = 0.0;
@@ -49,7 +49,7 @@ impl Calendar {
     /// `n` instants in seconds, ascending: a Poisson process whose rate follows the calendar,
     /// given that there are just `n` of them.
     pub(super) fn arrivals(&self, seed: u64, n: usize) -> Vec<f64> {
-        let mut stream = Family::new(seed, Purpose::Arrivals).stream(0);
+        let mut stream = StreamFamily::new(seed, StreamPurpose::Arrivals).stream(0);
         let mut sum = 0.0;
         let sums: Vec<f64> = (0..n)
             .map(|_| {
@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn arrivals_ascend_and_prefer_the_afternoon() {
         let span_s = 70.0 * 86_400.0;
-        let arrivals = Calendar::new(3, span_s).arrivals(3, 20_000);
+        let arrivals = SubmissionCalendar::new(3, span_s).arrivals(3, 20_000);
         assert!(arrivals.is_sorted());
         assert!(arrivals[0] >= 0.0 && arrivals[19_999] <= span_s);
         let in_hour = |hour| {

@@ -1,9 +1,9 @@
 //! What lies behind a user's jobs, and how it lasts.
 
-use crate::stream::Stream;
+use crate::stream::RandomStream;
 
 /// What a user is at, at a time: independent normal deviates.
-pub(super) struct Latent {
+pub(super) struct LatentTraits {
     /// How many processors the jobs need.
     pub(super) width: f64,
     /// How long the user thinks they take, beyond what goes with their width.
@@ -14,8 +14,8 @@ pub(super) struct Latent {
     pub(super) cancelled: f64,
 }
 
-impl Latent {
-    pub(super) fn draw(stream: &mut Stream) -> Self {
+impl LatentTraits {
+    pub(super) fn draw(stream: &mut RandomStream) -> Self {
         Self {
             width: stream.normal(),
             estimate: stream.normal(),
@@ -25,13 +25,13 @@ impl Latent {
     }
 
     /// What the user asks for changes a little.
-    pub(super) fn request_drifts(&mut self, kept: f64, stream: &mut Stream) {
+    pub(super) fn request_drifts(&mut self, kept: f64, stream: &mut RandomStream) {
         self.width = blend(kept, self.width, stream.normal());
         self.estimate = blend(kept, self.estimate, stream.normal());
     }
 
     /// How the jobs end changes a little.
-    pub(super) fn outcome_drifts(&mut self, kept: f64, stream: &mut Stream) {
+    pub(super) fn outcome_drifts(&mut self, kept: f64, stream: &mut RandomStream) {
         self.used = blend(kept, self.used, stream.normal());
         self.cancelled = blend(kept, self.cancelled, stream.normal());
     }

@@ -1,10 +1,10 @@
 //! What becomes of a job: how much of the time that was asked for it takes, if it ever runs.
 
 use super::curve::quantile;
-use super::latent::{Latent, blend};
-use super::request::Request;
+use super::latent::{LatentTraits, blend};
+use super::request::GeneratedRequest;
 use crate::normal::probability;
-use crate::stream::Stream;
+use crate::stream::RandomStream;
 
 /// The correlation of width and the share of the estimate that is used, as normal deviates:
 /// together with that of width and estimate it gives the measured load.
@@ -14,7 +14,7 @@ const WIDTH_AND_USE: f64 = 0.22;
 const LASTING: f64 = 0.75;
 
 /// What becomes of jobs whose estimate is at least so many seconds.
-struct Band {
+struct EstimateBand {
     from_s: i64,
     /// The probability that a job never runs: it is cancelled, or waits in vain.
     never_ran: f64,
@@ -29,8 +29,8 @@ const USE_LEVELS: [f64; 9] = [0.0, 0.1, 0.25, 0.4, 0.5, 0.6, 0.75, 0.9, 1.0];
 /// Measured, but for the overruns of the shortest estimates: lifted by a quarter, so that the
 /// long tail of overruns comes out right. The first numbers of the longer ones are jobs that
 /// fail at once: half a minute, whatever they asked for.
-const BANDS: [Band; 9] = [
-    Band {
+const BANDS: [EstimateBand; 9] = [
+    EstimateBand {
         from_s: 0,
         never_ran: 0.056,
         overruns: 0.012,
@@ -38,7 +38,7 @@ const BANDS: [Band; 9] = [
             0.15, 0.1917, 0.1958, 0.198, 0.2, 0.205, 0.2167, 0.4167, 0.8917,
         ],
     },
-    Band {
+    EstimateBand {
         from_s: 300,
         never_ran: 0.056,
         overruns: 0.14,
@@ -46,7 +46,7 @@ const BANDS: [Band; 9] = [
             0.0033, 0.0833, 0.1033, 0.1133, 0.12, 0.1467, 0.2, 0.3167, 0.8917,
         ],
     },
-    Band {
+    EstimateBand {
         from_s: 600,
         never_ran: 0.036,
         overruns: 0.064,
@@ -54,7 +54,7 @@ const BANDS: [Band; 9] = [
             0.0153, 0.0333, 0.0592, 0.1417, 0.19, 0.2817, 0.4007, 0.5676, 0.9617,
         ],
     },
-    Band {
+    EstimateBand {
         from_s: 1800,
         never_ran: 0.065,
         overruns: 0.046,
@@ -62,7 +62,7 @@ const BANDS: [Band; 9] = [
             0.0108, 0.0267, 0.0762, 0.1172, 0.1594, 0.2328, 0.3067, 0.445, 0.9856,
         ],
     },
-    Band {
+    EstimateBand {
         from_s: 3600,
         never_ran: 0.083,
         overruns: 0.085,
@@ -70,7 +70,7 @@ const BANDS: [Band; 9] = [
             0.006, 0.0092, 0.0164, 0.0319, 0.0534, 0.0942, 0.225, 0.5675, 0.9717,
         ],
     },
-    Band {
+    EstimateBand {
         from_s: 7200,
         never_ran: 0.117,
         overruns: 0.1,
@@ -78,7 +78,7 @@ const BANDS: [Band; 9] = [
             0.003, 0.0051, 0.0294, 0.1199, 0.1572, 0.3272, 0.4526, 0.7587, 0.9993,
         ],
     },
-    Band {
+    EstimateBand {
         from_s: 14_400,
         never_ran: 0.147,
         overruns: 0.074,
@@ -86,7 +86,7 @@ const BANDS: [Band; 9] = [
             0.0008, 0.0029, 0.0182, 0.2961, 0.4494, 0.5765, 0.7131, 0.9085, 0.9994,
         ],
     },
-    Band {
+    EstimateBand {
         from_s: 43_200,
         never_ran: 0.087,
         overruns: 0.045,
@@ -94,7 +94,7 @@ const BANDS: [Band; 9] = [
             0.0005, 0.0033, 0.0055, 0.048, 0.4141, 0.4217, 0.5488, 0.7662, 0.9683,
         ],
     },
-    Band {
+    EstimateBand {
         from_s: 64_800,
         never_ran: 0.11,
         overruns: 0.172,
@@ -112,7 +112,11 @@ const GRACE_S: [f64; 5] = [20.0, 27.0, 36.0, 42.0, 60.0];
 const NEVER_RAN_S: i64 = -1;
 
 /// How long a job runs that asks for what `request` says, in seconds.
-pub(super) fn runtime_s(latent: &Latent, request: Request, stream: &mut Stream) -> i64 {
+pub(super) fn runtime_s(
+    latent: &LatentTraits,
+    request: GeneratedRequest,
+    stream: &mut RandomStream,
+) -> i64 {
     let estimate_s = request.estimate_s;
     let band = band(estimate_s);
     let cancelled = blend(LASTING, latent.cancelled, stream.normal());
@@ -129,7 +133,7 @@ pub(super) fn runtime_s(latent: &Latent, request: Request, stream: &mut Stream) 
     }
 }
 
-fn band(estimate_s: i64) -> &'static Band {
+fn band(estimate_s: i64) -> &'static EstimateBand {
     let above = BANDS.partition_point(|band| band.from_s <= estimate_s);
     &BANDS[above - 1]
 }

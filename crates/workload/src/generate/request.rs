@@ -1,9 +1,9 @@
 //! What a user asks for: processors and time.
 
 use super::curve::{pick, quantile};
-use super::latent::{Latent, blend};
+use super::latent::{LatentTraits, blend};
 use crate::normal::probability;
-use crate::stream::Stream;
+use crate::stream::RandomStream;
 
 /// The correlation of width and estimate, as normal deviates: who asks for more processors
 /// asks for more time.
@@ -63,14 +63,14 @@ const WIDE_LIMIT_S: f64 = 43_200.0;
 
 /// A job as it is handed in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Request {
+pub(super) struct GeneratedRequest {
     pub(super) procs: u32,
     pub(super) estimate_s: i64,
 }
 
-impl Request {
+impl GeneratedRequest {
     /// What the user behind `latent` asks for.
-    pub(super) fn draw(latent: &Latent, stream: &mut Stream) -> Self {
+    pub(super) fn draw(latent: &LatentTraits, stream: &mut RandomStream) -> Self {
         let estimate = blend(WIDTH_AND_ESTIMATE, latent.width, latent.estimate);
         let estimate_s = quantile(&ESTIMATE_LEVELS, &ESTIMATES_S, probability(estimate));
         let procs = pick(&WIDTHS, probability(latent.width));
@@ -87,7 +87,7 @@ impl Request {
 }
 
 /// The time that a user writes who thinks of `estimate_s` seconds.
-fn rounded(estimate_s: f64, stream: &mut Stream) -> f64 {
+fn rounded(estimate_s: f64, stream: &mut RandomStream) -> f64 {
     if stream.chance(ROUND_SHARE) {
         return nearest_round(estimate_s);
     }

@@ -2,10 +2,10 @@
 //! next is like what came last.
 
 use super::curve::{pick, quantile};
-use super::latent::Latent;
+use super::latent::LatentTraits;
 use super::outcome::runtime_s;
-use super::request::Request;
-use crate::stream::{Family, Purpose, Stream};
+use super::request::GeneratedRequest;
+use crate::stream::{RandomStream, StreamFamily, StreamPurpose};
 
 /// Users in the measured 5000 records.
 const USERS: u64 = 118;
@@ -34,47 +34,47 @@ const GAP_LEVELS: [f64; 9] = [0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 1.0];
 const GAPS_S: [f64; 9] = [1.0, 5.0, 9.0, 63.0, 277.0, 985.0, 1908.0, 2649.0, 3597.0];
 
 /// A job before it has its place in the trace.
-pub(super) struct Draft {
+pub(super) struct GeneratedJob {
     /// Since the beginning of the session, then of the trace.
     pub(super) submit_s: i64,
     pub(super) runtime_s: i64,
-    pub(super) request: Request,
+    pub(super) request: GeneratedRequest,
     pub(super) user: u64,
     pub(super) program: u32,
 }
 
 /// Some jobs that one user hands in after each other.
-pub(super) type Session = Vec<Draft>;
+pub(super) type GeneratedSession = Vec<GeneratedJob>;
 
 /// Everybody with an account, and what each is at.
-pub(super) struct Users {
+pub(super) struct UserPopulation {
     /// User numbers with how active they are.
     weights: Vec<(u64, f64)>,
-    state: Vec<User>,
+    state: Vec<GeneratedUser>,
 }
 
-struct User {
+struct GeneratedUser {
     number: u64,
-    latent: Latent,
-    request: Request,
+    latent: LatentTraits,
+    request: GeneratedRequest,
     /// Counts the changes of size or estimate.
     program: u32,
 }
 
-impl Users {
+impl UserPopulation {
     pub(super) fn new(seed: u64) -> Self {
-        let family = Family::new(seed, Purpose::Users);
+        let family = StreamFamily::new(seed, StreamPurpose::Users);
         let weight = |rank: u64| libm::pow(rank as f64 + OFFSET, -STEEPNESS);
         Self {
             weights: (0..USERS).map(|rank| (rank, weight(rank))).collect(),
             state: (0..USERS)
-                .map(|number| User::new(number, family.stream(number)))
+                .map(|number| GeneratedUser::new(number, family.stream(number)))
                 .collect(),
         }
     }
 
     /// The next session of anybody.
-    pub(super) fn session(&mut self, stream: &mut Stream) -> Session {
+    pub(super) fn session(&mut self, stream: &mut RandomStream) -> GeneratedSession {
         let number = pick(&self.weights, stream.uniform());
         let user = &mut self.state[number as usize];
         let length = libm::pow(stream.uniform(), -1.0 / TAIL).min(LONGEST_SESSION) as usize;
@@ -90,29 +90,29 @@ impl Users {
     }
 }
 
-impl User {
-    fn new(number: u64, mut stream: Stream) -> Self {
-        let latent = Latent::draw(&mut stream);
+impl GeneratedUser {
+    fn new(number: u64, mut stream: RandomStream) -> Self {
+        let latent = LatentTraits::draw(&mut stream);
         Self {
             number,
-            request: Request::draw(&latent, &mut stream),
+            request: GeneratedRequest::draw(&latent, &mut stream),
             latent,
             program: 0,
         }
     }
 
     /// From one job to the next.
-    fn moves_on(&mut self, kept: f64, stream: &mut Stream) {
+    fn moves_on(&mut self, kept: f64, stream: &mut RandomStream) {
         self.latent.outcome_drifts(kept, stream);
         if !stream.chance(REPEATS) {
             self.latent.request_drifts(kept, stream);
-            self.request = Request::draw(&self.latent, stream);
+            self.request = GeneratedRequest::draw(&self.latent, stream);
             self.program += 1;
         }
     }
 
-    fn job(&self, submit_s: i64, stream: &mut Stream) -> Draft {
-        Draft {
+    fn job(&self, submit_s: i64, stream: &mut RandomStream) -> GeneratedJob {
+        GeneratedJob {
             submit_s,
             runtime_s: runtime_s(&self.latent, self.request, stream),
             request: self.request,

@@ -7,9 +7,9 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Vis
 /// A number that may stand alone, as text, or as `{"set": true, "infinite": false, "number": 5}`;
 /// none if it is not set, infinite, or something else.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Number(pub(crate) Option<f64>);
+pub(crate) struct LenientNumber(pub(crate) Option<f64>);
 
-impl Number {
+impl LenientNumber {
     /// The number as text that the readers of fields take.
     pub(crate) fn text(self) -> Option<String> {
         self.0.map(|number| number.to_string())
@@ -21,69 +21,75 @@ impl Number {
     }
 }
 
-impl<'de> Deserialize<'de> for Number {
+impl<'de> Deserialize<'de> for LenientNumber {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(NumberVisitor)
+        deserializer.deserialize_any(LenientNumberVisitor)
     }
 }
 
-struct NumberVisitor;
+struct LenientNumberVisitor;
 
-impl<'de> Visitor<'de> for NumberVisitor {
-    type Value = Number;
+impl<'de> Visitor<'de> for LenientNumberVisitor {
+    type Value = LenientNumber;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a number")
     }
 
-    fn visit_u64<E>(self, number: u64) -> Result<Number, E> {
-        Ok(Number(Some(number as f64)))
+    fn visit_u64<E>(self, number: u64) -> Result<LenientNumber, E> {
+        Ok(LenientNumber(Some(number as f64)))
     }
 
-    fn visit_i64<E>(self, number: i64) -> Result<Number, E> {
-        Ok(Number(Some(number as f64)))
+    fn visit_i64<E>(self, number: i64) -> Result<LenientNumber, E> {
+        Ok(LenientNumber(Some(number as f64)))
     }
 
-    fn visit_f64<E>(self, number: f64) -> Result<Number, E> {
-        Ok(Number(Some(number)))
+    fn visit_f64<E>(self, number: f64) -> Result<LenientNumber, E> {
+        Ok(LenientNumber(Some(number)))
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<Number, E> {
-        Ok(Number(None))
+    fn visit_bool<E>(self, _: bool) -> Result<LenientNumber, E> {
+        Ok(LenientNumber(None))
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Number, E> {
+    fn visit_str<E>(self, text: &str) -> Result<LenientNumber, E> {
         let number = text.trim().parse().ok();
-        Ok(Number(number.filter(|number: &f64| number.is_finite())))
+        Ok(LenientNumber(
+            number.filter(|number: &f64| number.is_finite()),
+        ))
     }
 
-    fn visit_unit<E>(self) -> Result<Number, E> {
-        Ok(Number(None))
+    fn visit_unit<E>(self) -> Result<LenientNumber, E> {
+        Ok(LenientNumber(None))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Number, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<LenientNumber, A::Error> {
         while seq.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Number(None))
+        Ok(LenientNumber(None))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Number, A::Error> {
-        let (mut number, mut is_bounded) = (Number(None), true);
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<LenientNumber, A::Error> {
+        let (mut number, mut is_bounded) = (LenientNumber(None), true);
         while let Some(key) = map.next_key::<String>()? {
             match key.as_str() {
                 "number" => number = map.next_value()?,
-                "set" => is_bounded &= map.next_value::<Flag>()?.0 != Some(false),
-                "infinite" => is_bounded &= map.next_value::<Flag>()?.0 != Some(true),
+                "set" => is_bounded &= map.next_value::<LenientFlag>()?.0 != Some(false),
+                "infinite" => is_bounded &= map.next_value::<LenientFlag>()?.0 != Some(true),
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
         }
-        Ok(if is_bounded { number } else { Number(None) })
+        Ok(if is_bounded {
+            number
+        } else {
+            LenientNumber(None)
+        })
     }
 }
 
 /// A truth value, if it is one.
-struct Flag(Option<bool>);
+struct LenientFlag(Option<bool>);
 
-impl<'de> Deserialize<'de> for Flag {
+impl<'de> Deserialize<'de> for LenientFlag {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = serde_json::Value::deserialize(deserializer)?;
         Ok(Self(value.as_bool()))
@@ -92,65 +98,65 @@ impl<'de> Deserialize<'de> for Flag {
 
 /// Text that may stand alone or as a list of texts; anything else is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Texts(pub(crate) Vec<String>);
+pub(crate) struct LenientTexts(pub(crate) Vec<String>);
 
-impl Texts {
+impl LenientTexts {
     /// The first text, empty if there is none.
     pub(crate) fn first(&self) -> &str {
         self.0.first().map_or("", String::as_str)
     }
 }
 
-impl<'de> Deserialize<'de> for Texts {
+impl<'de> Deserialize<'de> for LenientTexts {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(TextsVisitor)
+        deserializer.deserialize_any(LenientTextsVisitor)
     }
 }
 
-struct TextsVisitor;
+struct LenientTextsVisitor;
 
-impl<'de> Visitor<'de> for TextsVisitor {
-    type Value = Texts;
+impl<'de> Visitor<'de> for LenientTextsVisitor {
+    type Value = LenientTexts;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("text, or a list of texts")
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Texts, E> {
-        Ok(Texts(vec![text.to_owned()]))
+    fn visit_str<E>(self, text: &str) -> Result<LenientTexts, E> {
+        Ok(LenientTexts(vec![text.to_owned()]))
     }
 
-    fn visit_u64<E>(self, number: u64) -> Result<Texts, E> {
-        Ok(Texts(vec![number.to_string()]))
+    fn visit_u64<E>(self, number: u64) -> Result<LenientTexts, E> {
+        Ok(LenientTexts(vec![number.to_string()]))
     }
 
-    fn visit_i64<E>(self, number: i64) -> Result<Texts, E> {
-        Ok(Texts(vec![number.to_string()]))
+    fn visit_i64<E>(self, number: i64) -> Result<LenientTexts, E> {
+        Ok(LenientTexts(vec![number.to_string()]))
     }
 
-    fn visit_f64<E>(self, number: f64) -> Result<Texts, E> {
-        Ok(Texts(vec![number.to_string()]))
+    fn visit_f64<E>(self, number: f64) -> Result<LenientTexts, E> {
+        Ok(LenientTexts(vec![number.to_string()]))
     }
 
-    fn visit_bool<E>(self, truth: bool) -> Result<Texts, E> {
-        Ok(Texts(vec![truth.to_string()]))
+    fn visit_bool<E>(self, truth: bool) -> Result<LenientTexts, E> {
+        Ok(LenientTexts(vec![truth.to_string()]))
     }
 
-    fn visit_unit<E>(self) -> Result<Texts, E> {
-        Ok(Texts::default())
+    fn visit_unit<E>(self) -> Result<LenientTexts, E> {
+        Ok(LenientTexts::default())
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Texts, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<LenientTexts, A::Error> {
         let mut all = Vec::new();
-        while let Some(Texts(more)) = seq.next_element()? {
+        while let Some(LenientTexts(more)) = seq.next_element()? {
             all.extend(more);
         }
-        Ok(Texts(all))
+        Ok(LenientTexts(all))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Texts, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<LenientTexts, A::Error> {
         while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Texts::default())
+        Ok(LenientTexts::default())
     }
 }
 
@@ -177,8 +183,8 @@ mod tests {
             ("[1]", None),
             ("\"NaN\"", None),
         ] {
-            let read: Number = serde_json::from_str(text).unwrap();
-            assert_eq!(read, Number(number), "{text}");
+            let read: LenientNumber = serde_json::from_str(text).unwrap();
+            assert_eq!(read, LenientNumber(number), "{text}");
         }
     }
 
@@ -191,7 +197,7 @@ mod tests {
             ("{\"a\": 1}", ""),
             ("null", ""),
         ] {
-            let read: Texts = serde_json::from_str(text).unwrap();
+            let read: LenientTexts = serde_json::from_str(text).unwrap();
             assert_eq!(read.first(), first, "{text}");
         }
     }

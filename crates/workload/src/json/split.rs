@@ -24,7 +24,7 @@ pub(crate) fn for_each_record(
     list: Option<&str>,
     mut visit: impl FnMut(u64, Result<&[u8], Finding>),
 ) -> Result<(), (u64, io::Error)> {
-    let mut splitter = Splitter::new(list);
+    let mut splitter = RecordSplitter::new(list);
     loop {
         let chunk = match reader.fill_buf() {
             Ok(chunk) => chunk,
@@ -42,21 +42,21 @@ pub(crate) fn for_each_record(
     Ok(())
 }
 
-struct Splitter<'a> {
+struct RecordSplitter<'a> {
     list: Option<&'a [u8]>,
     line: u64,
     /// What encloses the current byte, from the outside in.
-    open: Vec<Open>,
+    open: Vec<JsonScope>,
     /// The bytes of the current record so far, and its line; empty between records.
     record: Vec<u8>,
     begun: u64,
-    text: Text,
+    text: StringState,
     /// The last string in the object at the top: the key, if a colon follows.
     key: Vec<u8>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Open {
+enum JsonScope {
     /// The object at the top that holds the list, or one that is no record.
     Object,
     /// An array whose objects are records.
@@ -68,14 +68,14 @@ enum Open {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Text {
+enum StringState {
     Outside,
     Within,
     /// Behind a backslash.
     Escaped,
 }
 
-impl<'a> Splitter<'a> {
+impl<'a> RecordSplitter<'a> {
     fn new(list: Option<&'a str>) -> Self {
         Self {
             list: list.map(str::as_bytes),
@@ -83,7 +83,7 @@ impl<'a> Splitter<'a> {
             open: Vec::new(),
             record: Vec::new(),
             begun: 1,
-            text: Text::Outside,
+            text: StringState::Outside,
             key: Vec::new(),
         }
     }
@@ -96,11 +96,11 @@ impl<'a> Splitter<'a> {
                 self.line += 1;
             }
             match self.text {
-                Text::Escaped => self.text = Text::Within,
-                Text::Within => self.within(byte),
-                Text::Outside => match byte {
+                StringState::Escaped => self.text = StringState::Within,
+                StringState::Within => self.within(byte),
+                StringState::Outside => match byte {
                     b'"' => {
-                        self.text = Text::Within;
+                        self.text = StringState::Within;
                         self.key.clear();
                     }
                     b'{' | b'[' => {
@@ -128,8 +128,8 @@ impl<'a> Splitter<'a> {
 
     fn within(&mut self, byte: u8) {
         match byte {
-            b'\\' => self.text = Text::Escaped,
-            b'"' => self.text = Text::Outside,
+            b'\\' => self.text = StringState::Escaped,
+            b'"' => self.text = StringState::Outside,
             byte if !self.in_record() && self.key.len() < MAX_KEY => self.key.push(byte),
             _ => {}
         }
@@ -139,16 +139,18 @@ impl<'a> Splitter<'a> {
     fn begin(&mut self, bracket: u8) -> bool {
         let is_object = bracket == b'{';
         let open = match self.open.last() {
-            Some(Open::Record) => Open::Record,
-            Some(Open::List) if is_object => Open::Record,
-            None if is_object && self.list.is_none() => Open::Record,
-            None if is_object => Open::Object,
-            None => Open::List,
-            Some(Open::Object) if !is_object && self.at_list() => Open::List,
-            Some(Open::Object | Open::List | Open::Array) if is_object => Open::Object,
-            Some(Open::Object | Open::List | Open::Array) => Open::Array,
+            Some(JsonScope::Record) => JsonScope::Record,
+            Some(JsonScope::List) if is_object => JsonScope::Record,
+            None if is_object && self.list.is_none() => JsonScope::Record,
+            None if is_object => JsonScope::Object,
+            None => JsonScope::List,
+            Some(JsonScope::Object) if !is_object && self.at_list() => JsonScope::List,
+            Some(JsonScope::Object | JsonScope::List | JsonScope::Array) if is_object => {
+                JsonScope::Object
+            }
+            Some(JsonScope::Object | JsonScope::List | JsonScope::Array) => JsonScope::Array,
         };
-        let first = open == Open::Record && !self.in_record();
+        let first = open == JsonScope::Record && !self.in_record();
         self.open.push(open);
         first
     }
@@ -160,11 +162,11 @@ impl<'a> Splitter<'a> {
 
     /// Whether the record ends with the bracket that closes here.
     fn end(&mut self) -> bool {
-        self.open.pop() == Some(Open::Record) && !self.in_record()
+        self.open.pop() == Some(JsonScope::Record) && !self.in_record()
     }
 
     fn in_record(&self) -> bool {
-        self.open.last() == Some(&Open::Record)
+        self.open.last() == Some(&JsonScope::Record)
     }
 
     fn keep(&mut self, more: &[u8]) {

@@ -3,13 +3,13 @@
 
 use std::io::BufRead;
 
-use super::{Logins, Presence};
+use super::{ComputerPresence, LoginTrace};
 use crate::clock;
-use crate::diagnostics::{Field, Finding};
+use crate::diagnostics::{Finding, RecordField};
 use crate::error::ReadError;
 use crate::field;
-use crate::lines::{Line, for_each_line};
-use crate::swf::Fields;
+use crate::lines::{TextLine, for_each_line};
+use crate::swf::BlankSeparatedFields;
 
 /// The columns that are read.
 const NODE: &[u8] = b"node_id";
@@ -19,19 +19,19 @@ const STOP: &[u8] = b"event_stop_time";
 
 /// Whether `line` names these columns.
 pub(super) fn is_header(line: &[u8]) -> bool {
-    Columns::of(line).is_some()
+    FtaColumns::of(line).is_some()
 }
 
-struct Columns {
+struct FtaColumns {
     node: usize,
     kind: usize,
     start: usize,
     stop: usize,
 }
 
-impl Columns {
+impl FtaColumns {
     fn of(line: &[u8]) -> Option<Self> {
-        let place = |name: &[u8]| Fields(line).position(|field| field == name);
+        let place = |name: &[u8]| BlankSeparatedFields(line).position(|field| field == name);
         Some(Self {
             node: place(NODE)?,
             kind: place(TYPE)?,
@@ -42,17 +42,19 @@ impl Columns {
 }
 
 /// Reads every event of `reader`.
-pub(super) fn read(reader: impl BufRead) -> Result<Logins, ReadError> {
-    let mut logins = Logins::default();
+pub(super) fn read(reader: impl BufRead) -> Result<LoginTrace, ReadError> {
+    let mut logins = LoginTrace::default();
     let mut columns = None;
     for_each_line(reader, |number, line| {
         let found = match line {
-            Line::TooLong => Err(Finding::LineTooLong),
-            Line::Text(text) if text.trim_ascii().is_empty() || text.starts_with(b"#") => Ok(()),
-            Line::Text(text) => match &columns {
+            TextLine::TooLong => Err(Finding::LineTooLong),
+            TextLine::Text(text) if text.trim_ascii().is_empty() || text.starts_with(b"#") => {
+                Ok(())
+            }
+            TextLine::Text(text) => match &columns {
                 Some(columns) => event(&mut logins, columns, text, number),
                 None => {
-                    columns = Columns::of(text);
+                    columns = FtaColumns::of(text);
                     columns.is_some().then_some(()).ok_or(Finding::FieldCount)
                 }
             },
@@ -65,19 +67,28 @@ pub(super) fn read(reader: impl BufRead) -> Result<Logins, ReadError> {
     Ok(logins)
 }
 
-fn event(logins: &mut Logins, columns: &Columns, text: &[u8], line: u64) -> Result<(), Finding> {
-    let field = |at| Fields(text).nth(at).ok_or(Finding::FieldCount);
+fn event(
+    logins: &mut LoginTrace,
+    columns: &FtaColumns,
+    text: &[u8],
+    line: u64,
+) -> Result<(), Finding> {
+    let field = |at| {
+        BlankSeparatedFields(text)
+            .nth(at)
+            .ok_or(Finding::FieldCount)
+    };
     let (node, kind) = (field(columns.node)?, field(columns.kind)?);
     let (start, stop) = (field(columns.start)?, field(columns.stop)?);
     let presence = match kind {
-        b"0" => Presence::Unavailable,
-        b"1" => Presence::Available,
+        b"0" => ComputerPresence::Unavailable,
+        b"1" => ComputerPresence::Available,
         _ => return Err(Finding::UnknownState),
     };
-    let from = clock::unix(start, Field::Start)?;
-    let to = clock::unix(stop, Field::End)?;
+    let from = clock::unix(start, RecordField::Start)?;
+    let to = clock::unix(stop, RecordField::End)?;
     if to < from {
-        return Err(Finding::OutOfRange(Field::End));
+        return Err(Finding::OutOfRange(RecordField::End));
     }
     let mut lossy = false;
     let node = field::utf8(node, &mut lossy);

@@ -4,9 +4,9 @@ use std::io::BufRead;
 
 use csv::{ByteRecord, ReaderBuilder};
 
-use super::{Logins, Presence};
-use crate::clock::{self, Zone};
-use crate::diagnostics::{Field, Finding};
+use super::{ComputerPresence, LoginTrace};
+use crate::clock::{self, ZoneOrigin};
+use crate::diagnostics::{Finding, RecordField};
 use crate::error::ReadError;
 use crate::field;
 use crate::format::unquoted;
@@ -24,14 +24,14 @@ const LOGINS: [&str; 5] = ["login", "datetime", "timestamp", "from", "start"];
 const LOGOUTS: [&str; 4] = ["logout", "to", "end", "stop"];
 
 /// Where the columns stand.
-pub(super) struct Header {
+pub(super) struct LoginHeader {
     place: usize,
     login: usize,
     logout: Option<usize>,
     width: usize,
 }
 
-impl Header {
+impl LoginHeader {
     /// That of a line, if it is one.
     pub(super) fn of_line(line: &[u8]) -> Option<Self> {
         Self::of(|| line.split(|&byte| byte == b',').map(unquoted))
@@ -54,14 +54,14 @@ impl Header {
 }
 
 /// Reads every line of the table in `reader`.
-pub(super) fn read(reader: impl BufRead) -> Result<Logins, ReadError> {
+pub(super) fn read(reader: impl BufRead) -> Result<LoginTrace, ReadError> {
     let mut csv = ReaderBuilder::new()
         .has_headers(false)
         .flexible(true)
         .comment(Some(b'#'))
         .from_reader(reader);
-    let mut logins = Logins::default();
-    let mut header: Option<Header> = None;
+    let mut logins = LoginTrace::default();
+    let mut header: Option<LoginHeader> = None;
     let mut record = ByteRecord::new();
     loop {
         let line = csv.position().line();
@@ -73,7 +73,7 @@ pub(super) fn read(reader: impl BufRead) -> Result<Logins, ReadError> {
         let found = match &header {
             Some(header) => session(&mut logins, header, &record, line),
             None => {
-                header = Header::of(|| record.iter());
+                header = LoginHeader::of(|| record.iter());
                 header.is_some().then_some(()).ok_or(Finding::FieldCount)
             }
         };
@@ -84,8 +84,8 @@ pub(super) fn read(reader: impl BufRead) -> Result<Logins, ReadError> {
 }
 
 fn session(
-    logins: &mut Logins,
-    header: &Header,
+    logins: &mut LoginTrace,
+    header: &LoginHeader,
     record: &ByteRecord,
     line: u64,
 ) -> Result<(), Finding> {
@@ -95,25 +95,25 @@ fn session(
     let cell = |at| record.get(at).unwrap_or_default().trim_ascii();
     let place = cell(header.place);
     if place.is_empty() {
-        return Err(Finding::Missing(Field::Computer));
+        return Err(Finding::Missing(RecordField::Computer));
     }
-    let (from, mut zone) = clock::stamp(cell(header.login), Field::Login)?;
+    let (from, mut zone) = clock::stamp(cell(header.login), RecordField::Login)?;
     let mut to = None;
     if let Some(text) = header.logout.map(cell).filter(|text| !text.is_empty()) {
-        let (logout, logout_zone) = clock::stamp(text, Field::Logout)?;
+        let (logout, logout_zone) = clock::stamp(text, RecordField::Logout)?;
         if logout < from {
-            return Err(Finding::OutOfRange(Field::Logout));
+            return Err(Finding::OutOfRange(RecordField::Logout));
         }
         (to, zone) = (Some(logout), zone.max(logout_zone));
     }
     let mut lossy = false;
     let place = field::utf8(place, &mut lossy);
-    logins.push(&place, from, to, Presence::LoggedIn);
+    logins.push(&place, from, to, ComputerPresence::LoggedIn);
     let notes = &mut logins.diagnostics;
     if lossy {
         notes.record(Finding::NameNotUtf8, line);
     }
-    if zone == Zone::Assumed && notes.count(Finding::AssumedUtc) == 0 {
+    if zone == ZoneOrigin::Assumed && notes.count(Finding::AssumedUtc) == 0 {
         notes.record(Finding::AssumedUtc, line);
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! Where the fields of a `JOB_FINISH` record stand.
 
-use crate::diagnostics::{Field, Finding};
+use crate::diagnostics::{Finding, RecordField};
 use crate::field;
 
 /// Fields of `lsfRusage` after the two times of it that are read.
@@ -8,7 +8,7 @@ const RUSAGE_REST: usize = 17;
 
 /// The fields of a record that are used, as text; those that only later versions have are empty
 /// where they are missing.
-pub(super) struct Record<'a> {
+pub(super) struct LsfRecord<'a> {
     pub(super) end: &'a [u8],
     pub(super) number: &'a [u8],
     pub(super) procs: &'a [u8],
@@ -34,10 +34,10 @@ pub(super) struct Record<'a> {
     pub(super) requirement: &'a [u8],
 }
 
-impl<'a> Record<'a> {
+impl<'a> LsfRecord<'a> {
     /// The fields of `text` in the order of `lsb.acct(5)`.
     pub(super) fn split(text: &'a [u8]) -> Result<Self, Finding> {
-        let mut words = Words(text);
+        let mut words = LsfFields(text);
         // The type and the version.
         words.skip(2)?;
         let (end, number) = (words.next()?, words.next()?);
@@ -58,7 +58,7 @@ impl<'a> Record<'a> {
         words.skip(RUSAGE_REST)?;
         let _mail = words.next()?;
         let project = words.next()?;
-        let mut later = Later(words);
+        let mut later = LsfLaterFields(words);
         // Exit status, widest request, shell and time event come before the index; the swap, two
         // spools, reservation, service class, exceptions and additional information before the
         // reason of the exit.
@@ -95,9 +95,9 @@ impl<'a> Record<'a> {
 }
 
 /// The fields of a record: words, or text in quotation marks.
-struct Words<'a>(&'a [u8]);
+struct LsfFields<'a>(&'a [u8]);
 
-impl<'a> Words<'a> {
+impl<'a> LsfFields<'a> {
     fn next(&mut self) -> Result<&'a [u8], Finding> {
         self.word().ok_or(Finding::ShortRecord)
     }
@@ -108,7 +108,7 @@ impl<'a> Words<'a> {
 
     /// How long the list is that follows.
     fn count(&mut self) -> Result<usize, Finding> {
-        let count = field::count(self.next()?, Field::Procs)?;
+        let count = field::count(self.next()?, RecordField::Procs)?;
         // A list cannot have more elements than there are bytes left.
         let count = usize::try_from(count).map_err(|_| Finding::ShortRecord)?;
         (count <= self.0.len())
@@ -162,9 +162,9 @@ fn closing_quote(text: &[u8]) -> Option<usize> {
 }
 
 /// The fields that were added from version to version: empty where the record ends.
-struct Later<'a>(Words<'a>);
+struct LsfLaterFields<'a>(LsfFields<'a>);
 
-impl<'a> Later<'a> {
+impl<'a> LsfLaterFields<'a> {
     /// The field after `n` others.
     fn nth(&mut self, n: usize) -> &'a [u8] {
         for _ in 0..n {

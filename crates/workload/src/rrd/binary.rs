@@ -3,7 +3,7 @@
 
 use tollgate_model::{Instant, Span};
 
-use super::{Archive, Database, RrdError, Source, last_row_end};
+use super::{RrdArchive, RrdDatabase, RrdError, RrdSource, last_row_end};
 
 const COOKIE: &[u8] = b"RRD\0";
 const VERSION: &[u8] = b"0003\0";
@@ -25,14 +25,14 @@ pub(super) fn starts_like(bytes: &[u8]) -> bool {
 }
 
 /// Reads a database.
-pub(super) fn parse(bytes: &[u8]) -> Result<Database, RrdError> {
+pub(super) fn parse(bytes: &[u8]) -> Result<RrdDatabase, RrdError> {
     let version = bytes.get(COOKIE.len()..COOKIE.len() + VERSION.len());
     if version != Some(VERSION) {
         let found = version.unwrap_or_default();
         return Err(RrdError::Version(text(found)));
     }
-    let layout = Layout::of(bytes)?;
-    let mut reader = Reader {
+    let layout = RrdLayout::of(bytes)?;
+    let mut reader = RrdReader {
         bytes,
         at: layout.after_cookie(),
         layout,
@@ -43,7 +43,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Database, RrdError> {
     reader.align(0, layout.align);
     reader.skip_parameters(1)?;
 
-    let sources = reader.each(source_count, Reader::source)?;
+    let sources = reader.each(source_count, RrdReader::source)?;
     let shapes = reader.each(archive_count, |reader| reader.shape(step))?;
     let last_update = reader.long()?;
     let _microseconds = reader.long()?;
@@ -64,7 +64,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Database, RrdError> {
         .zip(current)
         .map(|(shape, current)| reader.archive(shape, current, &sources, last_update))
         .collect::<Result<_, _>>()?;
-    Ok(Database {
+    Ok(RrdDatabase {
         step: Span::from_secs(step as i64),
         last_update,
         sources,
@@ -74,7 +74,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Database, RrdError> {
 
 /// How the machine lays out structures.
 #[derive(Clone, Copy)]
-struct Layout {
+struct RrdLayout {
     little_endian: bool,
     /// Bytes of a `long`.
     word: usize,
@@ -82,7 +82,7 @@ struct Layout {
     align: usize,
 }
 
-impl Layout {
+impl RrdLayout {
     /// The float cookie stands at the first place behind the version on which it is aligned.
     fn of(bytes: &[u8]) -> Result<Self, RrdError> {
         for align in [4, 8] {
@@ -111,7 +111,7 @@ impl Layout {
     /// In words of 8 bytes the number of sources is small; in words of 4 this word holds the
     /// number of archives as well, in its upper or lower half, and is not.
     fn with_word(mut self, bytes: &[u8]) -> Self {
-        let mut reader = Reader {
+        let mut reader = RrdReader {
             bytes,
             at: self.after_cookie(),
             layout: self,
@@ -127,20 +127,20 @@ impl Layout {
 }
 
 /// How large an archive is.
-struct Shape {
+struct ArchiveShape {
     function: String,
     rows: u64,
     resolution: Span,
 }
 
 /// Walks through the structures.
-struct Reader<'a> {
+struct RrdReader<'a> {
     bytes: &'a [u8],
     at: usize,
-    layout: Layout,
+    layout: RrdLayout,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> RrdReader<'a> {
     fn take(&mut self, length: usize) -> Result<&'a [u8], RrdError> {
         let end = self.at.saturating_add(length);
         let part = self.bytes.get(self.at..end).ok_or(RrdError::Truncated {
@@ -205,7 +205,7 @@ impl<'a> Reader<'a> {
         (0..count).map(|_| read(self)).collect()
     }
 
-    fn source(&mut self) -> Result<Source, RrdError> {
+    fn source(&mut self) -> Result<RrdSource, RrdError> {
         let (name, kind) = (text(self.take(NAME)?), text(self.take(NAME)?));
         // Each parameter takes 8 bytes, whatever the size of a word.
         let parameters = self.at;
@@ -214,7 +214,7 @@ impl<'a> Reader<'a> {
         let (min, max) = (self.double()?, self.double()?);
         self.at = parameters;
         self.skip(PARAMETERS)?;
-        Ok(Source {
+        Ok(RrdSource {
             name,
             kind,
             heartbeat: Span::from_secs(i64::try_from(heartbeat).unwrap_or(i64::MAX)),
@@ -223,7 +223,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn shape(&mut self, step: u64) -> Result<Shape, RrdError> {
+    fn shape(&mut self, step: u64) -> Result<ArchiveShape, RrdError> {
         let begun = self.at;
         let function = text(self.take(NAME)?);
         self.align(begun, self.layout.word);
@@ -232,7 +232,7 @@ impl<'a> Reader<'a> {
         self.align(begun, self.layout.align);
         self.skip(PARAMETERS)?;
         let resolution = i64::try_from(step.saturating_mul(steps)).unwrap_or(i64::MAX);
-        Ok(Shape {
+        Ok(ArchiveShape {
             function,
             rows,
             resolution: Span::from_secs(resolution),
@@ -242,12 +242,12 @@ impl<'a> Reader<'a> {
     /// The rows of an archive, which go around: behind the current one stands the oldest.
     fn archive(
         &mut self,
-        shape: Shape,
+        shape: ArchiveShape,
         current: u64,
-        sources: &[Source],
+        sources: &[RrdSource],
         last_update: Instant,
-    ) -> Result<Archive, RrdError> {
-        let Shape {
+    ) -> Result<RrdArchive, RrdError> {
+        let ArchiveShape {
             function,
             rows,
             resolution,
@@ -269,7 +269,7 @@ impl<'a> Reader<'a> {
             .map(|value| f64::from_bits(self.number(value)))
             .collect();
         values.rotate_left((current as usize + 1) % rows as usize * width);
-        Ok(Archive {
+        Ok(RrdArchive {
             function,
             resolution,
             end: last_row_end(last_update, resolution),

@@ -3,10 +3,10 @@
 use roxmltree::{Document, Node, ParsingOptions};
 use tollgate_model::{Instant, Span};
 
-use super::{Archive, Database, RrdError, Source, last_row_end};
+use super::{RrdArchive, RrdDatabase, RrdError, RrdSource, last_row_end};
 
 /// Reads a database.
-pub(super) fn parse(bytes: &[u8]) -> Result<Database, RrdError> {
+pub(super) fn parse(bytes: &[u8]) -> Result<RrdDatabase, RrdError> {
     let text = std::str::from_utf8(bytes).map_err(|error| RrdError::Nonsense {
         place: format!("byte {}", error.valid_up_to()),
         expected: "UTF-8",
@@ -28,14 +28,14 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Database, RrdError> {
     )?;
     let last_update = number(root, "lastupdate", "Unix seconds", |&seconds| seconds >= 0)?;
     let last_update = Instant::from_secs(last_update);
-    let sources: Vec<Source> = named(root, "ds").map(source).collect::<Result<_, _>>()?;
+    let sources: Vec<RrdSource> = named(root, "ds").map(source).collect::<Result<_, _>>()?;
     if sources.is_empty() {
         return Err(nonsense(root, "at least one `ds`"));
     }
     let archives = named(root, "rra")
         .map(|node| archive(node, step, sources.len(), last_update))
         .collect::<Result<_, _>>()?;
-    Ok(Database {
+    Ok(RrdDatabase {
         step: Span::from_secs(step),
         last_update,
         sources,
@@ -43,7 +43,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Database, RrdError> {
     })
 }
 
-fn source(node: Node<'_, '_>) -> Result<Source, RrdError> {
+fn source(node: Node<'_, '_>) -> Result<RrdSource, RrdError> {
     let heartbeat = number(
         node,
         "minimal_heartbeat",
@@ -54,7 +54,7 @@ fn source(node: Node<'_, '_>) -> Result<Source, RrdError> {
         let value: f64 = number(node, name, "a number", |_| true)?;
         Ok((!value.is_nan()).then_some(value))
     };
-    Ok(Source {
+    Ok(RrdSource {
         name: text(node, "name")?.to_owned(),
         kind: text(node, "type")?.to_owned(),
         heartbeat: Span::from_secs(heartbeat),
@@ -68,7 +68,7 @@ fn archive(
     step: i64,
     width: usize,
     last_update: Instant,
-) -> Result<Archive, RrdError> {
+) -> Result<RrdArchive, RrdError> {
     let steps: i64 = number(node, "pdp_per_row", "1 or more", |&steps| steps > 0)?;
     let resolution = Span::from_secs(step.saturating_mul(steps));
     let mut values = Vec::new();
@@ -83,7 +83,7 @@ fn archive(
             return Err(nonsense(row, "a value for each source"));
         }
     }
-    Ok(Archive {
+    Ok(RrdArchive {
         function: text(node, "cf")?.to_owned(),
         resolution,
         end: last_row_end(last_update, resolution),

@@ -1,11 +1,11 @@
 //! Which column of `sacct -P` stands where.
 
 use crate::clock;
-use crate::diagnostics::{Field, Finding};
+use crate::diagnostics::{Finding, RecordField};
 
 /// The columns that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Column {
+pub(super) enum SacctColumn {
     JobId,
     JobIdRaw,
     JobName,
@@ -31,7 +31,7 @@ pub(super) enum Column {
     NNodes,
 }
 
-impl Column {
+impl SacctColumn {
     const ALL: [Self; 23] = [
         Self::JobId,
         Self::JobIdRaw,
@@ -99,28 +99,28 @@ const COST_SIMULATOR: &[u8] = b"State|JobID|ReqCPUS|ReqMem|ReqNodes|Constraints|
 
 /// Where each column stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Columns {
-    /// By `Column as usize`.
-    places: [Option<usize>; Column::ALL.len()],
+pub(super) struct SacctHeader {
+    /// By `SacctColumn as usize`.
+    places: [Option<usize>; SacctColumn::ALL.len()],
     width: usize,
     /// How many of the last columns a line may leave out.
     optional: usize,
 }
 
-impl Columns {
+impl SacctHeader {
     /// Those of a header: a line with bars in which one column is the job's identifier.
     pub(super) fn of_header(line: &[u8]) -> Option<Self> {
         let names = || cells(line).map(<[u8]>::trim_ascii);
-        let place = |column: Column| {
+        let place = |column: SacctColumn| {
             names().position(|name| name.eq_ignore_ascii_case(column.name().as_bytes()))
         };
         let width = names().count();
         let is_header = width > 1
-            && [Column::JobId, Column::JobIdRaw]
+            && [SacctColumn::JobId, SacctColumn::JobIdRaw]
                 .into_iter()
                 .any(|id| place(id).is_some());
         is_header.then(|| Self {
-            places: Column::ALL.map(place),
+            places: SacctColumn::ALL.map(place),
             width,
             optional: 0,
         })
@@ -148,16 +148,16 @@ impl Columns {
             let cell: Option<&[u8]> = record.get(column);
             cell.and_then(<[u8]>::first).is_some_and(is)
         };
-        let submit = record.get(Column::Submit).unwrap_or_default();
-        starts(Column::JobId, u8::is_ascii_digit)
-            && starts(Column::State, u8::is_ascii_uppercase)
-            && clock::instant(submit, Field::Submit).is_ok()
+        let submit = record.get(SacctColumn::Submit).unwrap_or_default();
+        starts(SacctColumn::JobId, u8::is_ascii_digit)
+            && starts(SacctColumn::State, u8::is_ascii_uppercase)
+            && clock::instant(submit, RecordField::Submit).is_ok()
     }
 
     /// The cells of `line`. A bar in a name can be told only if the name comes last.
-    pub(super) fn split<'a>(&self, line: &'a [u8]) -> Result<Record<'a>, Finding> {
-        let mut cells = [None; Column::ALL.len()];
-        let name_last = self.places[Column::JobName as usize] == Some(self.width - 1);
+    pub(super) fn split<'a>(&self, line: &'a [u8]) -> Result<SacctRecord<'a>, Finding> {
+        let mut cells = [None; SacctColumn::ALL.len()];
+        let name_last = self.places[SacctColumn::JobName as usize] == Some(self.width - 1);
         let mut width = 0;
         for (place, cell) in cells_up_to(line, self.width).enumerate() {
             width += 1;
@@ -172,20 +172,20 @@ impl Columns {
         if width + self.optional < self.width {
             return Err(Finding::FieldCount);
         }
-        Ok(Record { cells })
+        Ok(SacctRecord { cells })
     }
 }
 
 /// The cells of one line that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Record<'a> {
-    /// By `Column as usize`.
-    cells: [Option<&'a [u8]>; Column::ALL.len()],
+pub(super) struct SacctRecord<'a> {
+    /// By `SacctColumn as usize`.
+    cells: [Option<&'a [u8]>; SacctColumn::ALL.len()],
 }
 
-impl<'a> Record<'a> {
+impl<'a> SacctRecord<'a> {
     /// The cell of `column`; none if there is no such column or it is empty.
-    pub(super) const fn get(&self, column: Column) -> Option<&'a [u8]> {
+    pub(super) const fn get(&self, column: SacctColumn) -> Option<&'a [u8]> {
         self.cells[column as usize]
     }
 }

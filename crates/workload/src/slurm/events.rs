@@ -14,16 +14,16 @@ use std::io::BufRead;
 
 use tollgate_model::{Bytes, Instant};
 
-use crate::batches::Outlet;
+use crate::batches::TraceSink;
 use crate::clock;
-use crate::diagnostics::{Field, Finding};
+use crate::diagnostics::{Finding, RecordField};
 use crate::error::ReadError;
 use crate::field;
-use crate::open::{Columns, ReadOptions};
-use crate::records::{self, Draft, Format};
+use crate::open::{ColumnSelection, ReadOptions};
+use crate::records::{self, ParsedRecord, RecordFormat};
 use crate::size;
-use crate::trace::{Names, Trace};
-use crate::usage::Usage;
+use crate::trace::{RecordNames, Trace};
+use crate::usage::TraceUsage;
 
 /// The unit of `--mem` without one.
 const MEBI: u64 = 1 << 20;
@@ -33,17 +33,23 @@ const MEBI: u64 = 1 << 20;
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no event was a job.
 pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<Trace, ReadError> {
-    read_to(&mut Outlet::keep(), source, reader, options)
+    read_to(&mut TraceSink::keep(), source, reader, options)
 }
 
 /// As [`read`], through `outlet`.
 pub(crate) fn read_to(
-    outlet: &mut Outlet<'_>,
+    outlet: &mut TraceSink<'_>,
     source: &str,
     reader: impl BufRead,
     options: ReadOptions,
 ) -> Result<Trace, ReadError> {
-    records::read(Events::default(), outlet, source, reader, options)
+    records::read(
+        SlurmEventsFormat::default(),
+        outlet,
+        source,
+        reader,
+        options,
+    )
 }
 
 /// Whether `line` is an event: the time, the kind, and options of it behind a bar.
@@ -53,27 +59,31 @@ pub(crate) fn is_event(line: &[u8]) -> bool {
 }
 
 #[derive(Default)]
-struct Events {
+struct SlurmEventsFormat {
     /// How many jobs there were so far.
     jobs: u64,
 }
 
-impl Format for Events {
+impl RecordFormat for SlurmEventsFormat {
     const ORIGIN: Option<Instant> = None;
 
     fn begins_record(&self, _line: &[u8]) -> bool {
         true
     }
 
-    fn draft<'a>(&mut self, text: &'a [u8], keep: Columns) -> Result<Option<Draft<'a>>, Finding> {
+    fn draft<'a>(
+        &mut self,
+        text: &'a [u8],
+        keep: ColumnSelection,
+    ) -> Result<Option<ParsedRecord<'a>>, Finding> {
         if text.starts_with(b"#") {
             return Ok(None);
         }
         if !is_event(text) {
             return Err(Finding::Malformed);
         }
-        let words: Vec<&[u8]> = crate::swf::Fields(text).collect();
-        let options = Options(&words);
+        let words: Vec<&[u8]> = crate::swf::BlankSeparatedFields(text).collect();
+        let options = SlurmEventOptions(&words);
         if options.get(b"-e", b"") != Some(b"submit_batch_job") {
             return Ok(None);
         }
@@ -82,38 +92,42 @@ impl Format for Events {
     }
 }
 
-fn draft<'a>(options: Options<'_, 'a>, place: u64, keep: Columns) -> Result<Draft<'a>, Finding> {
+fn draft<'a>(
+    options: SlurmEventOptions<'_, 'a>,
+    place: u64,
+    keep: ColumnSelection,
+) -> Result<ParsedRecord<'a>, Finding> {
     let mut notes = Vec::new();
-    let submit = records::required(options.get(b"-dt", b""), Field::Submit)?;
-    let runtime = records::required(options.get(b"-sim-walltime", b""), Field::RunTime)?;
+    let submit = records::required(options.get(b"-dt", b""), RecordField::Submit)?;
+    let runtime = records::required(options.get(b"-sim-walltime", b""), RecordField::RunTime)?;
     let limit = options.get(b"-t", b"--time");
     let tasks = options.procs(b"-n", b"--ntasks")?;
     let each = options.procs(b"-c", b"--cpus-per-task")?.unwrap_or(1);
     let procs = tasks.map(|tasks| u64::from(tasks) * u64::from(each));
     let requested = procs.map(|procs| field::procs(procs.to_string().as_bytes()));
     let name = |short, long| options.get(short, long).unwrap_or_default();
-    Ok(Draft {
+    Ok(ParsedRecord {
         number: number(name(b"-J", b"--job-name")).unwrap_or_else(|| {
             notes.push(Finding::AssumedNumber);
             place
         }),
         submit: field::submit(submit)?,
-        runtime: field::span(runtime, Field::RunTime)?,
+        runtime: field::span(runtime, RecordField::RunTime)?,
         estimate: limit
-            .map(|limit| clock::span(limit, Field::Estimate))
+            .map(|limit| clock::span(limit, RecordField::Estimate))
             .transpose()?,
         allocated: requested.transpose()?.flatten(),
         requested: None,
-        names: Names {
+        names: RecordNames {
             user: name(b"", b"--uid"),
             group: name(b"", b"--gid"),
             account: name(b"-A", b"--account"),
             executable: options.script(),
             queue: name(b"-p", b"--partition"),
         },
-        usage: keep.usage(|| Usage {
+        usage: keep.usage(|| TraceUsage {
             requested_memory: memory(options, &mut notes),
-            ..Usage::default()
+            ..TraceUsage::default()
         }),
         attempts: None,
         notes,
@@ -125,8 +139,8 @@ fn number(name: &[u8]) -> Option<u64> {
     field::job_number(digits).ok()
 }
 
-fn memory(options: Options<'_, '_>, notes: &mut Vec<Finding>) -> Option<Bytes> {
-    let field = Field::RequestedMemory;
+fn memory(options: SlurmEventOptions<'_, '_>, notes: &mut Vec<Finding>) -> Option<Bytes> {
+    let field = RecordField::RequestedMemory;
     let each = options.get(b"", b"--mem")?;
     let each = field::usable(size::slurm(each, MEBI, field), field, notes)?;
     let nodes = options.procs(b"-N", b"--nodes").ok().flatten().unwrap_or(1);
@@ -135,9 +149,9 @@ fn memory(options: Options<'_, '_>, notes: &mut Vec<Finding>) -> Option<Bytes> {
 
 /// The options of an event, in words.
 #[derive(Clone, Copy)]
-struct Options<'w, 'a>(&'w [&'a [u8]]);
+struct SlurmEventOptions<'w, 'a>(&'w [&'a [u8]]);
 
-impl<'a> Options<'_, 'a> {
+impl<'a> SlurmEventOptions<'_, 'a> {
     /// The value of the option of this name: the next word, or what stands behind `=`.
     fn get(self, short: &[u8], long: &[u8]) -> Option<&'a [u8]> {
         let at = |name: &[u8]| {
@@ -174,7 +188,7 @@ mod tests {
         jobid_00017 -N 2 -n 32 -t 3-00:00:00 -q q -p general --mem=500G -A acc a.job";
 
     fn parsed(text: &str) -> Trace {
-        let columns = Columns::All;
+        let columns = ColumnSelection::All;
         read("jobs", text.as_bytes(), ReadOptions { columns }).unwrap()
     }
 
@@ -207,7 +221,7 @@ mod tests {
         for finding in [
             Finding::Malformed,
             Finding::AssumedNumber,
-            Finding::NotANumber(Field::Submit),
+            Finding::NotANumber(RecordField::Submit),
         ] {
             assert_eq!(trace.diagnostics.count(finding), 1, "{}", trace.diagnostics);
         }

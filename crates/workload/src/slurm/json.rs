@@ -14,17 +14,17 @@ use serde::Deserialize;
 use tollgate_model::{Bytes, Instant, Span};
 
 use super::state;
-use crate::batches::Outlet;
+use crate::batches::TraceSink;
 use crate::clock;
-use crate::diagnostics::{Field, Finding};
+use crate::diagnostics::{Finding, RecordField};
 use crate::error::ReadError;
 use crate::field;
 use crate::format::holds;
-use crate::json::{self, Number, Texts};
-use crate::open::{Columns, ReadOptions};
-use crate::records::{self, Draft, NEVER_RAN};
-use crate::trace::{Names, Trace};
-use crate::usage::Usage;
+use crate::json::{self, LenientNumber, LenientTexts};
+use crate::open::{ColumnSelection, ReadOptions};
+use crate::records::{self, NEVER_RAN, ParsedRecord};
+use crate::trace::{RecordNames, Trace};
+use crate::usage::TraceUsage;
 
 /// The key of the list of jobs.
 const JOBS: &str = "jobs";
@@ -37,12 +37,12 @@ const MEBI: u64 = 1 << 20;
 /// # Errors
 /// [`ReadError::Io`] if the reader fails, [`ReadError::NoUsableLine`] if no record was a job.
 pub fn read(source: &str, reader: impl BufRead, options: ReadOptions) -> Result<Trace, ReadError> {
-    read_to(&mut Outlet::keep(), source, reader, options)
+    read_to(&mut TraceSink::keep(), source, reader, options)
 }
 
 /// As [`read`], through `outlet`.
 pub(crate) fn read_to(
-    outlet: &mut Outlet<'_>,
+    outlet: &mut TraceSink<'_>,
     source: &str,
     reader: impl BufRead,
     options: ReadOptions,
@@ -52,7 +52,7 @@ pub(crate) fn read_to(
     let mut latest = Instant::ZERO;
     json::for_each_record(reader, Some(JOBS), |line, record| {
         if let Err(finding) = record.and_then(|record| {
-            let job: Job = serde_json::from_slice(record).map_err(|_| Finding::Malformed)?;
+            let job: SacctJob = serde_json::from_slice(record).map_err(|_| Finding::Malformed)?;
             let draft = job.draft(options.columns)?;
             outlet.before_job(&mut trace);
             records::push(&mut trace, draft, line, &mut latest);
@@ -75,73 +75,73 @@ pub(crate) fn starts_like(start: &[u8]) -> bool {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Job {
-    job_id: Number,
-    name: Texts,
-    user: Texts,
-    group: Texts,
-    account: Texts,
-    partition: Texts,
-    association: Association,
-    state: State,
-    time: Time,
-    required: Required,
-    tres: Tres,
-    steps: Vec<Step>,
+struct SacctJob {
+    job_id: LenientNumber,
+    name: LenientTexts,
+    user: LenientTexts,
+    group: LenientTexts,
+    account: LenientTexts,
+    partition: LenientTexts,
+    association: SacctAssociation,
+    state: SacctState,
+    time: SacctTime,
+    required: SacctRequired,
+    tres: SacctTres,
+    steps: Vec<SacctStep>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Association {
-    user: Texts,
+struct SacctAssociation {
+    user: LenientTexts,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct State {
-    current: Texts,
+struct SacctState {
+    current: LenientTexts,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Time {
-    submission: Number,
-    start: Number,
-    end: Number,
-    elapsed: Number,
-    limit: Number,
-    total: Parts,
+struct SacctTime {
+    submission: LenientNumber,
+    start: LenientNumber,
+    end: LenientNumber,
+    elapsed: LenientNumber,
+    limit: LenientNumber,
+    total: SacctSpan,
 }
 
 /// A span of processor time in two numbers.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Parts {
-    seconds: Number,
-    microseconds: Number,
+struct SacctSpan {
+    seconds: LenientNumber,
+    microseconds: LenientNumber,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Required {
+struct SacctRequired {
     #[serde(rename = "CPUs")]
-    cpus: Number,
+    cpus: LenientNumber,
 }
 
 /// Trackable resources, of jobs and of steps.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Tres {
-    allocated: Vec<Resource>,
-    requested: Resources,
-    consumed: Consumed,
+struct SacctTres {
+    allocated: Vec<SacctResource>,
+    requested: SacctResources,
+    consumed: SacctConsumed,
 }
 
 /// What was requested: a list of a job, and of a step an object that is not read.
 #[derive(Default)]
-struct Resources(Vec<Resource>);
+struct SacctResources(Vec<SacctResource>);
 
-impl<'de> Deserialize<'de> for Resources {
+impl<'de> Deserialize<'de> for SacctResources {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = serde_json::Value::deserialize(deserializer)?;
         Ok(Self(serde_json::from_value(value).unwrap_or_default()))
@@ -150,61 +150,61 @@ impl<'de> Deserialize<'de> for Resources {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Consumed {
-    total: Vec<Resource>,
+struct SacctConsumed {
+    total: Vec<SacctResource>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Resource {
+struct SacctResource {
     #[serde(rename = "type")]
-    kind: Texts,
-    count: Number,
+    kind: LenientTexts,
+    count: LenientNumber,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Step {
-    tres: Tres,
+struct SacctStep {
+    tres: SacctTres,
 }
 
-impl Job {
-    fn draft(&self, keep: Columns) -> Result<Draft<'_>, Finding> {
+impl SacctJob {
+    fn draft(&self, keep: ColumnSelection) -> Result<ParsedRecord<'_>, Finding> {
         let mut notes = Vec::new();
         let number = self
             .job_id
             .text()
-            .ok_or(Finding::Missing(Field::JobNumber))?;
+            .ok_or(Finding::Missing(RecordField::JobNumber))?;
         let status = match self.state.current.first() {
             "" => None,
             state => Some(state::ended(state.as_bytes())?),
         };
         let submit = self.time.submission.positive();
-        let submit = submit.ok_or(Finding::Missing(Field::Submit))?;
-        let submit = instant(submit, Field::Submit)?;
+        let submit = submit.ok_or(Finding::Missing(RecordField::Submit))?;
+        let submit = instant(submit, RecordField::Submit)?;
         let start = self.time.start.positive();
         let start = start
-            .map(|start| instant(start, Field::Start))
+            .map(|start| instant(start, RecordField::Start))
             .transpose()?;
         let user = match self.user.first() {
             "" => self.association.user.first(),
             user => user,
         };
-        Ok(Draft {
+        Ok(ParsedRecord {
             number: field::job_number(number.as_bytes())?,
             submit,
             runtime: self.runtime(start, &mut notes)?,
             estimate: self.limit()?,
             allocated: procs(count(&self.tres.allocated, "cpu"))?,
             requested: procs(self.required.cpus)?,
-            names: Names {
+            names: RecordNames {
                 user: user.as_bytes(),
                 group: self.group.first().as_bytes(),
                 account: self.account.first().as_bytes(),
                 executable: self.name.first().as_bytes(),
                 queue: self.partition.first().as_bytes(),
             },
-            usage: keep.usage(|| Usage {
+            usage: keep.usage(|| TraceUsage {
                 wait: start.and_then(|start| records::waited(submit, start, &mut notes)),
                 cpu_time: self.cpu_time(),
                 peak_memory: self.peak_memory(),
@@ -221,10 +221,10 @@ impl Job {
             return Ok(NEVER_RAN);
         };
         if let Some(elapsed) = self.time.elapsed.text() {
-            return field::span(elapsed.as_bytes(), Field::RunTime);
+            return field::span(elapsed.as_bytes(), RecordField::RunTime);
         }
         let end = self.time.end.positive().ok_or(Finding::NotEnded)?;
-        Ok(records::ran(start, instant(end, Field::End)?, notes))
+        Ok(records::ran(start, instant(end, RecordField::End)?, notes))
     }
 
     fn limit(&self) -> Result<Option<Span>, Finding> {
@@ -232,11 +232,11 @@ impl Job {
             return Ok(None);
         };
         let limit = Span::from_secs_f64(minutes * SECONDS_PER_MINUTE);
-        field::in_range(limit.as_micros(), Field::Estimate).map(Some)
+        field::in_range(limit.as_micros(), RecordField::Estimate).map(Some)
     }
 
     fn cpu_time(&self) -> Option<Span> {
-        let Parts {
+        let SacctSpan {
             seconds,
             microseconds,
         } = &self.time.total;
@@ -252,24 +252,24 @@ impl Job {
     }
 }
 
-fn instant(seconds: f64, field: Field) -> Result<Instant, Finding> {
+fn instant(seconds: f64, field: RecordField) -> Result<Instant, Finding> {
     clock::unix(seconds.to_string().as_bytes(), field)
 }
 
-fn count(resources: &[Resource], kind: &str) -> Number {
+fn count(resources: &[SacctResource], kind: &str) -> LenientNumber {
     let found = resources
         .iter()
         .find(|resource| resource.kind.first() == kind);
-    found.map_or(Number(None), |resource| resource.count)
+    found.map_or(LenientNumber(None), |resource| resource.count)
 }
 
-fn procs(count: Number) -> Result<Option<u32>, Finding> {
+fn procs(count: LenientNumber) -> Result<Option<u32>, Finding> {
     let text = count.text().map(|text| field::procs(text.as_bytes()));
     Ok(text.transpose()?.flatten())
 }
 
 /// Slurm writes -2 or the like for what it does not know.
-fn bytes(count: Number, unit: u64) -> Option<Bytes> {
+fn bytes(count: LenientNumber, unit: u64) -> Option<Bytes> {
     let count = count.positive()?;
     Some(Bytes::new((count * unit as f64).round() as u64))
 }
@@ -277,7 +277,7 @@ fn bytes(count: Number, unit: u64) -> Option<Bytes> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::usage::Status;
+    use crate::usage::TraceStatus;
 
     /// One job as data parsers up to 0.0.39 shape it, and the same as later ones do.
     const OLD: &str = r#"{"meta": {"Slurm": {}}, "errors": [], "jobs": [
@@ -308,7 +308,7 @@ mod tests {
         "warnings": []}"#;
 
     fn parsed(text: &str) -> Trace {
-        let columns = Columns::All;
+        let columns = ColumnSelection::All;
         read("jobs", text.as_bytes(), ReadOptions { columns }).unwrap()
     }
 
@@ -324,12 +324,12 @@ mod tests {
         assert_eq!(old.usage[0], new.usage[0]);
         assert_eq!(
             old.usage[0],
-            Usage {
+            TraceUsage {
                 wait: Some(Span::from_secs(60)),
                 cpu_time: Some(Span::from_micros(59_500_000)),
                 peak_memory: Some(Bytes::new(4096)),
                 requested_memory: Some(Bytes::new(1000 << 20)),
-                status: Status::TimedOut,
+                status: TraceStatus::TimedOut,
             }
         );
         assert_eq!(
@@ -344,7 +344,7 @@ mod tests {
         assert_eq!(trace.jobs[1].runtime, NEVER_RAN);
         for finding in [
             Finding::NotEnded,
-            Finding::Missing(Field::JobNumber),
+            Finding::Missing(RecordField::JobNumber),
             Finding::Malformed,
         ] {
             assert_eq!(trace.diagnostics.count(finding), 1, "{}", trace.diagnostics);

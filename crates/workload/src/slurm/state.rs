@@ -1,7 +1,7 @@
 //! The states of Slurm's jobs: `sacct(1)`, "JOB STATE CODES".
 
 use crate::diagnostics::Finding;
-use crate::usage::Status;
+use crate::usage::TraceStatus;
 
 /// States that a job leaves again.
 const GOING_ON: [&[u8]; 9] = [
@@ -20,16 +20,16 @@ const GOING_ON: [&[u8]; 9] = [
 ///
 /// # Errors
 /// If it has not ended yet, or the state is not known.
-pub(super) fn ended(state: &[u8]) -> Result<Status, Finding> {
+pub(super) fn ended(state: &[u8]) -> Result<TraceStatus, Finding> {
     let word = state.split(|&byte| byte == b' ').next();
     match word.unwrap_or_default() {
-        b"COMPLETED" => Ok(Status::Completed),
-        b"FAILED" => Ok(Status::Failed),
-        b"CANCELLED" | b"REVOKED" => Ok(Status::Cancelled),
-        b"TIMEOUT" | b"DEADLINE" => Ok(Status::TimedOut),
-        b"OUT_OF_MEMORY" => Ok(Status::OutOfMemory),
-        b"BOOT_FAIL" | b"LAUNCH_FAILED" | b"NODE_FAIL" => Ok(Status::NodeFailed),
-        b"PREEMPTED" => Ok(Status::Preempted),
+        b"COMPLETED" => Ok(TraceStatus::Completed),
+        b"FAILED" => Ok(TraceStatus::Failed),
+        b"CANCELLED" | b"REVOKED" => Ok(TraceStatus::Cancelled),
+        b"TIMEOUT" | b"DEADLINE" => Ok(TraceStatus::TimedOut),
+        b"OUT_OF_MEMORY" => Ok(TraceStatus::OutOfMemory),
+        b"BOOT_FAIL" | b"LAUNCH_FAILED" | b"NODE_FAIL" => Ok(TraceStatus::NodeFailed),
+        b"PREEMPTED" => Ok(TraceStatus::Preempted),
         word if GOING_ON.contains(&word) => Err(Finding::NotEnded),
         _ => Err(Finding::UnknownState),
     }

@@ -2,58 +2,61 @@
 
 use tollgate_model::Bytes;
 
-use super::columns::{Column, Record};
+use super::columns::{SacctColumn, SacctRecord};
 use crate::clock;
-use crate::diagnostics::{Field, Finding};
+use crate::diagnostics::{Finding, RecordField};
 use crate::field;
 use crate::size;
-use crate::usage::Usage;
+use crate::usage::TraceUsage;
 
 /// The unit of `ReqMem` without one.
 const MEBI: u64 = 1 << 20;
 
 /// What the record of a job says of it.
-pub(super) fn of_job(record: &Record<'_>, notes: &mut Vec<Finding>) -> Usage {
-    let cpu_time = record.get(Column::TotalCpu);
-    let cpu_time = cpu_time.map(|text| clock::span(text, Field::CpuTime));
-    Usage {
-        cpu_time: field::usable(cpu_time.transpose(), Field::CpuTime, notes),
-        peak_memory: field::usable(peak_memory(record), Field::PeakMemory, notes),
-        requested_memory: field::usable(requested(record), Field::RequestedMemory, notes),
-        ..Usage::default()
+pub(super) fn of_job(record: &SacctRecord<'_>, notes: &mut Vec<Finding>) -> TraceUsage {
+    let cpu_time = record.get(SacctColumn::TotalCpu);
+    let cpu_time = cpu_time.map(|text| clock::span(text, RecordField::CpuTime));
+    TraceUsage {
+        cpu_time: field::usable(cpu_time.transpose(), RecordField::CpuTime, notes),
+        peak_memory: field::usable(peak_memory(record), RecordField::PeakMemory, notes),
+        requested_memory: field::usable(requested(record), RecordField::RequestedMemory, notes),
+        ..TraceUsage::default()
     }
 }
 
 /// What the record of a step says of its job. The job's own record has the time of all steps.
-pub(super) fn of_step(record: &Record<'_>) -> Usage {
-    Usage {
+pub(super) fn of_step(record: &SacctRecord<'_>) -> TraceUsage {
+    TraceUsage {
         peak_memory: peak_memory(record).ok().flatten(),
-        ..Usage::default()
+        ..TraceUsage::default()
     }
 }
 
 /// The sum over all tasks, or that of the largest task times their number.
-fn peak_memory(record: &Record<'_>) -> Result<Option<Bytes>, Finding> {
-    let field = Field::PeakMemory;
-    if let Some(total) = record.get(Column::UsageInTot).and_then(memory_of) {
+fn peak_memory(record: &SacctRecord<'_>) -> Result<Option<Bytes>, Finding> {
+    let field = RecordField::PeakMemory;
+    if let Some(total) = record.get(SacctColumn::UsageInTot).and_then(memory_of) {
         return size::slurm(total, 1, field);
     }
-    let Some(largest) = record.get(Column::MaxRss) else {
+    let Some(largest) = record.get(SacctColumn::MaxRss) else {
         return Ok(None);
     };
-    let tasks = record.get(Column::NTasks).map(field::procs).transpose()?;
+    let tasks = record
+        .get(SacctColumn::NTasks)
+        .map(field::procs)
+        .transpose()?;
     let tasks = u64::from(tasks.flatten().unwrap_or(1));
     Ok(size::slurm(largest, 1, field)?.map(|largest| largest.times(tasks)))
 }
 
 /// That of the trackable resources; else `ReqMem`, by processor (`c`), by node (`n`) or, in newer
 /// versions, for the whole job.
-fn requested(record: &Record<'_>) -> Result<Option<Bytes>, Finding> {
-    let field = Field::RequestedMemory;
-    if let Some(total) = record.get(Column::ReqTres).and_then(memory_of) {
+fn requested(record: &SacctRecord<'_>) -> Result<Option<Bytes>, Finding> {
+    let field = RecordField::RequestedMemory;
+    if let Some(total) = record.get(SacctColumn::ReqTres).and_then(memory_of) {
         return size::slurm(total, MEBI, field);
     }
-    let Some(text) = record.get(Column::ReqMem) else {
+    let Some(text) = record.get(SacctColumn::ReqMem) else {
         return Ok(None);
     };
     let count = |column| -> Result<u64, Finding> {
@@ -66,9 +69,9 @@ fn requested(record: &Record<'_>) -> Result<Option<Bytes>, Finding> {
     let (text, times) = match text {
         [text @ .., b'c'] => (
             text,
-            count(Column::ReqCpus).or_else(|_| count(Column::NCpus))?,
+            count(SacctColumn::ReqCpus).or_else(|_| count(SacctColumn::NCpus))?,
         ),
-        [text @ .., b'n'] => (text, count(Column::NNodes)?),
+        [text @ .., b'n'] => (text, count(SacctColumn::NNodes)?),
         text => (text, 1),
     };
     Ok(size::slurm(text, MEBI, field)?.map(|size| size.times(times)))

@@ -6,12 +6,12 @@ const DAYS: usize = 7;
 
 /// Submissions by day of the week and hour of the day.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Arrivals {
+pub struct SubmissionCounts {
     /// By day, from Monday, and hour, from midnight.
     pub by_hour: [[u64; HOURS]; DAYS],
 }
 
-impl Arrivals {
+impl SubmissionCounts {
     /// Counts a submission so many seconds after a Monday at midnight; a negative number is
     /// before it.
     pub(super) const fn add(&mut self, since_monday_s: i64) {
@@ -43,7 +43,7 @@ mod tests {
 
     #[test]
     fn weeks_repeat_before_and_after_the_first_monday() {
-        let mut arrivals = Arrivals::default();
+        let mut arrivals = SubmissionCounts::default();
         for since_monday_s in [0, 7 * 86_400 + 1, 3600, -1] {
             arrivals.add(since_monday_s);
         }

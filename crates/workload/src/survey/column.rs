@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::labels::Labels;
+use crate::labels::NameColumn;
 
 /// How many jobs each name of a column has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub struct NameCounts {
 }
 
 impl NameCounts {
-    pub(super) fn add(&mut self, labels: &Labels, row: usize) {
+    pub(super) fn add(&mut self, labels: &NameColumn, row: usize) {
         let Some(name) = labels.get(row) else {
             return;
         };
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn the_most_active_come_first() {
-        let mut labels = Labels::default();
+        let mut labels = NameColumn::default();
         for name in [Some("ann"), None, Some("bob"), Some("bob"), Some("eve")] {
             labels.push(name);
         }

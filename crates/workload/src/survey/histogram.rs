@@ -36,12 +36,12 @@ const STARTS_S: [i64; 22] = [
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SpanHistogram {
     /// From the first bin with anything in it to the last; empty without spans.
-    pub bins: Vec<Bin>,
+    pub bins: Vec<SpanBin>,
 }
 
 /// One bin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bin {
+pub struct SpanBin {
     /// The shortest span in it; 0 is not in it.
     pub from: Span,
     /// All spans in it are shorter; none for the last of all.
@@ -59,17 +59,17 @@ impl SpanHistogram {
             counts[after.saturating_sub(1)] += 1;
         }
         let ends = STARTS_S[1..].iter().copied().map(Some).chain([None]);
-        let bins: Vec<Bin> = STARTS_S
+        let bins: Vec<SpanBin> = STARTS_S
             .into_iter()
             .zip(ends)
             .zip(counts)
-            .map(|((from, to), count)| Bin {
+            .map(|((from, to), count)| SpanBin {
                 from: Span::from_secs(from),
                 to: to.map(Span::from_secs),
                 count,
             })
             .collect();
-        let filled = |bin: &Bin| bin.count > 0;
+        let filled = |bin: &SpanBin| bin.count > 0;
         let first = bins.iter().position(filled).unwrap_or(bins.len());
         let end = bins.iter().rposition(filled).map_or(first, |last| last + 1);
         Self {

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 /// The numbers of one column. Two names never share one.
 #[derive(Debug, Default)]
-pub(super) struct Numbers {
+pub(super) struct NameNumbers {
     taken: HashSet<u64>,
     /// No number from 1 up to this one is free.
     full_up_to: u64,
@@ -15,7 +15,7 @@ pub(super) struct Numbers {
     given_away: HashSet<u64>,
 }
 
-impl Numbers {
+impl NameNumbers {
     /// The number of a name: itself, if it is a number that no other name got before, else the
     /// first from 1 that is free.
     pub(super) fn of(&mut self, name: Option<&str>) -> Option<u64> {
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn numbers_stay_and_no_two_names_share_one() {
-        let mut numbers = Numbers::default();
+        let mut numbers = NameNumbers::default();
         let names = ["3", "ann", "bob", "2", "07", "ann", "1", "3"];
         let given: Vec<_> = names.map(|name| numbers.of(Some(name)).unwrap()).into();
         assert_eq!(given, [3, 1, 2, 4, 5, 1, 6, 3]);

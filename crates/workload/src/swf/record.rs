@@ -2,17 +2,17 @@
 
 use tollgate_model::Span;
 
-use crate::diagnostics::{Field, Finding};
+use crate::diagnostics::{Finding, RecordField};
 use crate::field;
-use crate::trace::Names;
-use crate::usage::{Status, Usage};
+use crate::trace::RecordNames;
+use crate::usage::{TraceStatus, TraceUsage};
 
 /// Memory is counted in units of so many bytes.
 const KIBI: u64 = 1024;
 
 /// The fields of one line, as text; whatever comes after the fifth may be missing.
 #[derive(Default)]
-pub(crate) struct Record<'a> {
+pub(crate) struct SwfRecord<'a> {
     pub(crate) number: &'a [u8],
     pub(crate) submit: &'a [u8],
     wait: Option<&'a [u8]>,
@@ -31,9 +31,9 @@ pub(crate) struct Record<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Record<'a> {
+impl<'a> SwfRecord<'a> {
     pub(crate) fn split(text: &'a [u8]) -> Result<Self, Finding> {
-        let mut fields = Fields(text);
+        let mut fields = BlankSeparatedFields(text);
         let mut required = || fields.next().ok_or(Finding::TooFewFields);
         Ok(Self {
             number: required()?,
@@ -84,9 +84,9 @@ impl<'a> Record<'a> {
     }
 
     /// The names, where they are known.
-    pub(crate) fn names(&self) -> Names<'a> {
+    pub(crate) fn names(&self) -> RecordNames<'a> {
         let known = |text: Option<&'a [u8]>| text.filter(|&text| text != b"-1").unwrap_or_default();
-        Names {
+        RecordNames {
             user: known(self.user),
             group: known(self.group),
             account: &[],
@@ -96,7 +96,7 @@ impl<'a> Record<'a> {
     }
 
     /// How the job went on `procs` processors. Times and memory are given by processor.
-    pub(crate) fn usage(&self, procs: u32, notes: &mut Vec<Finding>) -> Usage {
+    pub(crate) fn usage(&self, procs: u32, notes: &mut Vec<Finding>) -> TraceUsage {
         let whole = self.is_metacentrum();
         let (unit, share) = if whole {
             (1, 1)
@@ -107,17 +107,17 @@ impl<'a> Record<'a> {
             let read = text.map_or(Ok(None), |text| field::bytes(text, unit, field));
             field::usable(read, field, notes).map(|bytes| bytes.times(share))
         };
-        let peak_memory = memory(self.memory.filter(|_| !whole), Field::PeakMemory);
-        let requested_memory = memory(self.requested_memory, Field::RequestedMemory);
+        let peak_memory = memory(self.memory.filter(|_| !whole), RecordField::PeakMemory);
+        let requested_memory = memory(self.requested_memory, RecordField::RequestedMemory);
         let mut span = |text: Option<&[u8]>, field| {
             let read = text.map_or(Ok(None), |text| field::known_span(text, field));
             field::usable(read, field, notes)
         };
-        let wait = span(self.wait, Field::Wait);
-        let cpu_time = span(self.cpu_time.filter(|_| !whole), Field::CpuTime)
+        let wait = span(self.wait, RecordField::Wait);
+        let cpu_time = span(self.cpu_time.filter(|_| !whole), RecordField::CpuTime)
             .map(|span| Span::from_micros(span.as_micros().saturating_mul(i64::from(procs))));
-        let status = field::usable(status(self.status), Field::Status, notes);
-        let usage = Usage {
+        let status = field::usable(status(self.status), RecordField::Status, notes);
+        let usage = TraceUsage {
             wait,
             cpu_time,
             peak_memory,
@@ -131,7 +131,7 @@ impl<'a> Record<'a> {
     /// fields. It has the requested memory of the whole job in bytes, and mere placeholders for
     /// what was used.
     fn is_metacentrum(&self) -> bool {
-        Fields(self.rest)
+        BlankSeparatedFields(self.rest)
             .nth(3)
             .is_some_and(|field| field.starts_with(b"{"))
     }
@@ -139,20 +139,20 @@ impl<'a> Record<'a> {
 
 /// Field 11. Of a job that was checkpointed, 2 is a part that was followed by others, and 3 and
 /// 4 are how the last part ended.
-fn status(text: Option<&[u8]>) -> Result<Option<Status>, Finding> {
+fn status(text: Option<&[u8]>) -> Result<Option<TraceStatus>, Finding> {
     match text {
         None | Some(b"-1" | b"2") => Ok(None),
-        Some(b"1" | b"3") => Ok(Some(Status::Completed)),
-        Some(b"0" | b"4") => Ok(Some(Status::Failed)),
-        Some(b"5") => Ok(Some(Status::Cancelled)),
-        Some(_) => Err(Finding::Unusable(Field::Status)),
+        Some(b"1" | b"3") => Ok(Some(TraceStatus::Completed)),
+        Some(b"0" | b"4") => Ok(Some(TraceStatus::Failed)),
+        Some(b"5") => Ok(Some(TraceStatus::Cancelled)),
+        Some(_) => Err(Finding::Unusable(RecordField::Status)),
     }
 }
 
 /// The pieces of a line between blanks.
-pub(crate) struct Fields<'a>(pub(crate) &'a [u8]);
+pub(crate) struct BlankSeparatedFields<'a>(pub(crate) &'a [u8]);
 
-impl<'a> Iterator for Fields<'a> {
+impl<'a> Iterator for BlankSeparatedFields<'a> {
     type Item = &'a [u8];
 
     fn next(&mut self) -> Option<&'a [u8]> {

@@ -4,9 +4,9 @@ use std::io::{self, Write};
 
 use tollgate_model::{Bytes, Span};
 
-use super::numbers::Numbers;
-use crate::trace::{Metadata, Trace};
-use crate::usage::Status;
+use super::numbers::NameNumbers;
+use crate::trace::{Trace, TraceMetadata};
+use crate::usage::TraceStatus;
 
 /// Writes traces as SWF, a batch of rows at a time.
 ///
@@ -23,28 +23,28 @@ use crate::usage::Status;
 ///
 /// SWF has no place for accounts, SLAs and columns that tollgate does not know.
 #[derive(Debug)]
-pub struct Writer<W> {
+pub struct SwfWriter<W> {
     out: W,
     header_written: bool,
-    names: Names,
+    names: SwfNameNumbers,
 }
 
 /// The numbers behind each column of names.
 #[derive(Debug, Default)]
-struct Names {
-    users: Numbers,
-    groups: Numbers,
-    executables: Numbers,
-    queues: Numbers,
+struct SwfNameNumbers {
+    users: NameNumbers,
+    groups: NameNumbers,
+    executables: NameNumbers,
+    queues: NameNumbers,
 }
 
-impl<W: Write> Writer<W> {
+impl<W: Write> SwfWriter<W> {
     /// A writer to `out`, which should be buffered.
     pub fn new(out: W) -> Self {
         Self {
             out,
             header_written: false,
-            names: Names::default(),
+            names: SwfNameNumbers::default(),
         }
     }
 
@@ -136,8 +136,8 @@ impl<W: Write> Writer<W> {
     }
 }
 
-impl Names {
-    fn of(&mut self, metadata: Option<&Metadata>, row: usize) -> [Option<u64>; 4] {
+impl SwfNameNumbers {
+    fn of(&mut self, metadata: Option<&TraceMetadata>, row: usize) -> [Option<u64>; 4] {
         let Some(metadata) = metadata else {
             return [None; 4];
         };
@@ -159,16 +159,16 @@ fn put(out: &mut impl Write, field: Option<impl std::fmt::Display>) -> io::Resul
 }
 
 /// The status as SWF counts: 1 completed, 0 failed for whatever reason, 5 cancelled.
-const fn status(status: Status) -> Option<u8> {
+const fn status(status: TraceStatus) -> Option<u8> {
     match status {
-        Status::Unknown => None,
-        Status::Completed => Some(1),
-        Status::Cancelled => Some(5),
-        Status::Failed
-        | Status::TimedOut
-        | Status::OutOfMemory
-        | Status::NodeFailed
-        | Status::Preempted => Some(0),
+        TraceStatus::Unknown => None,
+        TraceStatus::Completed => Some(1),
+        TraceStatus::Cancelled => Some(5),
+        TraceStatus::Failed
+        | TraceStatus::TimedOut
+        | TraceStatus::OutOfMemory
+        | TraceStatus::NodeFailed
+        | TraceStatus::Preempted => Some(0),
     }
 }
 

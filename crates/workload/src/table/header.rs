@@ -6,7 +6,7 @@ use crate::error::ReadError;
 
 /// The columns that tollgate knows, in the order in which it writes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Column {
+pub(super) enum JobTableColumn {
     JobId,
     Submit,
     Runtime,
@@ -27,7 +27,7 @@ pub(super) enum Column {
     Status,
 }
 
-impl Column {
+impl JobTableColumn {
     pub(super) const ALL: [Self; 18] = [
         Self::JobId,
         Self::Submit,
@@ -76,24 +76,24 @@ impl Column {
 
 /// Whether a header cell names a column without which there is no job table.
 pub(crate) fn is_required(cell: &[u8]) -> bool {
-    Column::REQUIRED
+    JobTableColumn::REQUIRED
         .iter()
         .any(|column| column.name().as_bytes() == cell)
 }
 
 /// The header of one table: where each known column stands, and what else there is.
-pub(super) struct Header {
-    /// By `Column as usize`.
-    places: [Option<usize>; Column::ALL.len()],
+pub(super) struct JobTableHeader {
+    /// By `JobTableColumn as usize`.
+    places: [Option<usize>; JobTableColumn::ALL.len()],
     /// Name and place of the columns that are not known, in file order.
     pub(super) extra: Vec<(String, usize)>,
 }
 
-impl Header {
+impl JobTableHeader {
     /// Reads the header in `record`, which stands on `line`.
     pub(super) fn parse(record: &ByteRecord, line: u64) -> Result<Self, ReadError> {
         let mut header = Self {
-            places: [None; Column::ALL.len()],
+            places: [None; JobTableColumn::ALL.len()],
             extra: Vec::new(),
         };
         for (place, cell) in record.iter().enumerate() {
@@ -101,12 +101,15 @@ impl Header {
             if header.place_of(&name).is_some() {
                 return Err(ReadError::DuplicateColumn { line, column: name });
             }
-            match Column::ALL.into_iter().find(|column| column.name() == name) {
+            match JobTableColumn::ALL
+                .into_iter()
+                .find(|column| column.name() == name)
+            {
                 Some(column) => header.places[column as usize] = Some(place),
                 None => header.extra.push((name, place)),
             }
         }
-        match Column::REQUIRED
+        match JobTableColumn::REQUIRED
             .into_iter()
             .find(|&column| !header.has(column))
         {
@@ -118,25 +121,31 @@ impl Header {
         }
     }
 
-    pub(super) const fn has(&self, column: Column) -> bool {
+    pub(super) const fn has(&self, column: JobTableColumn) -> bool {
         self.places[column as usize].is_some()
     }
 
     /// The cell of `column` in `record`; none if there is no such column or it is empty.
-    pub(super) fn cell<'a>(&self, record: &'a ByteRecord, column: Column) -> Option<&'a [u8]> {
+    pub(super) fn cell<'a>(
+        &self,
+        record: &'a ByteRecord,
+        column: JobTableColumn,
+    ) -> Option<&'a [u8]> {
         let cell = record.get(self.places[column as usize]?)?.trim_ascii();
         (!cell.is_empty()).then_some(cell)
     }
 
     /// Whether `record` is the header itself, once more.
     pub(super) fn is_again(&self, record: &ByteRecord) -> bool {
-        Column::REQUIRED
+        JobTableColumn::REQUIRED
             .into_iter()
             .all(|column| self.cell(record, column) == Some(column.name().as_bytes()))
     }
 
     fn place_of(&self, name: &str) -> Option<usize> {
-        let known = Column::ALL.into_iter().find(|column| column.name() == name);
+        let known = JobTableColumn::ALL
+            .into_iter()
+            .find(|column| column.name() == name);
         match known {
             Some(column) => self.places[column as usize],
             None => self

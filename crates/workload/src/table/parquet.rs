@@ -11,25 +11,25 @@ use parquet::schema::types::Type;
 
 use tollgate_model::{Bytes, Instant, Span};
 
-use super::header::Column;
+use super::header::JobTableColumn;
 use super::write::is_held;
-use crate::labels::Labels;
-use crate::trace::{Metadata, Trace, TraceJob};
-use crate::usage::{Status, Usage};
+use crate::labels::NameColumn;
+use crate::trace::{Trace, TraceJob, TraceMetadata};
+use crate::usage::{TraceStatus, TraceUsage};
 
 /// Writes traces as Parquet, a batch of rows at a time, each a row group: the columns of the job
 /// table under the same names. Times are seconds and money is credits, as doubles; identifiers,
 /// processors and bytes are integers, names are text. What is not known is null.
-pub struct ParquetWriter<W: Write + Send>(State<W>);
+pub struct ParquetWriter<W: Write + Send>(ParquetState<W>);
 
-enum State<W: Write + Send> {
+enum ParquetState<W: Write + Send> {
     /// Taken when the first batch comes.
     Waiting(Option<W>),
-    Open(Box<SerializedFileWriter<W>>, Vec<Column>),
+    Open(Box<SerializedFileWriter<W>>, Vec<JobTableColumn>),
 }
 
 /// The values of a column in a batch; none where they are not known.
-enum Cells {
+enum ParquetCells {
     Reals(Vec<Option<f64>>),
     Wholes(Vec<Option<i64>>),
     Texts(Vec<Option<ByteArray>>),
@@ -38,7 +38,7 @@ enum Cells {
 impl<W: Write + Send> ParquetWriter<W> {
     /// A writer to `out`, which should be buffered.
     pub const fn new(out: W) -> Self {
-        Self(State::Waiting(Some(out)))
+        Self(ParquetState::Waiting(Some(out)))
     }
 
     /// Writes the rows of `batch`; which columns there are is settled by the first.
@@ -46,7 +46,7 @@ impl<W: Write + Send> ParquetWriter<W> {
     /// # Errors
     /// Those of the output.
     pub fn write(&mut self, batch: &Trace) -> io::Result<()> {
-        if let State::Waiting(out) = &mut self.0 {
+        if let ParquetState::Waiting(out) = &mut self.0 {
             let out = out
                 .take()
                 .ok_or_else(|| io::Error::other("has failed before"))?;
@@ -61,13 +61,13 @@ impl<W: Write + Send> ParquetWriter<W> {
     /// Those of the output.
     pub fn finish(self) -> io::Result<W> {
         match self.0 {
-            State::Waiting(out) => out.ok_or_else(|| io::Error::other("has failed before")),
-            State::Open(file, _) => file.into_inner().map_err(io_error),
+            ParquetState::Waiting(out) => out.ok_or_else(|| io::Error::other("has failed before")),
+            ParquetState::Open(file, _) => file.into_inner().map_err(io_error),
         }
     }
 
     fn row_group(&mut self, batch: &Trace) -> Result<()> {
-        let State::Open(file, columns) = &mut self.0 else {
+        let ParquetState::Open(file, columns) = &mut self.0 else {
             return Err(ParquetError::General("has failed before".to_owned()));
         };
         let mut group = file.next_row_group()?;
@@ -81,69 +81,77 @@ impl<W: Write + Send> ParquetWriter<W> {
     }
 }
 
-fn begin<W: Write + Send>(out: W, batch: &Trace) -> Result<State<W>> {
-    let held = |column: &Column| is_held(batch, *column);
-    let columns: Vec<Column> = Column::ALL.into_iter().filter(held).collect();
+fn begin<W: Write + Send>(out: W, batch: &Trace) -> Result<ParquetState<W>> {
+    let held = |column: &JobTableColumn| is_held(batch, *column);
+    let columns: Vec<JobTableColumn> = JobTableColumn::ALL.into_iter().filter(held).collect();
     let extra = batch.extra.iter().flat_map(|extra| extra.names());
     let fields = columns
         .iter()
         .map(|&column| cells(batch, column).field(column.name()))
-        .chain(extra.map(|name| Cells::Texts(Vec::new()).field(name)))
+        .chain(extra.map(|name| ParquetCells::Texts(Vec::new()).field(name)))
         .collect::<Result<Vec<_>>>()?;
     let schema = Type::group_type_builder("job")
         .with_fields(fields)
         .build()?;
     let file = SerializedFileWriter::new(out, Arc::new(schema), Arc::default())?;
-    Ok(State::Open(Box::new(file), columns))
+    Ok(ParquetState::Open(Box::new(file), columns))
 }
 
 /// What `batch` holds in `column`.
-fn cells(batch: &Trace, column: Column) -> Cells {
+fn cells(batch: &Trace, column: JobTableColumn) -> ParquetCells {
     let jobs = || batch.jobs.iter();
     let usages = || (0..batch.jobs.len()).map(|row| batch.usage(row));
     let slas = || batch.slas.iter().flatten();
-    let spans = |of: fn(Usage) -> Option<Span>| seconds(usages().map(of));
-    let bytes = |of: fn(Usage) -> Option<Bytes>| {
+    let spans = |of: fn(TraceUsage) -> Option<Span>| seconds(usages().map(of));
+    let bytes = |of: fn(TraceUsage) -> Option<Bytes>| {
         let cells = usages().map(|usage| of(usage).map(|bytes| bytes.as_u64().cast_signed()));
-        Cells::Wholes(cells.collect())
+        ParquetCells::Wholes(cells.collect())
     };
-    let names = |of: fn(&Metadata) -> &Labels| {
+    let names = |of: fn(&TraceMetadata) -> &NameColumn| {
         let labels = batch.metadata.as_ref().map(of);
         let rows = 0..batch.jobs.len();
-        Cells::Texts(
+        ParquetCells::Texts(
             rows.map(|row| labels?.get(row).map(ByteArray::from))
                 .collect(),
         )
     };
     match column {
-        Column::JobId => Cells::Wholes(jobs().map(|job| Some(job.number.cast_signed())).collect()),
-        Column::Submit => {
+        JobTableColumn::JobId => {
+            ParquetCells::Wholes(jobs().map(|job| Some(job.number.cast_signed())).collect())
+        }
+        JobTableColumn::Submit => {
             let submits = jobs().map(|job| Some(job.submit.since(Instant::ZERO)));
             seconds(submits)
         }
-        Column::Runtime => seconds(jobs().map(|job| Some(job.runtime))),
-        Column::Procs => Cells::Wholes(jobs().map(|job| Some(job.procs.into())).collect()),
-        Column::Estimate => {
+        JobTableColumn::Runtime => seconds(jobs().map(|job| Some(job.runtime))),
+        JobTableColumn::Procs => {
+            ParquetCells::Wholes(jobs().map(|job| Some(job.procs.into())).collect())
+        }
+        JobTableColumn::Estimate => {
             let known =
                 |(row, job): (usize, &TraceJob)| batch.has_estimate(row).then_some(job.estimate);
             seconds(jobs().enumerate().map(known))
         }
-        Column::User => names(|names| &names.user),
-        Column::Group => names(|names| &names.group),
-        Column::Account => names(|names| &names.account),
-        Column::Executable => names(|names| &names.executable),
-        Column::Queue => names(|names| &names.queue),
-        Column::Deadline => seconds(slas().map(|sla| sla.deadline)),
-        Column::Budget => Cells::Reals(slas().map(|sla| Some(sla.budget?.as_f64())).collect()),
-        Column::Penalty => Cells::Reals(slas().map(|sla| Some(sla.penalty?.as_f64())).collect()),
-        Column::Wait => spans(|usage| usage.wait),
-        Column::CpuTime => spans(|usage| usage.cpu_time),
-        Column::PeakMemory => bytes(|usage| usage.peak_memory),
-        Column::RequestedMemory => bytes(|usage| usage.requested_memory),
-        Column::Status => {
+        JobTableColumn::User => names(|names| &names.user),
+        JobTableColumn::Group => names(|names| &names.group),
+        JobTableColumn::Account => names(|names| &names.account),
+        JobTableColumn::Executable => names(|names| &names.executable),
+        JobTableColumn::Queue => names(|names| &names.queue),
+        JobTableColumn::Deadline => seconds(slas().map(|sla| sla.deadline)),
+        JobTableColumn::Budget => {
+            ParquetCells::Reals(slas().map(|sla| Some(sla.budget?.as_f64())).collect())
+        }
+        JobTableColumn::Penalty => {
+            ParquetCells::Reals(slas().map(|sla| Some(sla.penalty?.as_f64())).collect())
+        }
+        JobTableColumn::Wait => spans(|usage| usage.wait),
+        JobTableColumn::CpuTime => spans(|usage| usage.cpu_time),
+        JobTableColumn::PeakMemory => bytes(|usage| usage.peak_memory),
+        JobTableColumn::RequestedMemory => bytes(|usage| usage.requested_memory),
+        JobTableColumn::Status => {
             let known = usages()
-                .map(|usage| Some(usage.status).filter(|&status| status != Status::Unknown));
-            Cells::Texts(
+                .map(|usage| Some(usage.status).filter(|&status| status != TraceStatus::Unknown));
+            ParquetCells::Texts(
                 known
                     .map(|status| Some(ByteArray::from(status?.word())))
                     .collect(),
@@ -152,23 +160,23 @@ fn cells(batch: &Trace, column: Column) -> Cells {
     }
 }
 
-fn seconds(spans: impl Iterator<Item = Option<Span>>) -> Cells {
-    Cells::Reals(spans.map(|span| span.map(Span::as_secs_f64)).collect())
+fn seconds(spans: impl Iterator<Item = Option<Span>>) -> ParquetCells {
+    ParquetCells::Reals(spans.map(|span| span.map(Span::as_secs_f64)).collect())
 }
 
 /// The columns that tollgate does not know; an empty cell is null, as in the table.
-fn extra_cells(batch: &Trace) -> impl Iterator<Item = Cells> {
+fn extra_cells(batch: &Trace) -> impl Iterator<Item = ParquetCells> {
     let extra = batch.extra.iter();
     extra.flat_map(move |extra| {
         (0..extra.names().len()).map(move |place| {
             let rows = 0..batch.jobs.len();
             let cell = |row| extra.row(row).nth(place).filter(|cell| !cell.is_empty());
-            Cells::Texts(rows.map(|row| cell(row).map(ByteArray::from)).collect())
+            ParquetCells::Texts(rows.map(|row| cell(row).map(ByteArray::from)).collect())
         })
     })
 }
 
-impl Cells {
+impl ParquetCells {
     fn field(&self, name: &str) -> Result<Arc<Type>> {
         let (physical, logical) = match self {
             Self::Reals(_) => (Physical::DOUBLE, None),

@@ -5,15 +5,15 @@ use std::io::{self, Read};
 use csv::{ByteRecord, ReaderBuilder};
 use tollgate_model::{Instant, Span};
 
-use super::header::{Column, Header};
-use crate::batches::Outlet;
-use crate::diagnostics::{Diagnostics, Field, Finding};
+use super::header::{JobTableColumn, JobTableHeader};
+use crate::batches::TraceSink;
+use crate::diagnostics::{Diagnostics, Finding, RecordField};
 use crate::error::ReadError;
-use crate::extra::ExtraColumns;
+use crate::extra::PassthroughColumns;
 use crate::field;
 use crate::open::ReadOptions;
-use crate::trace::{Names, Trace, TraceJob, TraceSla};
-use crate::usage::{Status, Usage};
+use crate::trace::{RecordNames, Trace, TraceJob, TraceSla};
+use crate::usage::{TraceStatus, TraceUsage};
 
 /// Reads every line of the job table in `reader`; lines that are no jobs are counted and left
 /// out. `reader` is buffered here.
@@ -23,12 +23,12 @@ use crate::usage::{Status, Usage};
 /// [`ReadError::DuplicateColumn`] if the header will not do, [`ReadError::NoUsableLine`] if no
 /// line was a job.
 pub fn read(source: &str, reader: impl Read, options: ReadOptions) -> Result<Trace, ReadError> {
-    read_to(&mut Outlet::keep(), source, reader, options)
+    read_to(&mut TraceSink::keep(), source, reader, options)
 }
 
 /// As [`read`], through `outlet`.
 pub(crate) fn read_to(
-    outlet: &mut Outlet<'_>,
+    outlet: &mut TraceSink<'_>,
     source: &str,
     reader: impl Read,
     options: ReadOptions,
@@ -46,9 +46,9 @@ pub(crate) fn read_to(
     if !next(&mut record)? {
         return Err(ReadError::Empty);
     }
-    let header = Header::parse(&record, line_of(&record))?;
+    let header = JobTableHeader::parse(&record, line_of(&record))?;
     let trace = outlet.trace(source, options);
-    let mut table = Reader::new(trace, header, record.len());
+    let mut table = JobTableReader::new(trace, header, record.len());
     while next(&mut record)? {
         outlet.before_job(&mut table.trace);
         table.line(&record);
@@ -82,22 +82,26 @@ fn line_of(record: &ByteRecord) -> u64 {
     record.position().map_or(1, csv::Position::line)
 }
 
-struct Reader {
-    header: Header,
+struct JobTableReader {
+    header: JobTableHeader,
     width: usize,
     trace: Trace,
     latest: Instant,
 }
 
-impl Reader {
-    fn new(mut trace: Trace, header: Header, width: usize) -> Self {
-        let any_sla = [Column::Deadline, Column::Budget, Column::Penalty]
-            .into_iter()
-            .any(|column| header.has(column));
+impl JobTableReader {
+    fn new(mut trace: Trace, header: JobTableHeader, width: usize) -> Self {
+        let any_sla = [
+            JobTableColumn::Deadline,
+            JobTableColumn::Budget,
+            JobTableColumn::Penalty,
+        ]
+        .into_iter()
+        .any(|column| header.has(column));
         trace.slas = any_sla.then(Vec::new);
         if !header.extra.is_empty() {
             let names = header.extra.iter().map(|(name, _)| name.clone());
-            trace.extra = Some(ExtraColumns::new(names.collect()));
+            trace.extra = Some(PassthroughColumns::new(names.collect()));
         }
         Self {
             header,
@@ -135,16 +139,19 @@ impl Reader {
 
     fn job(&mut self, record: &ByteRecord, line: u64) -> Result<TraceJob, Finding> {
         let cell = |column| self.header.cell(record, column);
-        let number = field::job_number(cell(Column::JobId).unwrap_or_default())?;
-        let submit = field::submit(cell(Column::Submit).unwrap_or_default())?;
+        let number = field::job_number(cell(JobTableColumn::JobId).unwrap_or_default())?;
+        let submit = field::submit(cell(JobTableColumn::Submit).unwrap_or_default())?;
         let span = |column, field| -> Result<Option<Span>, Finding> {
             cell(column)
                 .map(|text| field::span(text, field))
                 .transpose()
         };
-        let runtime = span(Column::Runtime, Field::RunTime)?;
-        let estimate = span(Column::Estimate, Field::Estimate)?;
-        let procs = cell(Column::Procs).map(field::procs).transpose()?.flatten();
+        let runtime = span(JobTableColumn::Runtime, RecordField::RunTime)?;
+        let estimate = span(JobTableColumn::Estimate, RecordField::Estimate)?;
+        let procs = cell(JobTableColumn::Procs)
+            .map(field::procs)
+            .transpose()?
+            .flatten();
 
         // The line is a job: only now may something be said about what was assumed.
         let notes = &mut self.trace.diagnostics;
@@ -170,23 +177,23 @@ impl Reader {
         let cell = |column| header.cell(record, column);
         slas.push(TraceSla {
             deadline: usable(
-                cell(Column::Deadline),
+                cell(JobTableColumn::Deadline),
                 field::deadline,
-                Field::Deadline,
+                RecordField::Deadline,
                 line,
                 notes,
             ),
             budget: usable(
-                cell(Column::Budget),
+                cell(JobTableColumn::Budget),
                 field::budget,
-                Field::Budget,
+                RecordField::Budget,
                 line,
                 notes,
             ),
             penalty: usable(
-                cell(Column::Penalty),
+                cell(JobTableColumn::Penalty),
                 field::penalty,
-                Field::Penalty,
+                RecordField::Penalty,
                 line,
                 notes,
             ),
@@ -205,15 +212,17 @@ impl Reader {
             trace.diagnostics.record(note, line);
         }
         let name = |column| header.cell(record, column).unwrap_or_default();
-        let names = Names {
-            user: name(Column::User),
-            group: name(Column::Group),
-            account: name(Column::Account),
-            executable: name(Column::Executable),
-            queue: name(Column::Queue),
+        let names = RecordNames {
+            user: name(JobTableColumn::User),
+            group: name(JobTableColumn::Group),
+            account: name(JobTableColumn::Account),
+            executable: name(JobTableColumn::Executable),
+            queue: name(JobTableColumn::Queue),
         };
-        let estimated =
-            field::is_positive_span(header.cell(record, Column::Estimate), Field::Estimate);
+        let estimated = field::is_positive_span(
+            header.cell(record, JobTableColumn::Estimate),
+            RecordField::Estimate,
+        );
         *lossy |= metadata.push(names, usage, estimated);
     }
 
@@ -227,30 +236,35 @@ impl Reader {
     }
 }
 
-fn usage(header: &Header, record: &ByteRecord, notes: &mut Vec<Finding>) -> Usage {
+fn usage(header: &JobTableHeader, record: &ByteRecord, notes: &mut Vec<Finding>) -> TraceUsage {
     let cell = |column| header.cell(record, column);
     let mut span = |column, field| {
         let read = cell(column).map_or(Ok(None), |text| field::known_span(text, field));
         field::usable(read, field, notes)
     };
-    let wait = span(Column::Wait, Field::Wait);
-    let cpu_time = span(Column::CpuTime, Field::CpuTime);
+    let wait = span(JobTableColumn::Wait, RecordField::Wait);
+    let cpu_time = span(JobTableColumn::CpuTime, RecordField::CpuTime);
     let mut memory = |column, field| {
         let read = cell(column).map_or(Ok(None), |text| field::bytes(text, 1, field));
         field::usable(read, field, notes)
     };
-    let peak_memory = memory(Column::PeakMemory, Field::PeakMemory);
-    let requested_memory = memory(Column::RequestedMemory, Field::RequestedMemory);
-    let status = cell(Column::Status).map_or(Ok(None), |word| {
-        let status = Status::of_word(word);
-        status.ok_or(Finding::Unusable(Field::Status)).map(Some)
+    let peak_memory = memory(JobTableColumn::PeakMemory, RecordField::PeakMemory);
+    let requested_memory = memory(
+        JobTableColumn::RequestedMemory,
+        RecordField::RequestedMemory,
+    );
+    let status = cell(JobTableColumn::Status).map_or(Ok(None), |word| {
+        let status = TraceStatus::of_word(word);
+        status
+            .ok_or(Finding::Unusable(RecordField::Status))
+            .map(Some)
     });
-    Usage {
+    TraceUsage {
         wait,
         cpu_time,
         peak_memory,
         requested_memory,
-        status: field::usable(status, Field::Status, notes).unwrap_or_default(),
+        status: field::usable(status, RecordField::Status, notes).unwrap_or_default(),
     }
 }
 
@@ -259,7 +273,7 @@ fn usage(header: &Header, record: &ByteRecord, notes: &mut Vec<Finding>) -> Usag
 fn usable<T>(
     cell: Option<&[u8]>,
     parse: impl Fn(&[u8]) -> Option<T>,
-    field: Field,
+    field: RecordField,
     line: u64,
     notes: &mut Diagnostics,
 ) -> Option<T> {

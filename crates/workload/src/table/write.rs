@@ -3,9 +3,9 @@
 use std::fmt::Display;
 use std::io::{self, Write};
 
-use super::header::Column;
+use super::header::JobTableColumn;
 use crate::trace::{Trace, TraceSla};
-use crate::usage::{Status, Usage};
+use crate::usage::{TraceStatus, TraceUsage};
 
 /// Writes `trace` as a job table: the five columns that every job has, then names, SLAs, usage
 /// and unknown columns as far as the trace holds any. Reading it back gives the same jobs.
@@ -13,7 +13,7 @@ use crate::usage::{Status, Usage};
 /// # Errors
 /// Those of the writer.
 pub fn write(trace: &Trace, writer: impl Write) -> io::Result<()> {
-    let mut table = Writer::new(writer);
+    let mut table = JobTableWriter::new(writer);
     table.begin(trace, |column| {
         is_held(trace, column) && is_known(trace, column)
     })?;
@@ -25,15 +25,15 @@ pub fn write(trace: &Trace, writer: impl Write) -> io::Result<()> {
 /// Writes traces as a job table, a batch of rows at a time: the five columns that every job has,
 /// then names, SLAs, usage and unknown columns as far as the first batch has a place for them: a
 /// later one may have the values. The estimate of a job that has none is left empty.
-pub struct Writer<W: Write> {
+pub struct JobTableWriter<W: Write> {
     csv: csv::Writer<W>,
     /// None before the first batch.
-    columns: Option<Vec<Column>>,
+    columns: Option<Vec<JobTableColumn>>,
     /// The cell that is being put together.
     cell: Vec<u8>,
 }
 
-impl<W: Write> Writer<W> {
+impl<W: Write> JobTableWriter<W> {
     /// A writer to `out`; it is buffered here.
     pub fn new(out: W) -> Self {
         Self {
@@ -52,7 +52,7 @@ impl<W: Write> Writer<W> {
             self.begin(batch, |column| is_held(batch, column))?;
         }
         for row in 0..batch.jobs.len() {
-            let whole = Row::of(batch, row);
+            let whole = JobTableRow::of(batch, row);
             for &column in self.columns.iter().flatten() {
                 self.cell.clear();
                 whole.put(column, &mut self.cell)?;
@@ -75,8 +75,14 @@ impl<W: Write> Writer<W> {
     }
 
     /// Settles the columns, and writes the header.
-    fn begin(&mut self, trace: &Trace, is_wanted: impl Fn(Column) -> bool) -> io::Result<()> {
-        let columns = Column::ALL.into_iter().filter(|&column| is_wanted(column));
+    fn begin(
+        &mut self,
+        trace: &Trace,
+        is_wanted: impl Fn(JobTableColumn) -> bool,
+    ) -> io::Result<()> {
+        let columns = JobTableColumn::ALL
+            .into_iter()
+            .filter(|&column| is_wanted(column));
         for column in self.columns.insert(columns.collect()) {
             self.csv.write_field(column.name())?;
         }
@@ -88,60 +94,66 @@ impl<W: Write> Writer<W> {
 }
 
 /// Whether `trace` can have values in `column`.
-pub(super) const fn is_held(trace: &Trace, column: Column) -> bool {
+pub(super) const fn is_held(trace: &Trace, column: JobTableColumn) -> bool {
     match column {
-        Column::JobId | Column::Submit | Column::Runtime | Column::Procs | Column::Estimate => true,
-        Column::User
-        | Column::Group
-        | Column::Account
-        | Column::Executable
-        | Column::Queue
-        | Column::Wait
-        | Column::CpuTime
-        | Column::PeakMemory
-        | Column::RequestedMemory
-        | Column::Status => trace.metadata.is_some(),
-        Column::Deadline | Column::Budget | Column::Penalty => trace.slas.is_some(),
+        JobTableColumn::JobId
+        | JobTableColumn::Submit
+        | JobTableColumn::Runtime
+        | JobTableColumn::Procs
+        | JobTableColumn::Estimate => true,
+        JobTableColumn::User
+        | JobTableColumn::Group
+        | JobTableColumn::Account
+        | JobTableColumn::Executable
+        | JobTableColumn::Queue
+        | JobTableColumn::Wait
+        | JobTableColumn::CpuTime
+        | JobTableColumn::PeakMemory
+        | JobTableColumn::RequestedMemory
+        | JobTableColumn::Status => trace.metadata.is_some(),
+        JobTableColumn::Deadline | JobTableColumn::Budget | JobTableColumn::Penalty => {
+            trace.slas.is_some()
+        }
     }
 }
 
 /// Whether a job of `trace` has a value in `column`, where few formats have any.
-fn is_known(trace: &Trace, column: Column) -> bool {
+fn is_known(trace: &Trace, column: JobTableColumn) -> bool {
     match column {
-        Column::Account
-        | Column::Wait
-        | Column::CpuTime
-        | Column::PeakMemory
-        | Column::RequestedMemory
-        | Column::Status => (0..trace.jobs.len()).any(|row| {
+        JobTableColumn::Account
+        | JobTableColumn::Wait
+        | JobTableColumn::CpuTime
+        | JobTableColumn::PeakMemory
+        | JobTableColumn::RequestedMemory
+        | JobTableColumn::Status => (0..trace.jobs.len()).any(|row| {
             let mut cell = Vec::new();
             // Memory takes everything.
-            Row::of(trace, row).put(column, &mut cell).is_ok() && !cell.is_empty()
+            JobTableRow::of(trace, row).put(column, &mut cell).is_ok() && !cell.is_empty()
         }),
-        Column::JobId
-        | Column::Submit
-        | Column::Runtime
-        | Column::Procs
-        | Column::Estimate
-        | Column::User
-        | Column::Group
-        | Column::Executable
-        | Column::Queue
-        | Column::Deadline
-        | Column::Budget
-        | Column::Penalty => true,
+        JobTableColumn::JobId
+        | JobTableColumn::Submit
+        | JobTableColumn::Runtime
+        | JobTableColumn::Procs
+        | JobTableColumn::Estimate
+        | JobTableColumn::User
+        | JobTableColumn::Group
+        | JobTableColumn::Executable
+        | JobTableColumn::Queue
+        | JobTableColumn::Deadline
+        | JobTableColumn::Budget
+        | JobTableColumn::Penalty => true,
     }
 }
 
 /// A job with everything that is known of it.
-struct Row<'a> {
+struct JobTableRow<'a> {
     trace: &'a Trace,
     row: usize,
     sla: TraceSla,
-    usage: Usage,
+    usage: TraceUsage,
 }
 
-impl<'a> Row<'a> {
+impl<'a> JobTableRow<'a> {
     fn of(trace: &'a Trace, row: usize) -> Self {
         let slas = trace.slas.as_ref();
         Self {
@@ -152,7 +164,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    fn put(&self, column: Column, cell: &mut Vec<u8>) -> io::Result<()> {
+    fn put(&self, column: JobTableColumn, cell: &mut Vec<u8>) -> io::Result<()> {
         let Self {
             trace,
             row,
@@ -162,26 +174,30 @@ impl<'a> Row<'a> {
         let job = &trace.jobs[*row];
         let names = trace.metadata.as_ref();
         match column {
-            Column::JobId => write!(cell, "{}", job.number),
-            Column::Submit => write!(cell, "{}", job.submit),
-            Column::Runtime => write!(cell, "{}", job.runtime),
-            Column::Procs => write!(cell, "{}", job.procs),
-            Column::Estimate => known(cell, trace.has_estimate(*row).then_some(job.estimate)),
-            Column::User => known(cell, names.and_then(|names| names.user.get(*row))),
-            Column::Group => known(cell, names.and_then(|names| names.group.get(*row))),
-            Column::Account => known(cell, names.and_then(|names| names.account.get(*row))),
-            Column::Executable => known(cell, names.and_then(|names| names.executable.get(*row))),
-            Column::Queue => known(cell, names.and_then(|names| names.queue.get(*row))),
-            Column::Deadline => known(cell, sla.deadline),
-            Column::Budget => known(cell, sla.budget),
-            Column::Penalty => known(cell, sla.penalty),
-            Column::Wait => known(cell, usage.wait),
-            Column::CpuTime => known(cell, usage.cpu_time),
-            Column::PeakMemory => known(cell, usage.peak_memory),
-            Column::RequestedMemory => known(cell, usage.requested_memory),
-            Column::Status => known(
+            JobTableColumn::JobId => write!(cell, "{}", job.number),
+            JobTableColumn::Submit => write!(cell, "{}", job.submit),
+            JobTableColumn::Runtime => write!(cell, "{}", job.runtime),
+            JobTableColumn::Procs => write!(cell, "{}", job.procs),
+            JobTableColumn::Estimate => {
+                known(cell, trace.has_estimate(*row).then_some(job.estimate))
+            }
+            JobTableColumn::User => known(cell, names.and_then(|names| names.user.get(*row))),
+            JobTableColumn::Group => known(cell, names.and_then(|names| names.group.get(*row))),
+            JobTableColumn::Account => known(cell, names.and_then(|names| names.account.get(*row))),
+            JobTableColumn::Executable => {
+                known(cell, names.and_then(|names| names.executable.get(*row)))
+            }
+            JobTableColumn::Queue => known(cell, names.and_then(|names| names.queue.get(*row))),
+            JobTableColumn::Deadline => known(cell, sla.deadline),
+            JobTableColumn::Budget => known(cell, sla.budget),
+            JobTableColumn::Penalty => known(cell, sla.penalty),
+            JobTableColumn::Wait => known(cell, usage.wait),
+            JobTableColumn::CpuTime => known(cell, usage.cpu_time),
+            JobTableColumn::PeakMemory => known(cell, usage.peak_memory),
+            JobTableColumn::RequestedMemory => known(cell, usage.requested_memory),
+            JobTableColumn::Status => known(
                 cell,
-                Some(usage.status).filter(|&status| status != Status::Unknown),
+                Some(usage.status).filter(|&status| status != TraceStatus::Unknown),
             ),
         }
     }

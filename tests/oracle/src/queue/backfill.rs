@@ -2,9 +2,9 @@
 
 use tollgate_model::{Instant, Reason, Span};
 
-use super::{Cluster, DeadlineTest};
+use super::{OracleCluster, OracleDropRule};
 
-impl Cluster<'_> {
+impl OracleCluster<'_> {
     /// Starts heads for as long as they fit; the head that has to wait, if there is one.
     pub(super) fn start_heads(&mut self) -> Option<usize> {
         while let Some(&head) = self.ordered().first() {
@@ -76,10 +76,10 @@ impl Cluster<'_> {
         let lapsed = self.now > due;
         let unreachable = self.now + self.least(job) > due;
         let drop = match self.settings.test {
-            DeadlineTest::Never => false,
-            DeadlineTest::Start => unreachable && could_start,
-            DeadlineTest::Select => unreachable,
-            DeadlineTest::Mixed => lapsed || (unreachable && could_start),
+            OracleDropRule::Never => false,
+            OracleDropRule::Start => unreachable && could_start,
+            OracleDropRule::Select => unreachable,
+            OracleDropRule::Mixed => lapsed || (unreachable && could_start),
         };
         drop.then_some(if lapsed {
             Reason::DeadlinePassed

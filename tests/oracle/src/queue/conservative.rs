@@ -2,23 +2,23 @@
 
 use tollgate_model::{Instant, Span};
 
-use super::{Cluster, Fill, Replan};
+use super::{FillRule, OracleCluster, ReplanRule};
 
 /// Processors that are taken from one instant to another.
-struct Taken {
+struct OccupiedProcs {
     from: Instant,
     until: Instant,
     procs: u32,
 }
 
-impl Cluster<'_> {
+impl OracleCluster<'_> {
     /// Gives every queued job its reservation, in order of submission, and starts those whose
     /// reservation is now.
-    pub(super) fn plan(&mut self, replan: Replan) {
+    pub(super) fn plan(&mut self, replan: ReplanRule) {
         let keep = match replan {
-            Replan::Never => true,
-            Replan::EarlyEnd => !self.ended_early,
-            Replan::EveryPass => false,
+            ReplanRule::Never => true,
+            ReplanRule::EarlyEnd => !self.ended_early,
+            ReplanRule::EveryPass => false,
         };
         let mut taken = self.taken_by_running();
         for job in self.ordered() {
@@ -27,7 +27,7 @@ impl Cluster<'_> {
                 .filter(|&from| self.has_hole(&taken, job, from))
                 .unwrap_or_else(|| self.earliest_hole(&taken, job));
             let spec = &self.jobs[job].spec;
-            taken.push(Taken {
+            taken.push(OccupiedProcs {
                 from,
                 until: from + spec.estimate,
                 procs: spec.procs,
@@ -44,13 +44,13 @@ impl Cluster<'_> {
     /// for as long as that job runs on; its end leads to the pass.
     pub(super) fn next_reservation(&self) -> Option<Instant> {
         match self.settings.fill {
-            Fill::Head
-            | Fill::Backfill { .. }
-            | Fill::Conservative {
-                replan: Replan::EveryPass,
+            FillRule::Head
+            | FillRule::Backfill { .. }
+            | FillRule::Conservative {
+                replan: ReplanRule::EveryPass,
             } => return None,
-            Fill::Conservative {
-                replan: Replan::Never | Replan::EarlyEnd,
+            FillRule::Conservative {
+                replan: ReplanRule::Never | ReplanRule::EarlyEnd,
             } => {}
         }
         let overrun = self
@@ -66,8 +66,8 @@ impl Cluster<'_> {
         reserved.filter(|&from| from > soonest).min()
     }
 
-    fn taken_by_running(&self) -> Vec<Taken> {
-        let running = self.running.iter().map(|running| Taken {
+    fn taken_by_running(&self) -> Vec<OccupiedProcs> {
+        let running = self.running.iter().map(|running| OccupiedProcs {
             from: self.now,
             until: running.estimated_end.max(self.now + Span::TICK),
             procs: self.jobs[running.job].spec.procs,
@@ -76,7 +76,7 @@ impl Cluster<'_> {
     }
 
     /// A hole opens now or where something that is taken falls free.
-    fn earliest_hole(&self, taken: &[Taken], job: usize) -> Instant {
+    fn earliest_hole(&self, taken: &[OccupiedProcs], job: usize) -> Instant {
         let mut openings: Vec<Instant> = taken.iter().map(|taken| taken.until).collect();
         openings.push(self.now);
         openings.sort();
@@ -88,7 +88,7 @@ impl Cluster<'_> {
 
     /// Whether `job` could run from `from` for its whole estimate. What is taken peaks where
     /// something begins, so it is enough to look there.
-    fn has_hole(&self, taken: &[Taken], job: usize, from: Instant) -> bool {
+    fn has_hole(&self, taken: &[OccupiedProcs], job: usize, from: Instant) -> bool {
         let spec = &self.jobs[job].spec;
         let until = from + spec.estimate;
         let begins = taken.iter().map(|taken| taken.from);

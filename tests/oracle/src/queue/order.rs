@@ -2,20 +2,20 @@
 
 use tollgate_model::Span;
 
-use super::{Cluster, Order};
+use super::{OracleCluster, OracleOrder};
 
-impl Cluster<'_> {
+impl OracleCluster<'_> {
     /// The queue from its head on.
     pub(super) fn ordered(&self) -> Vec<usize> {
         let mut queue = self.queue.clone();
         queue.sort();
         match self.settings.order {
-            Order::Fcfs => queue.sort_by_key(|&job| self.jobs[job].spec.submit),
-            Order::Sjf => queue.sort_by_key(|&job| self.jobs[job].spec.estimate),
-            Order::Reward => {
+            OracleOrder::Fcfs => queue.sort_by_key(|&job| self.jobs[job].spec.submit),
+            OracleOrder::Sjf => queue.sort_by_key(|&job| self.jobs[job].spec.estimate),
+            OracleOrder::Reward => {
                 queue.sort_by(|&one, &other| self.reward(other).total_cmp(&self.reward(one)));
             }
-            Order::Edf => return self.by_due(queue),
+            OracleOrder::Edf => return self.by_due(queue),
         }
         queue
     }

@@ -2,14 +2,14 @@
 
 use tollgate_model::CreditsPerSecond;
 
-use super::{Cluster, Count};
+use super::{OracleCluster, OraclePenaltyScope};
 
 /// Share of its value that a job loses for each second of its estimate.
 const DISCOUNT_RATE: f64 = 0.01;
 /// Least slack of an accepted job, in seconds.
 const SLACK_THRESHOLD: f64 = 25.0;
 
-impl Cluster<'_> {
+impl OracleCluster<'_> {
     /// Present value over estimate (alpha 1), in credits per second.
     pub(super) fn reward(&self, job: usize) -> f64 {
         self.present_value(job) / self.jobs[job].spec.estimate.as_secs_f64()
@@ -21,11 +21,11 @@ impl Cluster<'_> {
     }
 
     /// Whether what `job` earns is too little for what it would cost the others by its delay.
-    pub(super) fn lacks_slack(&self, job: usize, count: Count) -> bool {
+    pub(super) fn lacks_slack(&self, job: usize, count: OraclePenaltyScope) -> bool {
         let spec = &self.jobs[job].spec;
         let running = match count {
-            Count::All => self.running.iter().map(|running| running.job).collect(),
-            Count::Waiting => Vec::new(),
+            OraclePenaltyScope::All => self.running.iter().map(|running| running.job).collect(),
+            OraclePenaltyScope::Waiting => Vec::new(),
         };
         let others = self.queue.iter().chain(&running);
         let rates: f64 = others

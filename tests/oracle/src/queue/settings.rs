@@ -4,21 +4,21 @@ use tollgate_model::Market;
 
 /// A space-shared policy as a point on its axes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct QueueSettings {
+pub struct OracleQueueSettings {
     /// Who is the head of the queue.
-    pub order: Order,
+    pub order: OracleOrder,
     /// Who may run before the head.
-    pub fill: Fill,
+    pub fill: FillRule,
     /// A job is hopeless if even this part of its estimate would be too long.
     pub part: f64,
     /// When a job that cannot make its deadline is dropped.
-    pub test: DeadlineTest,
+    pub test: OracleDropRule,
     /// Who may enter the queue.
-    pub entry: Entry,
+    pub entry: OracleAdmissionTest,
     /// How often the queue is looked at.
-    pub pass: Pass,
+    pub pass: OraclePassTrigger,
     /// What comes first at one instant.
-    pub ties: Ties,
+    pub ties: TieOrder,
     /// Who pays what.
     pub market: Market,
     /// Whether the commodity market keeps out a job whose estimate costs more than its budget.
@@ -27,7 +27,7 @@ pub struct QueueSettings {
 
 /// The order of the queue; ties by job order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum OracleOrder {
     /// By submission.
     Fcfs,
     /// By estimate, shortest first.
@@ -40,7 +40,7 @@ pub enum Order {
 
 /// What may run before the head of the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fill {
+pub enum FillRule {
     /// Nothing: head only.
     Head,
     /// Whatever ends before the head's reservation.
@@ -51,14 +51,14 @@ pub enum Fill {
     /// Whatever fits into the holes between everybody's reservations.
     Conservative {
         /// When reservations are made again.
-        replan: Replan,
+        replan: ReplanRule,
     },
 }
 
 /// When conservative backfilling makes all reservations again. The readings differ only once a
 /// job has run past its estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Replan {
+pub enum ReplanRule {
     /// Never: `compress=false`. One that became impossible moves to the earliest hole.
     Never,
     /// After an end earlier than estimated, to the letter: `compress=true`.
@@ -69,7 +69,7 @@ pub enum Replan {
 
 /// When a hopeless job (one that by its estimate would miss its deadline) is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeadlineTest {
+pub enum OracleDropRule {
     /// Never.
     Never,
     /// When it could be started.
@@ -82,16 +82,16 @@ pub enum DeadlineTest {
 
 /// Who may enter the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Entry {
+pub enum OracleAdmissionTest {
     /// Every job.
     Open,
     /// Jobs with enough slack (FirstReward).
-    Slack(Count),
+    Slack(OraclePenaltyScope),
 }
 
 /// Whose penalty rates FirstReward counts as cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Count {
+pub enum OraclePenaltyScope {
     /// All other accepted jobs that have not finished.
     All,
     /// Those that do not run yet.
@@ -100,7 +100,7 @@ pub enum Count {
 
 /// How often the queue is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pass {
+pub enum OraclePassTrigger {
     /// Once an instant, after all that happens at it.
     Instant,
     /// After each end and each arrival.
@@ -109,61 +109,61 @@ pub enum Pass {
 
 /// What comes first at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ties {
+pub enum TieOrder {
     /// Ends, as specified.
     EndsFirst,
     /// Arrivals, as in some other simulators.
     ArrivalsFirst,
 }
 
-impl QueueSettings {
+impl OracleQueueSettings {
     /// The policy called `policy` with its default settings; none if it is not space-shared.
     pub fn named(policy: &str, market: Market) -> Option<Self> {
         let base = Self {
-            order: Order::Fcfs,
-            fill: Fill::Head,
+            order: OracleOrder::Fcfs,
+            fill: FillRule::Head,
             part: 1.0,
-            test: DeadlineTest::Never,
-            entry: Entry::Open,
-            pass: Pass::Instant,
-            ties: Ties::EndsFirst,
+            test: OracleDropRule::Never,
+            entry: OracleAdmissionTest::Open,
+            pass: OraclePassTrigger::Instant,
+            ties: TieOrder::EndsFirst,
             market,
             budget_test: false,
         };
         let backfilling = |order| Self {
             order,
-            fill: Fill::Backfill { extra: false },
-            test: DeadlineTest::Start,
+            fill: FillRule::Backfill { extra: false },
+            test: OracleDropRule::Start,
             budget_test: true,
             ..base
         };
         Some(match policy {
             "fcfs" => base,
             "easy" => Self {
-                fill: Fill::Backfill { extra: true },
+                fill: FillRule::Backfill { extra: true },
                 ..base
             },
             "conservative" => Self {
-                fill: Fill::Conservative {
-                    replan: Replan::EveryPass,
+                fill: FillRule::Conservative {
+                    replan: ReplanRule::EveryPass,
                 },
                 ..base
             },
             "edf" => Self {
-                fill: Fill::Head,
-                ..backfilling(Order::Edf)
+                fill: FillRule::Head,
+                ..backfilling(OracleOrder::Edf)
             },
-            "fcfs-bf" => backfilling(Order::Fcfs),
-            "sjf-bf" => backfilling(Order::Sjf),
-            "edf-bf" => backfilling(Order::Edf),
+            "fcfs-bf" => backfilling(OracleOrder::Fcfs),
+            "sjf-bf" => backfilling(OracleOrder::Sjf),
+            "edf-bf" => backfilling(OracleOrder::Edf),
             // The level 0.05 of what estimates are generally worth.
             "tail-risk-bf" => Self {
                 part: 0.004,
-                ..backfilling(Order::Edf)
+                ..backfilling(OracleOrder::Edf)
             },
             "first-reward" => Self {
-                order: Order::Reward,
-                entry: Entry::Slack(Count::All),
+                order: OracleOrder::Reward,
+                entry: OracleAdmissionTest::Slack(OraclePenaltyScope::All),
                 budget_test: true,
                 ..base
             },

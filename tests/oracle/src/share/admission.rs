@@ -2,8 +2,8 @@
 
 use tollgate_model::{Credits, Instant, Market, Reason};
 
-use super::node::Node;
-use super::{Fit, ShareSettings};
+use super::node::OracleShareNode;
+use super::{OracleFit, OracleShareSettings};
 use crate::OracleJob;
 
 /// The price of using a node, over its base price, per unit of what is free (Libra+$'s beta).
@@ -13,7 +13,7 @@ const PRECISION: f64 = 1e-9;
 
 /// Where a job goes, and for how much.
 #[derive(Debug)]
-pub(super) struct Offer {
+pub(super) struct OracleShareOffer {
     /// In ascending order.
     pub(super) nodes: Vec<usize>,
     pub(super) price: Credits,
@@ -21,7 +21,7 @@ pub(super) struct Offer {
 
 /// A task of the new job as a node sees it: seconds.
 #[derive(Clone, Copy)]
-struct Asked {
+struct TaskRequest {
     estimate: f64,
     deadline: f64,
 }
@@ -29,22 +29,22 @@ struct Asked {
 /// What the policy says to `job` at `now`, with everything up to `now` done on `cluster`.
 pub(super) fn decide(
     job: &OracleJob,
-    cluster: &[Node],
+    cluster: &[OracleShareNode],
     now: Instant,
-    settings: &ShareSettings,
-) -> Result<Offer, Reason> {
+    settings: &OracleShareSettings,
+) -> Result<OracleShareOffer, Reason> {
     let procs = job.spec.procs as usize;
     if procs > cluster.len() {
         return Err(Reason::TooManyProcs);
     }
     let deadline = job.spec.sla.deadline;
-    let asked = Asked {
+    let asked = TaskRequest {
         estimate: job.spec.estimate.as_secs_f64(),
         deadline: deadline
             .expect("time-shared policies need a deadline")
             .as_secs_f64(),
     };
-    if settings.market == Market::Commodity && settings.fit == Fit::LibraDollar {
+    if settings.market == Market::Commodity && settings.fit == OracleFit::LibraDollar {
         return by_price(job, asked, cluster, now, settings);
     }
     let price = match settings.market {
@@ -54,34 +54,36 @@ pub(super) fn decide(
     if job.cannot_pay(price) {
         return Err(Reason::OverBudget);
     }
-    let suits = |node: &Node| match settings.fit {
-        Fit::Libra | Fit::LibraDollar => has_share(asked, node, now, settings),
-        Fit::LibraRisk => without_risk(asked, node, now, settings),
+    let suits = |node: &OracleShareNode| match settings.fit {
+        OracleFit::Libra | OracleFit::LibraDollar => has_share(asked, node, now, settings),
+        OracleFit::LibraRisk => without_risk(asked, node, now, settings),
     };
     let mut nodes: Vec<usize> = (0..cluster.len())
         .filter(|&node| suits(&cluster[node]))
         .collect();
     match settings.fit {
-        Fit::Libra | Fit::LibraDollar => fullest_first(&mut nodes, cluster, now, settings),
-        Fit::LibraRisk => {}
+        OracleFit::Libra | OracleFit::LibraDollar => {
+            fullest_first(&mut nodes, cluster, now, settings)
+        }
+        OracleFit::LibraRisk => {}
     }
     let lacking = match settings.fit {
-        Fit::Libra | Fit::LibraDollar => Reason::InsufficientShare,
-        Fit::LibraRisk => Reason::DeadlineRisk,
+        OracleFit::Libra | OracleFit::LibraDollar => Reason::InsufficientShare,
+        OracleFit::LibraRisk => Reason::DeadlineRisk,
     };
     let nodes = first(procs, nodes).ok_or(lacking)?;
-    Ok(Offer { nodes, price })
+    Ok(OracleShareOffer { nodes, price })
 }
 
 /// Libra+$ where the provider sets the price: a node must have the share free at a price within
 /// the budget, and the dearest node sets the price of the job.
 fn by_price(
     job: &OracleJob,
-    asked: Asked,
-    cluster: &[Node],
+    asked: TaskRequest,
+    cluster: &[OracleShareNode],
     now: Instant,
-    settings: &ShareSettings,
-) -> Result<Offer, Reason> {
+    settings: &OracleShareSettings,
+) -> Result<OracleShareOffer, Reason> {
     let procs = job.spec.procs as usize;
     let shared = (0..cluster.len()).filter(|&node| has_share(asked, &cluster[node], now, settings));
     let shared: Vec<usize> = shared.collect();
@@ -94,7 +96,7 @@ fn by_price(
     fullest_first(&mut nodes, cluster, now, settings);
     let nodes = first(procs, nodes).ok_or(Reason::PriceOverBudget)?;
     let dearest = nodes.iter().filter_map(|&node| price_on(node)).max();
-    Ok(Offer {
+    Ok(OracleShareOffer {
         price: dearest.unwrap_or(Credits::ZERO),
         nodes,
     })
@@ -110,19 +112,29 @@ fn first(procs: usize, mut nodes: Vec<usize>) -> Option<Vec<usize>> {
     Some(nodes)
 }
 
-fn total_share(node: &Node, now: Instant, settings: &ShareSettings) -> f64 {
+fn total_share(node: &OracleShareNode, now: Instant, settings: &OracleShareSettings) -> f64 {
     let tasks = node.at(now);
     tasks.iter().map(|task| task.share(now, settings)).sum()
 }
 
 /// Whether what the tasks need and what the new one needs (Yeo & Buyya 2006, eq. 2) fit.
-fn has_share(asked: Asked, node: &Node, now: Instant, settings: &ShareSettings) -> bool {
+fn has_share(
+    asked: TaskRequest,
+    node: &OracleShareNode,
+    now: Instant,
+    settings: &OracleShareSettings,
+) -> bool {
     let total = total_share(node, now, settings) + asked.estimate / asked.deadline;
     total <= 1.0 + PRECISION + 1e-6 / asked.deadline
 }
 
 /// Best fit: by total share, largest first; ties by index.
-fn fullest_first(nodes: &mut [usize], cluster: &[Node], now: Instant, settings: &ShareSettings) {
+fn fullest_first(
+    nodes: &mut [usize],
+    cluster: &[OracleShareNode],
+    now: Instant,
+    settings: &OracleShareSettings,
+) {
     nodes.sort_by_key(|&node| {
         let total = total_share(&cluster[node], now, settings);
         (-(total / PRECISION).round() as i64, node)
@@ -131,7 +143,12 @@ fn fullest_first(nodes: &mut [usize], cluster: &[Node], now: Instant, settings: 
 
 /// The price of the new task on `node` (Yeo & Buyya 2008, §5.2: alpha 1, beta 0.3, base price
 /// 1); none if nothing would be left of the node.
-fn price(asked: Asked, node: &Node, now: Instant, settings: &ShareSettings) -> Option<Credits> {
+fn price(
+    asked: TaskRequest,
+    node: &OracleShareNode,
+    now: Instant,
+    settings: &OracleShareSettings,
+) -> Option<Credits> {
     let tasks = node.at(now);
     let committed = tasks.iter().map(|task| {
         let span = if task.expired(now) {
@@ -148,19 +165,24 @@ fn price(asked: Asked, node: &Node, now: Instant, settings: &ShareSettings) -> O
 
 /// Whether no task of `node` is past its deadline and the risk (Yeo & Buyya 2006, eq. 6) with
 /// the new task on it is zero.
-fn without_risk(asked: Asked, node: &Node, now: Instant, settings: &ShareSettings) -> bool {
+fn without_risk(
+    asked: TaskRequest,
+    node: &OracleShareNode,
+    now: Instant,
+    settings: &OracleShareSettings,
+) -> bool {
     let tasks = node.at(now);
     if tasks.iter().any(|task| task.expired(now)) {
         return false;
     }
-    let mut shares: Vec<Weighted> = tasks
+    let mut shares: Vec<WeightedTask> = tasks
         .iter()
-        .map(|task| Weighted {
+        .map(|task| WeightedTask {
             left: task.left(now),
             share: task.share(now, settings),
         })
         .collect();
-    shares.push(Weighted {
+    shares.push(WeightedTask {
         left: asked.deadline,
         share: asked.estimate / asked.deadline,
     });
@@ -169,14 +191,14 @@ fn without_risk(asked: Asked, node: &Node, now: Instant, settings: &ShareSetting
 
 /// A task in the prediction: seconds to its deadline, and its weight.
 #[derive(Clone, Copy, Debug)]
-struct Weighted {
+struct WeightedTask {
     left: f64,
     share: f64,
 }
 
 /// Standard deviation of the deadline delays (eq. 4-6) if every task keeps its weight and just
 /// what it needs is left of each: tasks end in the order of their deadlines.
-fn risk(mut tasks: Vec<Weighted>) -> f64 {
+fn risk(mut tasks: Vec<WeightedTask>) -> f64 {
     tasks.sort_by(|one, other| one.left.total_cmp(&other.left));
     let mut delays = Vec::new();
     let (mut finish, mut before) = (0.0, 0.0);
@@ -206,13 +228,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn weighted() -> impl Strategy<Value = Weighted> {
+    fn weighted() -> impl Strategy<Value = WeightedTask> {
         let share = prop_oneof![
             Just(0.0),
             (1u32..8).prop_map(|n| f64::from(n) / 8.0),
             0.01..1.0
         ];
-        (1u32..50, share).prop_map(|(left, share)| Weighted {
+        (1u32..50, share).prop_map(|(left, share)| WeightedTask {
             left: f64::from(left),
             share,
         })
@@ -220,7 +242,7 @@ mod tests {
 
     #[test]
     fn two_of_three_late_is_a_risk() {
-        let task = |left, share| Weighted { left, share };
+        let task = |left, share| WeightedTask { left, share };
         let delays = risk(vec![task(10.0, 0.6), task(20.0, 0.3), task(10.0, 0.6)]);
         assert!((delays - deviation(&[1.5, 1.0, 1.5])).abs() < 1e-12);
         assert_eq!(risk(vec![task(10.0, 7.0)]), 0.0);
@@ -230,7 +252,7 @@ mod tests {
         #[test]
         fn enough_room_is_no_risk(tasks in proptest::collection::vec(weighted(), 1..6)) {
             let total: f64 = tasks.iter().map(|task| task.share).sum();
-            let scaled = tasks.iter().map(|task| Weighted { share: task.share / total.max(1.0), ..*task });
+            let scaled = tasks.iter().map(|task| WeightedTask { share: task.share / total.max(1.0), ..*task });
             prop_assert!(risk(scaled.collect()) <= PRECISION);
         }
 
@@ -239,7 +261,7 @@ mod tests {
             left in 1u32..50,
             others in proptest::collection::vec(weighted(), 1..5),
         ) {
-            let mut tasks = vec![Weighted { left: f64::from(left), share: 1.25 }];
+            let mut tasks = vec![WeightedTask { left: f64::from(left), share: 1.25 }];
             tasks.extend(others);
             let equal = tasks.iter().all(|task| task.left == tasks[0].left && task.share > 0.0);
             prop_assert_eq!(risk(tasks) <= PRECISION, equal);

@@ -2,7 +2,7 @@
 
 use tollgate_model::{Instant, Span};
 
-use super::{Rule, ShareSettings};
+use super::{OracleShareRule, OracleShareSettings};
 use crate::OracleJob;
 
 /// Remaining work of at most this many seconds counts as none: a microsecond, and what `f64`
@@ -11,7 +11,7 @@ const TOLERANCE: f64 = 1e-6 + 1e-9;
 
 /// One of a job's tasks on a node.
 #[derive(Clone, Debug)]
-pub(super) struct Task {
+pub(super) struct OracleShareTask {
     /// The place of its job in the list.
     pub(super) job: usize,
     /// Seconds of work it really is.
@@ -29,13 +29,13 @@ pub(super) struct Task {
 
 /// A node between two events: rates are constant.
 #[derive(Clone, Debug)]
-pub(super) struct Node {
-    pub(super) tasks: Vec<Task>,
+pub(super) struct OracleShareNode {
+    pub(super) tasks: Vec<OracleShareTask>,
     /// Up to when the work done is counted.
     since: Instant,
 }
 
-impl Task {
+impl OracleShareTask {
     pub(super) fn new(job: usize, asked: &OracleJob) -> Self {
         let deadline = asked.spec.sla.deadline;
         let deadline = deadline.expect("time-shared policies need a deadline");
@@ -69,7 +69,7 @@ impl Task {
     }
 
     /// The share it needs at `now` (Yeo & Buyya 2006, eq. 1).
-    pub(super) fn share(&self, now: Instant, settings: &ShareSettings) -> f64 {
+    pub(super) fn share(&self, now: Instant, settings: &OracleShareSettings) -> f64 {
         if self.expired(now) {
             self.share_by(settings.expired, now)
         } else if self.overran() {
@@ -79,17 +79,17 @@ impl Task {
         }
     }
 
-    fn share_by(&self, rule: Rule, now: Instant) -> f64 {
+    fn share_by(&self, rule: OracleShareRule, now: Instant) -> f64 {
         match rule {
-            Rule::Full => 1.0,
-            Rule::Zero => 0.0,
-            Rule::Keep => self.estimate / self.deadline,
-            Rule::OneSecond => 1.0 / self.left(now).max(1.0),
+            OracleShareRule::Full => 1.0,
+            OracleShareRule::Zero => 0.0,
+            OracleShareRule::Keep => self.estimate / self.deadline,
+            OracleShareRule::OneSecond => 1.0 / self.left(now).max(1.0),
         }
     }
 }
 
-impl Node {
+impl OracleShareNode {
     pub(super) fn empty(now: Instant) -> Self {
         Self {
             tasks: Vec::new(),
@@ -98,9 +98,9 @@ impl Node {
     }
 
     /// The work done by each task at `now`, with the rates as they are.
-    pub(super) fn at(&self, now: Instant) -> Vec<Task> {
+    pub(super) fn at(&self, now: Instant) -> Vec<OracleShareTask> {
         let elapsed = now.since(self.since).as_secs_f64();
-        let tasks = self.tasks.iter().map(|task| Task {
+        let tasks = self.tasks.iter().map(|task| OracleShareTask {
             done: task.done + task.rate * elapsed,
             ..task.clone()
         });
@@ -112,7 +112,7 @@ impl Node {
     pub(super) fn advance(
         &mut self,
         now: Instant,
-        settings: &ShareSettings,
+        settings: &OracleShareSettings,
         finishes: &mut [Instant],
     ) {
         while let Some(event) = self.next_event().filter(|&event| event <= now) {
@@ -124,13 +124,18 @@ impl Node {
     }
 
     /// Lets everything happen that is still to happen.
-    pub(super) fn drain(&mut self, settings: &ShareSettings, finishes: &mut [Instant]) {
+    pub(super) fn drain(&mut self, settings: &OracleShareSettings, finishes: &mut [Instant]) {
         while let Some(event) = self.next_event() {
             self.step(event, settings, finishes);
         }
     }
 
-    pub(super) fn add(&mut self, task: Task, now: Instant, settings: &ShareSettings) {
+    pub(super) fn add(
+        &mut self,
+        task: OracleShareTask,
+        now: Instant,
+        settings: &OracleShareSettings,
+    ) {
         self.tasks = self.at(now);
         self.tasks.push(task);
         self.share_out(now, settings);
@@ -140,7 +145,7 @@ impl Node {
     pub(super) fn step(
         &mut self,
         now: Instant,
-        settings: &ShareSettings,
+        settings: &OracleShareSettings,
         finishes: &mut [Instant],
     ) {
         self.tasks = self.at(now);
@@ -152,7 +157,7 @@ impl Node {
     }
 
     /// Spare time is given out and a shortage shared in proportion to the shares.
-    fn share_out(&mut self, now: Instant, settings: &ShareSettings) {
+    fn share_out(&mut self, now: Instant, settings: &OracleShareSettings) {
         let total: f64 = self
             .tasks
             .iter()
@@ -170,10 +175,10 @@ impl Node {
     }
 
     /// Whether since its rates were set a task ended, used its estimate up or passed its
-    /// deadline: what [`Node::next_event`] predicts, noticed afterwards.
+    /// deadline: what [`OracleShareNode::next_event`] predicts, noticed afterwards.
     #[cfg(test)]
     pub(super) fn something_happened(&self, now: Instant) -> bool {
-        let changed = |(before, after): (&Task, &Task)| {
+        let changed = |(before, after): (&OracleShareTask, &OracleShareTask)| {
             after.over()
                 || before.overran() != after.overran()
                 || before.expired(self.since) != after.expired(now)
@@ -186,7 +191,7 @@ impl Node {
         self.tasks.iter().filter_map(|task| self.event(task)).min()
     }
 
-    fn event(&self, task: &Task) -> Option<Instant> {
+    fn event(&self, task: &OracleShareTask) -> Option<Instant> {
         let reaches = |work: f64| {
             let seconds = (work - task.done) / task.rate;
             (task.rate > 0.0).then(|| self.since + Span::ceil_secs_f64(seconds))

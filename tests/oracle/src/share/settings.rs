@@ -4,20 +4,20 @@ use tollgate_model::Market;
 
 /// A time-shared policy as a point on its axes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ShareSettings {
+pub struct OracleShareSettings {
     /// Which nodes suit a job.
-    pub fit: Fit,
+    pub fit: OracleFit,
     /// The share of a task that has used its estimate up.
-    pub overrun: Rule,
+    pub overrun: OracleShareRule,
     /// The share of a task past its deadline.
-    pub expired: Rule,
+    pub expired: OracleShareRule,
     /// Who pays what.
     pub market: Market,
 }
 
 /// Which nodes suit a job, and which of them come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fit {
+pub enum OracleFit {
     /// Its share is free; the fullest node first.
     Libra,
     /// In the commodity market also its price is within the budget; elsewhere as Libra.
@@ -28,7 +28,7 @@ pub enum Fit {
 
 /// The share of a task for which eq. (1) has no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rule {
+pub enum OracleShareRule {
     /// 1.
     Full,
     /// 0.
@@ -39,19 +39,19 @@ pub enum Rule {
     OneSecond,
 }
 
-impl ShareSettings {
+impl OracleShareSettings {
     /// The policy called `policy` with its default settings; none if it is not time-shared.
     pub fn named(policy: &str, market: Market) -> Option<Self> {
         let fit = match policy {
-            "libra" => Fit::Libra,
-            "libra-dollar" => Fit::LibraDollar,
-            "libra-risk" => Fit::LibraRisk,
+            "libra" => OracleFit::Libra,
+            "libra-dollar" => OracleFit::LibraDollar,
+            "libra-risk" => OracleFit::LibraRisk,
             _ => return None,
         };
         Some(Self {
             fit,
-            overrun: Rule::Keep,
-            expired: Rule::Full,
+            overrun: OracleShareRule::Keep,
+            expired: OracleShareRule::Full,
             market,
         })
     }

@@ -5,26 +5,30 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use tollgate_model::{Instant, Market, Span};
 
-use super::node::{Node, Task};
-use super::{Fit, Rule, ShareSettings};
+use super::node::{OracleShareNode, OracleShareTask};
+use super::{OracleFit, OracleShareRule, OracleShareSettings};
 use crate::OracleJob;
-use crate::generate::{Case, fractional};
+use crate::generate::{OracleCase, fractional};
 
 /// When each job of `case` would end if one node took them all, by events.
-fn by_events(case: &Case, settings: &ShareSettings) -> Vec<Instant> {
-    let mut node = Node::empty(Instant::ZERO);
+fn by_events(case: &OracleCase, settings: &OracleShareSettings) -> Vec<Instant> {
+    let mut node = OracleShareNode::empty(Instant::ZERO);
     let mut finishes = vec![Instant::ZERO; case.jobs.len()];
     for (job, asked) in arrivals(case) {
         node.advance(asked.spec.submit, settings, &mut finishes);
-        node.add(Task::new(job, asked), asked.spec.submit, settings);
+        node.add(
+            OracleShareTask::new(job, asked),
+            asked.spec.submit,
+            settings,
+        );
     }
     node.drain(settings, &mut finishes);
     finishes
 }
 
 /// The same in steps of `step`.
-fn by_steps(case: &Case, settings: &ShareSettings, step: Span) -> Vec<Instant> {
-    let mut node = Node::empty(Instant::ZERO);
+fn by_steps(case: &OracleCase, settings: &OracleShareSettings, step: Span) -> Vec<Instant> {
+    let mut node = OracleShareNode::empty(Instant::ZERO);
     let mut finishes = vec![Instant::ZERO; case.jobs.len()];
     let mut coming = arrivals(case).into_iter().peekable();
     let mut now = Instant::ZERO;
@@ -33,14 +37,14 @@ fn by_steps(case: &Case, settings: &ShareSettings, step: Span) -> Vec<Instant> {
             node.step(now, settings, &mut finishes);
         }
         while let Some((job, asked)) = coming.next_if(|(_, asked)| asked.spec.submit <= now) {
-            node.add(Task::new(job, asked), now, settings);
+            node.add(OracleShareTask::new(job, asked), now, settings);
         }
         now += step;
     }
     finishes
 }
 
-fn arrivals(case: &Case) -> Vec<(usize, &OracleJob)> {
+fn arrivals(case: &OracleCase) -> Vec<(usize, &OracleJob)> {
     let mut arrivals: Vec<(usize, &OracleJob)> = case.jobs.iter().enumerate().collect();
     arrivals.sort_by_key(|(_, job)| job.spec.submit);
     arrivals
@@ -54,21 +58,21 @@ fn apart(one: &[Instant], other: &[Instant]) -> f64 {
         .fold(0.0, f64::max)
 }
 
-fn settings(overrun: Rule, expired: Rule) -> ShareSettings {
-    ShareSettings {
-        fit: Fit::Libra,
+fn settings(overrun: OracleShareRule, expired: OracleShareRule) -> OracleShareSettings {
+    OracleShareSettings {
+        fit: OracleFit::Libra,
         overrun,
         expired,
         market: Market::None,
     }
 }
 
-fn rule() -> impl Strategy<Value = Rule> {
+fn rule() -> impl Strategy<Value = OracleShareRule> {
     prop_oneof![
-        Just(Rule::Full),
-        Just(Rule::Zero),
-        Just(Rule::Keep),
-        Just(Rule::OneSecond),
+        Just(OracleShareRule::Full),
+        Just(OracleShareRule::Zero),
+        Just(OracleShareRule::Keep),
+        Just(OracleShareRule::OneSecond),
     ]
 }
 

@@ -3,7 +3,7 @@
 use tollgate_model::distribution::N_LEVELS;
 use tollgate_model::{Distribution, Instant, Probability, Span};
 
-use super::TailSettings;
+use super::OracleTailSettings;
 use crate::OracleJob;
 
 /// Remaining work of at most this many seconds counts as none.
@@ -16,7 +16,7 @@ const PARTS: [f64; N_LEVELS] = [
 
 /// One of a job's tasks on a node.
 #[derive(Clone, Debug)]
-struct Task {
+struct OracleTailTask {
     job: usize,
     /// Seconds of work it really is.
     runtime: f64,
@@ -31,13 +31,13 @@ struct Task {
 
 /// A node and its tasks in order of arrival.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Node {
-    tasks: Vec<Task>,
+pub(super) struct OracleTailNode {
+    tasks: Vec<OracleTailTask>,
     /// Up to when the work done is counted.
     since: Instant,
 }
 
-impl Task {
+impl OracleTailTask {
     fn new(job: usize, asked: &OracleJob) -> Self {
         let estimate = asked.spec.estimate.as_secs_f64();
         let deadline = asked.spec.sla.deadline.expect("a deadline");
@@ -57,12 +57,12 @@ impl Task {
     }
 
     /// Seconds of work that it needs in all, by what it had done when it was last looked at.
-    fn need(&self, settings: &TailSettings) -> f64 {
+    fn need(&self, settings: &OracleTailSettings) -> f64 {
         self.need_within(settings.trusted.then_some(self.deadline), settings)
     }
 
     /// The same, given that it is at most `most`.
-    fn need_within(&self, most: Option<Span>, settings: &TailSettings) -> f64 {
+    fn need_within(&self, most: Option<Span>, settings: &OracleTailSettings) -> f64 {
         let within = |seconds: f64| {
             let span = Span::from_secs_f64(seconds);
             self.belief.probability_within(span).as_f64()
@@ -82,7 +82,7 @@ impl Task {
     }
 
     /// Seconds of work at which it outlives its next quantile, beyond the last what it needs.
-    fn mark(&self, settings: &TailSettings) -> f64 {
+    fn mark(&self, settings: &OracleTailSettings) -> f64 {
         let quantiles = self.belief.quantiles().iter().map(|q| q.as_secs_f64());
         let mut ahead = quantiles.filter(|&quantile| quantile > self.done + 2.0 * TOLERANCE);
         let next = ahead.next();
@@ -90,7 +90,7 @@ impl Task {
     }
 }
 
-impl Node {
+impl OracleTailNode {
     /// The place of the task that runs.
     fn first(&self, now: Instant) -> Option<usize> {
         (0..self.tasks.len()).min_by_key(|&place| {
@@ -108,7 +108,7 @@ impl Node {
 
     pub(super) fn add(&mut self, job: usize, asked: &OracleJob, now: Instant) {
         self.work_until(now);
-        self.tasks.push(Task::new(job, asked));
+        self.tasks.push(OracleTailTask::new(job, asked));
         self.look();
     }
 
@@ -121,7 +121,7 @@ impl Node {
     pub(super) fn advance(
         &mut self,
         now: Instant,
-        settings: &TailSettings,
+        settings: &OracleTailSettings,
         finishes: &mut [Instant],
     ) {
         let due = |event: &Instant| *event <= now;
@@ -133,7 +133,7 @@ impl Node {
         }
     }
 
-    pub(super) fn drain(&mut self, settings: &TailSettings, finishes: &mut [Instant]) {
+    pub(super) fn drain(&mut self, settings: &OracleTailSettings, finishes: &mut [Instant]) {
         while let Some(event) = self.next_event(settings) {
             self.step(event, finishes);
         }
@@ -153,7 +153,7 @@ impl Node {
 
     /// The next instant at which the task that runs ends or outlives a quantile, or a deadline
     /// passes.
-    fn next_event(&self, settings: &TailSettings) -> Option<Instant> {
+    fn next_event(&self, settings: &OracleTailSettings) -> Option<Instant> {
         let running = &self.tasks[self.first(self.since)?];
         let reaches = |work: f64| self.since + Span::ceil_secs_f64(work - running.done);
         let mark = reaches(running.mark(settings));
@@ -166,7 +166,7 @@ impl Node {
 
     /// Seconds of work still needed at `now` by each task that can be in time, with the seconds
     /// until it is due, in order of deadline.
-    fn promises(&self, now: Instant, settings: &TailSettings) -> Vec<(Instant, f64, f64)> {
+    fn promises(&self, now: Instant, settings: &OracleTailSettings) -> Vec<(Instant, f64, f64)> {
         let mut node = self.clone();
         node.work_until(now);
         let mut promises: Vec<(Instant, f64, f64)> = node
@@ -183,7 +183,7 @@ impl Node {
     }
 
     /// Seconds of work promised: who is late stops at the deadline.
-    pub(super) fn load(&self, now: Instant, settings: &TailSettings) -> f64 {
+    pub(super) fn load(&self, now: Instant, settings: &OracleTailSettings) -> f64 {
         let promises = self.promises(now, settings);
         let upto = |load: f64, (_, left, until): (Instant, f64, f64)| (load + left).min(until);
         promises.into_iter().fold(0.0, upto)
@@ -194,9 +194,9 @@ impl Node {
         &self,
         job: &OracleJob,
         now: Instant,
-        settings: &TailSettings,
+        settings: &OracleTailSettings,
     ) -> bool {
-        let new = Task::new(usize::MAX, job);
+        let new = OracleTailTask::new(usize::MAX, job);
         let promises = self.promises(now, settings);
         let (before, after): (Vec<_>, Vec<_>) = promises
             .into_iter()

@@ -8,7 +8,7 @@ use flate2::read::GzDecoder;
 
 /// One record; seconds, and -1 where the trace does not know.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Record {
+pub(crate) struct OracleTraceRecord {
     pub(crate) submit_s: i64,
     pub(crate) runtime_s: i64,
     pub(crate) used_procs: i64,
@@ -16,7 +16,7 @@ pub(crate) struct Record {
     pub(crate) asked_s: i64,
 }
 
-impl Record {
+impl OracleTraceRecord {
     /// Processors it used, or else asked for.
     pub(crate) fn procs(&self) -> u32 {
         let known = if self.used_procs > 0 {
@@ -38,7 +38,7 @@ impl Record {
 }
 
 /// The records of a trace in file order; none, and a word about it, without a trace folder.
-pub(crate) fn records(name: &str) -> Option<Vec<Record>> {
+pub(crate) fn records(name: &str) -> Option<Vec<OracleTraceRecord>> {
     let Some(folder) = std::env::var_os("TOLLGATE_TRACES") else {
         eprintln!("skipped: TOLLGATE_TRACES names no folder of traces");
         return None;
@@ -57,12 +57,12 @@ pub(crate) fn records(name: &str) -> Option<Vec<Record>> {
     )
 }
 
-fn record(line: &str) -> Record {
+fn record(line: &str) -> OracleTraceRecord {
     let fields: Vec<f64> = line
         .split_whitespace()
         .map(|field| field.parse().expect("a number"))
         .collect();
-    Record {
+    OracleTraceRecord {
         submit_s: fields[1] as i64,
         runtime_s: fields[3] as i64,
         used_procs: fields[4] as i64,

@@ -5,19 +5,21 @@ use std::io::BufWriter;
 use std::path::Path;
 
 use serde_json::Value;
-use tollgate_forecast::{ClassId, Event};
-use tollgate_report::forecast::{self, Forecasts};
-use tollgate_report::{CourseChart, CourseStep, Page, Sign, folder as report_folder};
+use tollgate_forecast::{ClassEvent, ClassId};
+use tollgate_report::forecast::{self, ForecastReport};
+use tollgate_report::{
+    ForecastChart, ForecastChartJob, ModeMarker, ReportPage, folder as report_folder,
+};
 
-use super::series::{LAST, Step};
-use super::{Evaluated, print};
-use crate::exit::Failure;
+use super::series::{LAST, SeriesPoint};
+use super::{EvaluationPair, print};
+use crate::exit::CliFailure;
 
 /// Writes `methods.csv`, `classes.csv`, `periods.csv`, the report and its pictures.
 ///
 /// # Errors
 /// At the first file that cannot be written.
-pub(super) fn write(evaluated: &Evaluated, folder: &Path) -> Result<(), Failure> {
+pub(super) fn write(evaluated: &EvaluationPair, folder: &Path) -> Result<(), CliFailure> {
     fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
     for (name, rows) in [
         ("methods.csv", print::methods(evaluated)),
@@ -29,15 +31,19 @@ pub(super) fn write(evaluated: &Evaluated, folder: &Path) -> Result<(), Failure>
     Ok(report_folder::write(&page(evaluated), folder)?)
 }
 
-fn page(evaluated: &Evaluated) -> Page {
+fn page(evaluated: &EvaluationPair) -> ReportPage {
     let causal = &evaluated.causal;
     let rule = |class: &ClassId| evaluated.naming.rule(*class, None, None);
     let periods = causal.periods.keys();
-    let courses = evaluated.paths.0.iter().map(|(class, steps)| CourseChart {
-        title: rule(class),
-        steps: steps.iter().rev().take(LAST).rev().map(drawn).collect(),
-    });
-    forecast::page(&Forecasts {
+    let courses = evaluated
+        .paths
+        .0
+        .iter()
+        .map(|(class, steps)| ForecastChart {
+            title: rule(class),
+            steps: steps.iter().rev().take(LAST).rev().map(drawn).collect(),
+        });
+    forecast::page(&ForecastReport {
         source: &evaluated.jobs.sources.join(", "),
         one_step: &evaluated.one_step,
         causal,
@@ -50,24 +56,24 @@ fn page(evaluated: &Evaluated) -> Page {
     })
 }
 
-fn drawn(step: &Step) -> CourseStep {
-    CourseStep {
+fn drawn(step: &SeriesPoint) -> ForecastChartJob {
+    ForecastChartJob {
         actual_s: step.runtime.as_secs_f64(),
         forecast_s: step.point.as_secs_f64(),
         bound_s: step.bound.as_secs_f64(),
         sign: match step.event {
-            Event::Usual | Event::Anomaly => Sign::Usual,
-            Event::Alarm => Sign::Alarm,
-            Event::NewMode => Sign::NewMode,
+            ClassEvent::Usual | ClassEvent::Anomaly => ModeMarker::Usual,
+            ClassEvent::Alarm => ModeMarker::Alarm,
+            ClassEvent::NewMode => ModeMarker::NewMode,
         },
     }
 }
 
-fn table(file: &Path, rows: &[Value]) -> Result<(), Failure> {
+fn table(file: &Path, rows: &[Value]) -> Result<(), CliFailure> {
     let created = File::create(file).map_err(|error| failed(file, error))?;
     crate::csv_rows::write(&mut BufWriter::new(created), rows).map_err(|error| failed(file, error))
 }
 
-fn failed(file: &Path, error: std::io::Error) -> Failure {
-    Failure::write(file.display().to_string(), error)
+fn failed(file: &Path, error: std::io::Error) -> CliFailure {
+    CliFailure::write(file.display().to_string(), error)
 }

@@ -5,36 +5,36 @@ use std::io::{self, BufWriter, Write};
 use comfy_table::{CellAlignment, Table, presets};
 use serde_json::{Map, Value, json};
 use tollgate_forecast::evaluate::COMPARED;
-use tollgate_forecast::{Evaluation, Figures, Method, Outcome};
+use tollgate_forecast::{ForecastEvaluation, ForecastMethod, ForecastMetrics, MethodScore};
 use tollgate_model::distribution::{LEVELS, N_LEVELS};
 
-use super::{Evaluated, PERIOD_DAYS};
-use crate::args::Format;
+use super::{EvaluationPair, PERIOD_DAYS};
+use crate::args::OutputFormat;
 use crate::calendar::month_name;
-use crate::exit::Failure;
+use crate::exit::CliFailure;
 
 /// How far from its level the coverage of a class may be.
 pub(super) const TOLERANCE: f64 = 0.04;
 /// The indices of the levels that tables show: 0.90 and 0.95.
 const SHOWN: [usize; 2] = [9, 10];
 
-pub(super) fn answer(evaluated: &Evaluated, format: Format) -> Result<(), Failure> {
+pub(super) fn answer(evaluated: &EvaluationPair, format: OutputFormat) -> Result<(), CliFailure> {
     let mut out = BufWriter::new(io::stdout().lock());
     match format {
-        Format::Table => out.write_all(text(evaluated).as_bytes())?,
-        Format::Json => {
+        OutputFormat::Table => out.write_all(text(evaluated).as_bytes())?,
+        OutputFormat::Json => {
             serde_json::to_writer_pretty(&mut out, &object(evaluated)).map_err(io::Error::from)?;
             writeln!(out)?;
         }
-        Format::Csv => crate::csv_rows::write(&mut out, &methods(evaluated))?,
+        OutputFormat::Csv => crate::csv_rows::write(&mut out, &methods(evaluated))?,
     }
     Ok(out.flush()?)
 }
 
 /// `aggregate`, then an object a method.
-fn object(evaluated: &Evaluated) -> Value {
+fn object(evaluated: &EvaluationPair) -> Value {
     let mut all = Map::new();
-    let settings = |of: &dyn Fn(&Evaluation) -> Value| json!({ "one_step": of(&evaluated.one_step), "causal": of(&evaluated.causal) });
+    let settings = |of: &dyn Fn(&ForecastEvaluation) -> Value| json!({ "one_step": of(&evaluated.one_step), "causal": of(&evaluated.causal) });
     all.insert(
         "aggregate".to_owned(),
         settings(&|evaluation| aggregate(evaluation, evaluated)),
@@ -49,7 +49,7 @@ fn object(evaluated: &Evaluated) -> Value {
 }
 
 /// What all experts together did, with what is known of it alone.
-fn aggregate(evaluation: &Evaluation, evaluated: &Evaluated) -> Value {
+fn aggregate(evaluation: &ForecastEvaluation, evaluated: &EvaluationPair) -> Value {
     let mut keys = outcome(&evaluation.aggregate);
     keys.insert("series".to_owned(), json!(evaluation.classes.len()));
     keys.insert("fewest_jobs_of_series".to_owned(), json!(evaluated.fewest));
@@ -82,8 +82,8 @@ fn aggregate(evaluation: &Evaluation, evaluated: &Evaluated) -> Value {
 }
 
 /// The figures that every method has.
-fn outcome(outcome: &Outcome) -> Map<String, Value> {
-    let Outcome { score, levels } = outcome;
+fn outcome(outcome: &MethodScore) -> Map<String, Value> {
+    let MethodScore { score, levels } = outcome;
     let keys = json!({
         "jobs": score.jobs,
         "mdape_pct": score.mdape_pct,
@@ -106,10 +106,10 @@ fn by_level(values: impl Iterator<Item = Option<f64>>) -> Value {
 }
 
 /// A row a method and setting, the aggregate first.
-pub(super) fn methods(evaluated: &Evaluated) -> Vec<Value> {
+pub(super) fn methods(evaluated: &EvaluationPair) -> Vec<Value> {
     let mut rows = Vec::new();
     for (setting, evaluation) in evaluated.settings() {
-        let mut row = |key: &str, of: &Outcome, method: Option<Method>| {
+        let mut row = |key: &str, of: &MethodScore, method: Option<ForecastMethod>| {
             let mut keys = Map::new();
             keys.insert("method".to_owned(), json!(key));
             keys.insert("setting".to_owned(), json!(setting));
@@ -127,7 +127,7 @@ pub(super) fn methods(evaluated: &Evaluated) -> Vec<Value> {
 }
 
 /// A row a class and setting.
-pub(super) fn classes(evaluated: &Evaluated) -> Vec<Value> {
+pub(super) fn classes(evaluated: &EvaluationPair) -> Vec<Value> {
     parts(evaluated, "class", |evaluation| {
         let named = evaluation.classes.iter();
         let named = named.map(|(class, f)| (evaluated.naming.rule(*class, None, None), f));
@@ -136,7 +136,7 @@ pub(super) fn classes(evaluated: &Evaluated) -> Vec<Value> {
 }
 
 /// A row a period and setting.
-pub(super) fn periods(evaluated: &Evaluated) -> Vec<Value> {
+pub(super) fn periods(evaluated: &EvaluationPair) -> Vec<Value> {
     parts(evaluated, "period", |evaluation| {
         let named = evaluation.periods.iter();
         named
@@ -146,9 +146,9 @@ pub(super) fn periods(evaluated: &Evaluated) -> Vec<Value> {
 }
 
 fn parts<'a>(
-    evaluated: &'a Evaluated,
+    evaluated: &'a EvaluationPair,
     key: &str,
-    of: impl Fn(&'a Evaluation) -> Vec<(String, &'a Figures)>,
+    of: impl Fn(&'a ForecastEvaluation) -> Vec<(String, &'a ForecastMetrics)>,
 ) -> Vec<Value> {
     let settings = evaluated.settings().into_iter();
     let rows = settings.flat_map(|(setting, evaluation)| {
@@ -165,8 +165,8 @@ fn parts<'a>(
 }
 
 /// An outcome with a column a level.
-fn flat(outcome: &Outcome) -> Map<String, Value> {
-    let Outcome { score, levels } = outcome;
+fn flat(outcome: &MethodScore) -> Map<String, Value> {
+    let MethodScore { score, levels } = outcome;
     let mut keys = Map::new();
     keys.insert("jobs".to_owned(), json!(score.jobs));
     keys.insert("mdape_pct".to_owned(), json!(score.mdape_pct));
@@ -181,7 +181,7 @@ fn flat(outcome: &Outcome) -> Map<String, Value> {
 }
 
 /// A month, or a count of thirty days.
-pub(super) fn period_name(evaluated: &Evaluated, period: i64) -> String {
+pub(super) fn period_name(evaluated: &EvaluationPair, period: i64) -> String {
     if evaluated.jobs.dated {
         return month_name(period);
     }
@@ -189,14 +189,14 @@ pub(super) fn period_name(evaluated: &Evaluated, period: i64) -> String {
     format!("days {first} to {}", first + PERIOD_DAYS)
 }
 
-impl Evaluated {
+impl EvaluationPair {
     /// Both settings with their keys.
-    pub(super) fn settings(&self) -> [(&'static str, &Evaluation); 2] {
+    pub(super) fn settings(&self) -> [(&'static str, &ForecastEvaluation); 2] {
         [("one_step", &self.one_step), ("causal", &self.causal)]
     }
 }
 
-fn text(evaluated: &Evaluated) -> String {
+fn text(evaluated: &EvaluationPair) -> String {
     let mut text = String::new();
     for (setting, evaluation) in evaluated.settings() {
         let words = match setting {
@@ -227,7 +227,7 @@ fn text(evaluated: &Evaluated) -> String {
     text + "\n"
 }
 
-fn table(evaluated: &Evaluated, evaluation: &Evaluation) -> String {
+fn table(evaluated: &EvaluationPair, evaluation: &ForecastEvaluation) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     let mut head = ["method", "median error", "mean |ln|", "all beat it in"]

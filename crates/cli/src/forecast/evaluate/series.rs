@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_forecast::{ClassId, Event, Forecast, Learned, Record, Witness};
+use tollgate_forecast::{
+    ClassEvent, ClassId, CompletedJob, EvaluationObserver, Forecast, JobFeedback,
+};
 use tollgate_model::Span;
 
 /// How many series are drawn.
@@ -12,21 +14,21 @@ pub(super) const LAST: usize = 400;
 
 /// A job of a series.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Step {
+pub(crate) struct SeriesPoint {
     pub(crate) nth: u64,
     pub(crate) runtime: Span,
     pub(crate) point: Span,
     /// The bound at 0.90.
     pub(crate) bound: Span,
     /// What it told, once it had ended.
-    pub(crate) event: Event,
+    pub(crate) event: ClassEvent,
 }
 
 /// The last jobs of the largest series.
-pub(crate) struct Paths(pub(crate) BTreeMap<ClassId, Vec<Step>>);
+pub(crate) struct SeriesRecorder(pub(crate) BTreeMap<ClassId, Vec<SeriesPoint>>);
 
-impl Paths {
-    pub(super) fn of(records: &[Record], fewest: usize) -> Self {
+impl SeriesRecorder {
+    pub(super) fn of(records: &[CompletedJob], fewest: usize) -> Self {
         let mut jobs_of = BTreeMap::<ClassId, usize>::new();
         for record in records {
             *jobs_of.entry(record.job.class).or_default() += 1;
@@ -39,8 +41,8 @@ impl Paths {
     }
 }
 
-impl Witness for Paths {
-    fn forecast(&mut self, nth: u64, record: &Record, said: &Forecast) {
+impl EvaluationObserver for SeriesRecorder {
+    fn forecast(&mut self, nth: u64, record: &CompletedJob, said: &Forecast) {
         let Some(steps) = self.0.get_mut(&record.job.class) else {
             return;
         };
@@ -48,16 +50,16 @@ impl Witness for Paths {
         if steps.len() == 2 * LAST {
             steps.drain(..LAST);
         }
-        steps.push(Step {
+        steps.push(SeriesPoint {
             nth,
             runtime: record.runtime,
             point: said.point(),
             bound: said.distribution().quantiles()[9],
-            event: Event::Usual,
+            event: ClassEvent::Usual,
         });
     }
 
-    fn learned(&mut self, learned: &Learned) {
+    fn learned(&mut self, learned: &JobFeedback) {
         let steps = self.0.get_mut(&learned.record.job.class);
         let Some(steps) = steps else { return };
         if let Ok(place) = steps.binary_search_by_key(&learned.nth, |step| step.nth) {

@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 
-use crate::exit::{Complaint, Exit};
+use crate::exit::{CliError, ExitKind};
 
 /// What PBS's tools end with where a job is not known.
 const UNKNOWN_JOB: u8 = 153;
 
 /// Why a front end did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum FrontError {
+pub(super) enum FrontendError {
     /// An option that nobody knows.
     #[error("{place}: unknown option `{option}`")]
     Unknown { place: String, option: String },
@@ -39,15 +39,15 @@ pub(super) enum FrontError {
     },
 }
 
-impl Complaint for FrontError {
-    fn exit(&self) -> Exit {
+impl CliError for FrontendError {
+    fn exit(&self) -> ExitKind {
         match self {
             Self::Unknown { .. }
             | Self::NoValue { .. }
             | Self::Value { .. }
-            | Self::Refused { .. } => Exit::Usage,
-            Self::UnknownJobs { of_pbs: true, .. } => Exit::Told(UNKNOWN_JOB),
-            Self::UnknownJobs { of_pbs: false, .. } => Exit::Failed,
+            | Self::Refused { .. } => ExitKind::Usage,
+            Self::UnknownJobs { of_pbs: true, .. } => ExitKind::Told(UNKNOWN_JOB),
+            Self::UnknownJobs { of_pbs: false, .. } => ExitKind::Failed,
         }
     }
 

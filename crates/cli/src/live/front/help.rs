@@ -5,9 +5,9 @@
 
 use std::io::{self, Write};
 
-use super::Tool;
+use super::FrontendTool;
 use crate::args;
-use crate::exit::Failure;
+use crate::exit::CliFailure;
 
 /// Options of `qsub`, by what becomes of them.
 const QSUB: &str = "\
@@ -75,11 +75,11 @@ const QSUB_ENVIRONMENT: &str = "
   TOLLGATE_DEADLINE, TOLLGATE_BUDGET  Deadline and budget, for scripts that cannot change";
 
 /// Describes the options that a tool takes.
-pub(crate) fn options(tool: Tool) -> String {
+pub(crate) fn options(tool: FrontendTool) -> String {
     let (options, more) = match tool {
-        Tool::Qsub => (QSUB, QSUB_ENVIRONMENT),
-        Tool::Qstat => (QSTAT, ""),
-        Tool::Qdel => (QDEL, ""),
+        FrontendTool::Qsub => (QSUB, QSUB_ENVIRONMENT),
+        FrontendTool::Qstat => (QSTAT, ""),
+        FrontendTool::Qdel => (QDEL, ""),
     };
     format!("{options}\n\n{ENVIRONMENT}{more}")
 }
@@ -93,7 +93,7 @@ pub(super) fn is_asked(words: &[String]) -> bool {
 }
 
 /// Prints the help of a tool.
-pub(super) fn print(tool: Tool) -> Result<(), Failure> {
+pub(super) fn print(tool: FrontendTool) -> Result<(), CliFailure> {
     let mut program = args::command();
     // Built, so that the help is that of `tollgate qsub --help`.
     program.build();
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn help_of_qsub_names_every_option() {
-        let help = options(Tool::Qsub);
+        let help = options(FrontendTool::Qsub);
         for name in names() {
             let option = format!("-{name}");
             let named = help.match_indices(&option).any(|(at, _)| {

@@ -1,14 +1,14 @@
 //! Numbers of jobs as PBS and Grid Engine write them.
 
-use tollgate_service::api::types::Job;
+use tollgate_service::api::types::JobDetails;
 
-use super::Style;
+use super::FrontendDialect;
 
 /// What PBS calls the host that a number is from.
 pub(super) const SERVER: &str = "tollgate";
 
 /// A job as the service names it: `7.tollgate` is 7, `7[3]` and `7.3` of Grid Engine are the task `7_3`.
-pub(super) fn read(word: &str, style: Style) -> Option<String> {
+pub(super) fn read(word: &str, style: FrontendDialect) -> Option<String> {
     let number = |text: &str| text.parse::<u64>().ok();
     let (job, rest) = match word.find(['.', '[', '_']) {
         Some(end) => word.split_at(end),
@@ -17,8 +17,8 @@ pub(super) fn read(word: &str, style: Style) -> Option<String> {
     let job = number(job)?;
     let task = |text: &str| Some(format!("{job}_{}", text.parse::<u32>().ok()?));
     let rest = match style {
-        Style::Pbs => rest.split('.').next().unwrap_or_default(),
-        Style::GridEngine => rest,
+        FrontendDialect::Pbs => rest.split('.').next().unwrap_or_default(),
+        FrontendDialect::GridEngine => rest,
     };
     match rest {
         "" | "[]" => Some(job.to_string()),
@@ -33,13 +33,13 @@ pub(super) fn read(word: &str, style: Style) -> Option<String> {
 }
 
 /// A job as the style writes it.
-pub(super) fn write(job: &Job, style: Style) -> String {
+pub(super) fn write(job: &JobDetails, style: FrontendDialect) -> String {
     let id = job.id;
     match (style, &job.array, job.task) {
-        (Style::Pbs, Some(_), None) => format!("{id}[].{SERVER}"),
-        (Style::Pbs, _, Some(task)) => format!("{id}[{task}].{SERVER}"),
-        (Style::Pbs, None, None) => format!("{id}.{SERVER}"),
-        (Style::GridEngine, _, _) => id.to_string(),
+        (FrontendDialect::Pbs, Some(_), None) => format!("{id}[].{SERVER}"),
+        (FrontendDialect::Pbs, _, Some(task)) => format!("{id}[{task}].{SERVER}"),
+        (FrontendDialect::Pbs, None, None) => format!("{id}.{SERVER}"),
+        (FrontendDialect::GridEngine, _, _) => id.to_string(),
     }
 }
 
@@ -50,17 +50,17 @@ mod tests {
     #[test]
     fn numbers_are_read_as_either_writes_them() {
         for (word, style, expected) in [
-            ("7", Style::Pbs, Some("7")),
-            ("7.tollgate", Style::Pbs, Some("7")),
-            ("7[].tollgate", Style::Pbs, Some("7")),
-            ("7[3].tollgate", Style::Pbs, Some("7_3")),
-            ("7_3", Style::Pbs, Some("7_3")),
-            ("7", Style::GridEngine, Some("7")),
-            ("7.3", Style::GridEngine, Some("7_3")),
-            ("seven", Style::Pbs, None),
-            ("7[x]", Style::Pbs, None),
-            ("", Style::GridEngine, None),
-            ("../7", Style::GridEngine, None),
+            ("7", FrontendDialect::Pbs, Some("7")),
+            ("7.tollgate", FrontendDialect::Pbs, Some("7")),
+            ("7[].tollgate", FrontendDialect::Pbs, Some("7")),
+            ("7[3].tollgate", FrontendDialect::Pbs, Some("7_3")),
+            ("7_3", FrontendDialect::Pbs, Some("7_3")),
+            ("7", FrontendDialect::GridEngine, Some("7")),
+            ("7.3", FrontendDialect::GridEngine, Some("7_3")),
+            ("seven", FrontendDialect::Pbs, None),
+            ("7[x]", FrontendDialect::Pbs, None),
+            ("", FrontendDialect::GridEngine, None),
+            ("../7", FrontendDialect::GridEngine, None),
         ] {
             assert_eq!(read(word, style).as_deref(), expected, "{word}");
         }

@@ -1,6 +1,6 @@
 //! Options as PBS and Grid Engine write them: one dash, a letter or a word, and perhaps values behind.
 
-use super::error::FrontError;
+use super::error::FrontendError;
 
 /// Options of `qsub` without a value.
 const BARE: &[&str] = &[
@@ -65,7 +65,7 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 
 /// An option and what stands behind it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Given {
+pub(super) struct ParsedOption {
     /// Where it stands: `qsub`, or a file and its line.
     pub(super) place: String,
     /// Its name, without the dash.
@@ -74,15 +74,15 @@ pub(super) struct Given {
     pub(super) value: String,
 }
 
-impl Given {
+impl ParsedOption {
     /// As it was written.
     pub(super) fn option(&self) -> String {
         format!("-{}", self.name)
     }
 
     /// That its value means nothing.
-    pub(super) fn wrong(&self, message: impl Into<String>) -> FrontError {
-        FrontError::Value {
+    pub(super) fn wrong(&self, message: impl Into<String>) -> FrontendError {
+        FrontendError::Value {
             place: self.place.clone(),
             option: self.option(),
             message: message.into(),
@@ -90,8 +90,8 @@ impl Given {
     }
 
     /// That it cannot be honoured.
-    pub(super) fn refused(&self, message: &'static str) -> FrontError {
-        FrontError::Refused {
+    pub(super) fn refused(&self, message: &'static str) -> FrontendError {
+        FrontendError::Refused {
             place: self.place.clone(),
             option: self.option(),
             message,
@@ -106,7 +106,7 @@ impl Given {
 pub(super) fn read<'a>(
     place: &str,
     words: &'a [String],
-) -> Result<(Vec<Given>, &'a [String]), FrontError> {
+) -> Result<(Vec<ParsedOption>, &'a [String]), FrontendError> {
     let mut given = Vec::new();
     let mut rest = words;
     while let [word, behind @ ..] = rest {
@@ -117,7 +117,7 @@ pub(super) fn read<'a>(
             return Ok((given, behind));
         }
         let (option, values, behind) = one(place, name, behind)?;
-        given.push(Given {
+        given.push(ParsedOption {
             place: place.to_owned(),
             name: option.to_owned(),
             value: values.join(" "),
@@ -133,7 +133,7 @@ fn one<'a>(
     place: &str,
     name: &'a str,
     behind: &'a [String],
-) -> Result<(&'a str, Vec<&'a str>, &'a [String]), FrontError> {
+) -> Result<(&'a str, Vec<&'a str>, &'a [String]), FrontendError> {
     let count = match name {
         name if BARE.contains(&name) => 0,
         name if VALUED.contains(&name) => 1,
@@ -143,14 +143,14 @@ fn one<'a>(
             if VALUED.contains(&letter) {
                 return Ok((letter, vec![value], behind));
             }
-            return Err(FrontError::Unknown {
+            return Err(FrontendError::Unknown {
                 place: place.to_owned(),
                 option: format!("-{name}"),
             });
         }
     };
     let Some((values, behind)) = behind.split_at_checked(count) else {
-        return Err(FrontError::NoValue {
+        return Err(FrontendError::NoValue {
             place: place.to_owned(),
             option: format!("-{name}"),
         });

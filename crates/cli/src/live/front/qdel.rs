@@ -3,17 +3,17 @@
 use std::io::{self, Write};
 
 use tollgate_service::ClientError;
-use tollgate_service::api::types::Done;
+use tollgate_service::api::types::JobRef;
 
-use super::error::FrontError;
-use super::{Style, named};
-use crate::exit::Failure;
-use crate::live::address::Address;
-use crate::voice::Voice;
+use super::error::FrontendError;
+use super::{FrontendDialect, named};
+use crate::exit::CliFailure;
+use crate::live::address::ServiceAddressArgs;
+use crate::voice::Verbosity;
 
 /// Takes each job back; one that is not there does not stop the others.
-pub(super) fn run(words: &[String], address: &Address) -> Result<(), Failure> {
-    let style = Style::of_environment().unwrap_or(Style::Pbs);
+pub(super) fn run(words: &[String], address: &ServiceAddressArgs) -> Result<(), CliFailure> {
+    let style = FrontendDialect::of_environment().unwrap_or(FrontendDialect::Pbs);
     let (jobs, tasks) = operands(words)?;
     let mut client = address.connect()?;
     let mut unknown = Vec::new();
@@ -26,8 +26,8 @@ pub(super) fn run(words: &[String], address: &Address) -> Result<(), Failure> {
             unknown.push(word);
             continue;
         };
-        match client.post::<Done>(&format!("/v1/jobs/{id}/cancel"), &()) {
-            Ok(_) if style == Style::GridEngine => {
+        match client.post::<JobRef>(&format!("/v1/jobs/{id}/cancel"), &()) {
+            Ok(_) if style == FrontendDialect::GridEngine => {
                 writeln!(
                     io::stdout().lock(),
                     "{word} has been registered for deletion"
@@ -45,24 +45,26 @@ pub(super) fn run(words: &[String], address: &Address) -> Result<(), Failure> {
 }
 
 /// The jobs, and which of their tasks if `-t` says so.
-fn operands(words: &[String]) -> Result<(Vec<&str>, Option<String>), FrontError> {
+fn operands(words: &[String]) -> Result<(Vec<&str>, Option<String>), FrontendError> {
     let (mut jobs, mut tasks) = (Vec::new(), None);
     let mut words = words.iter();
     while let Some(word) = words.next() {
         match word.as_str() {
             "-f" | "-x" => {}
             option @ ("-t" | "-W" | "-m") => {
-                let value = words.next().ok_or_else(|| FrontError::NoValue {
+                let value = words.next().ok_or_else(|| FrontendError::NoValue {
                     place: "qdel".to_owned(),
                     option: option.to_owned(),
                 })?;
                 match option {
                     "-t" => tasks = Some(value.clone()),
-                    _ => Voice::Notes.note(format_args!("{option} {value} changes nothing here")),
+                    _ => {
+                        Verbosity::Notes.note(format_args!("{option} {value} changes nothing here"))
+                    }
                 }
             }
             option if option.starts_with('-') => {
-                return Err(FrontError::Unknown {
+                return Err(FrontendError::Unknown {
                     place: "qdel".to_owned(),
                     option: option.to_owned(),
                 });
@@ -73,7 +75,7 @@ fn operands(words: &[String]) -> Result<(Vec<&str>, Option<String>), FrontError>
     }
     match jobs.is_empty() {
         false => Ok((jobs, tasks)),
-        true => Err(FrontError::Value {
+        true => Err(FrontendError::Value {
             place: "qdel".to_owned(),
             option: "JOB".to_owned(),
             message: "expected the number of a job".to_owned(),
@@ -87,14 +89,18 @@ pub(super) fn is_unknown(error: &ClientError) -> bool {
 }
 
 /// As either says it.
-pub(super) fn unknown_jobs(tool: &'static str, jobs: &[&str], style: Style) -> FrontError {
+pub(super) fn unknown_jobs(
+    tool: &'static str,
+    jobs: &[&str],
+    style: FrontendDialect,
+) -> FrontendError {
     let words = match style {
-        Style::Pbs => format!("Unknown Job Id {}", jobs.join(" ")),
-        Style::GridEngine => format!("these jobs do not exist: {}", jobs.join(" ")),
+        FrontendDialect::Pbs => format!("Unknown Job Id {}", jobs.join(" ")),
+        FrontendDialect::GridEngine => format!("these jobs do not exist: {}", jobs.join(" ")),
     };
-    FrontError::UnknownJobs {
+    FrontendError::UnknownJobs {
         tool,
         words,
-        of_pbs: style == Style::Pbs,
+        of_pbs: style == FrontendDialect::Pbs,
     }
 }

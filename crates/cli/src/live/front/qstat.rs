@@ -11,13 +11,13 @@ mod pbs;
 use std::io::{self, Write};
 
 use jiff::Timestamp;
-use tollgate_service::Client;
-use tollgate_service::api::types::{Job, Jobs};
+use tollgate_service::ApiClient;
+use tollgate_service::api::types::{JobDetails, JobList};
 
-use super::error::FrontError;
-use super::{Style, named, qdel};
-use crate::exit::Failure;
-use crate::live::address::Address;
+use super::error::FrontendError;
+use super::{FrontendDialect, named, qdel};
+use crate::exit::CliFailure;
+use crate::live::address::ServiceAddressArgs;
 
 /// For how long jobs that are over are still listed, in seconds, as Torque does (`keep_completed`).
 const KEPT_S: i64 = 300;
@@ -26,7 +26,7 @@ const MOST: u32 = 10_000;
 
 /// What is asked.
 #[derive(Debug, Default)]
-struct Asked {
+struct QstatOptions {
     full: bool,
     xml: bool,
     json: bool,
@@ -38,16 +38,16 @@ struct Asked {
 }
 
 /// Says how jobs stand.
-pub(super) fn run(words: &[String], address: &Address) -> Result<(), Failure> {
+pub(super) fn run(words: &[String], address: &ServiceAddressArgs) -> Result<(), CliFailure> {
     let of_grid_engine = words
         .iter()
         .any(|word| matches!(word.as_str(), "-xml" | "-j" | "-s"));
     let guess = if of_grid_engine {
-        Style::GridEngine
+        FrontendDialect::GridEngine
     } else {
-        Style::Pbs
+        FrontendDialect::Pbs
     };
-    let style = Style::of_environment().unwrap_or(guess);
+    let style = FrontendDialect::of_environment().unwrap_or(guess);
     let asked = asked(words, style)?;
     let mut client = address.connect()?;
     let mut out = io::stdout().lock();
@@ -56,8 +56,8 @@ pub(super) fn run(words: &[String], address: &Address) -> Result<(), Failure> {
     }
     let (jobs, unknown) = jobs(&mut client, &asked, style)?;
     match style {
-        Style::Pbs => pbs::write(&mut out, &jobs, &asked)?,
-        Style::GridEngine => grid_engine::write(&mut out, &jobs, &asked)?,
+        FrontendDialect::Pbs => pbs::write(&mut out, &jobs, &asked)?,
+        FrontendDialect::GridEngine => grid_engine::write(&mut out, &jobs, &asked)?,
     }
     if unknown.is_empty() {
         return Ok(());
@@ -67,12 +67,12 @@ pub(super) fn run(words: &[String], address: &Address) -> Result<(), Failure> {
 }
 
 /// Reads the words; those that mean the same to both styles are one.
-fn asked(words: &[String], style: Style) -> Result<Asked, FrontError> {
-    let mut asked = Asked::default();
+fn asked(words: &[String], style: FrontendDialect) -> Result<QstatOptions, FrontendError> {
+    let mut asked = QstatOptions::default();
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let mut value = || {
-            words.next().cloned().ok_or_else(|| FrontError::NoValue {
+            words.next().cloned().ok_or_else(|| FrontendError::NoValue {
                 place: "qstat".to_owned(),
                 option: word.clone(),
             })
@@ -83,19 +83,19 @@ fn asked(words: &[String], style: Style) -> Result<Asked, FrontError> {
             "-x" | "-xml" => asked.xml = true,
             "-fx" | "-xf" => (asked.full, asked.xml) = (true, true),
             "-B" => asked.server = true,
-            "-F" if style == Style::Pbs => asked.json = value()? == "json",
+            "-F" if style == FrontendDialect::Pbs => asked.json = value()? == "json",
             "-u" => asked.user = Some(value()?),
-            "-s" if style == Style::GridEngine => asked.states = Some(value()?),
+            "-s" if style == FrontendDialect::GridEngine => asked.states = Some(value()?),
             "-j" => {
                 asked.detail = true;
                 asked.jobs.extend(value()?.split(',').map(str::to_owned));
             }
             // There is one queue, and every node is of it.
-            "-q" if style == Style::GridEngine => drop(value()?),
+            "-q" if style == FrontendDialect::GridEngine => drop(value()?),
             // How it is laid out.
             "-1" | "-a" | "-t" | "-n" | "-i" | "-r" | "-ext" | "-g" | "-ne" | "-w" => {}
             option if option.starts_with('-') => {
-                return Err(FrontError::Unknown {
+                return Err(FrontendError::Unknown {
                     place: "qstat".to_owned(),
                     option: option.to_owned(),
                 });
@@ -110,17 +110,17 @@ fn asked(words: &[String], style: Style) -> Result<Asked, FrontError> {
 
 /// The jobs that are meant, and those of them that are not there.
 fn jobs(
-    client: &mut Client,
-    asked: &Asked,
-    style: Style,
-) -> Result<(Vec<Job>, Vec<String>), Failure> {
+    client: &mut ApiClient,
+    asked: &QstatOptions,
+    style: FrontendDialect,
+) -> Result<(Vec<JobDetails>, Vec<String>), CliFailure> {
     let (mut jobs, mut unknown) = (Vec::new(), Vec::new());
     for word in &asked.jobs {
         match named::read(word, style) {
             None => unknown.push(word.clone()),
-            Some(id) => match client.get::<Job>(&format!("/v1/jobs/{id}")) {
+            Some(id) => match client.get::<JobDetails>(&format!("/v1/jobs/{id}")) {
                 // Grid Engine forgets jobs that are over.
-                Ok(job) if style == Style::GridEngine && is_over(&job) => {
+                Ok(job) if style == FrontendDialect::GridEngine && is_over(&job) => {
                     unknown.push(word.clone())
                 }
                 Ok(job) => jobs.push(job),
@@ -132,10 +132,10 @@ fn jobs(
     if !asked.jobs.is_empty() {
         return Ok((jobs, unknown));
     }
-    let live: Jobs = client.get(&format!("/v1/jobs?live=true&limit={MOST}"))?;
+    let live: JobList = client.get(&format!("/v1/jobs?live=true&limit={MOST}"))?;
     jobs = live.jobs;
-    if style == Style::Pbs {
-        let all: Jobs = client.get(&format!("/v1/jobs?limit={MOST}"))?;
+    if style == FrontendDialect::Pbs {
+        let all: JobList = client.get(&format!("/v1/jobs?limit={MOST}"))?;
         let now = Timestamp::now();
         jobs.extend(all.jobs.into_iter().filter(|job| is_fresh(job, now)));
     }
@@ -146,7 +146,7 @@ fn jobs(
         jobs.retain(|job| user_name(job) == user || (job.user_id == own && is_me(user)));
     }
     if let Some(states) = &asked.states {
-        let wanted = |job: &Job| match job.state.as_str() {
+        let wanted = |job: &JobDetails| match job.state.as_str() {
             "running" => states.contains('r') || states == "a",
             _ => states.contains('p') || states.contains('h') || states == "a",
         };
@@ -155,14 +155,14 @@ fn jobs(
     Ok((jobs, unknown))
 }
 
-fn is_over(job: &Job) -> bool {
+fn is_over(job: &JobDetails) -> bool {
     matches!(
         job.state.as_str(),
         "finished" | "cancelled" | "lost" | "rejected" | "expired"
     )
 }
 
-fn is_fresh(job: &Job, now: Timestamp) -> bool {
+fn is_fresh(job: &JobDetails, now: Timestamp) -> bool {
     let over = job.finished_at.as_ref().filter(|_| is_over(job));
     let over = over.and_then(|at| at.parse::<Timestamp>().ok());
     over.is_some_and(|at| now.as_second() - at.as_second() < KEPT_S)
@@ -175,7 +175,7 @@ fn is_me(user: &str) -> bool {
 }
 
 /// Whose a job is. Another user's name is not asked for: their number is who they are.
-fn user_name(job: &Job) -> String {
+fn user_name(job: &JobDetails) -> String {
     let own = rustix::process::geteuid().as_raw();
     let name = std::env::var("LOGNAME").or_else(|_| std::env::var("USER"));
     match name {

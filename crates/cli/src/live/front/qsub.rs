@@ -5,20 +5,20 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use tollgate_service::api::types::{Answer, Decision, Job, JobRequest};
+use tollgate_service::api::types::{JobDecision, JobDetails, JobRequest, SubmitResponse};
 
-use super::error::FrontError;
-use super::options::{self, Given};
-use super::text::Prelude;
-use super::wishes::Wishes;
-use super::{Style, named};
-use crate::exit::Failure;
-use crate::live::address::Address;
-use crate::live::error::LiveError;
+use super::error::FrontendError;
+use super::options::{self, ParsedOption};
+use super::text::ScriptPrelude;
+use super::wishes::JobOptions;
+use super::{FrontendDialect, named};
+use crate::exit::CliFailure;
+use crate::live::address::ServiceAddressArgs;
+use crate::live::error::ClientCommandError;
 use crate::live::job::JobArgs;
 use crate::live::submit::decided;
 use crate::live::{print, script};
-use crate::voice::{self, Voice};
+use crate::voice::{self, Verbosity};
 
 /// Options that only Grid Engine has.
 const OF_GRID_ENGINE: &[&str] = &[
@@ -26,25 +26,25 @@ const OF_GRID_ENGINE: &[&str] = &[
 ];
 
 /// What is to be run.
-enum Body {
+enum JobBody {
     Script { name: String, text: String },
     Program,
 }
 
 /// Hands a job in, and prints its number alone, or in the sentence of Grid Engine.
-pub(super) fn run(words: &[String], address: &Address) -> Result<(), Failure> {
+pub(super) fn run(words: &[String], address: &ServiceAddressArgs) -> Result<(), CliFailure> {
     let (typed, operands) = options::read("qsub", words)?;
-    let mut wishes = Wishes::default();
+    let mut wishes = JobOptions::default();
     // What is typed goes over what the script says; for that it is read twice.
     wishes.add(&typed, style(&typed, ""))?;
     let (body, arguments) = body(operands, wishes.program)?;
     let text = match &body {
-        Body::Script { text, .. } => text.as_str(),
-        Body::Program => "",
+        JobBody::Script { text, .. } => text.as_str(),
+        JobBody::Program => "",
     };
     let style = style(&typed, text);
-    let mut wishes = Wishes::default();
-    if let Body::Script { name, text } = &body {
+    let mut wishes = JobOptions::default();
+    if let JobBody::Script { name, text } = &body {
         wishes.add(&directives(name, text, style)?, style)?;
     }
     wishes.add(&typed, style)?;
@@ -56,7 +56,10 @@ pub(super) fn run(words: &[String], address: &Address) -> Result<(), Failure> {
     let request = request(&wishes, &body, &arguments, style)?;
     let mut client = address.connect()?;
     let answer = decided(&mut client, "/v1/jobs", &request)?;
-    let Some(id) = answer.id.filter(|_| answer.decision != Decision::Rejected) else {
+    let Some(id) = answer
+        .id
+        .filter(|_| answer.decision != JobDecision::Rejected)
+    else {
         return Err(rejected(&answer));
     };
     let name = request.name.as_deref().unwrap_or_default();
@@ -67,71 +70,80 @@ pub(super) fn run(words: &[String], address: &Address) -> Result<(), Failure> {
         said(id, name, tasks, &wishes, style)
     )?;
     if wishes.wait {
-        let job: Job = client.get(&format!("/v1/jobs/{id}/wait"))?;
+        let job: JobDetails = client.get(&format!("/v1/jobs/{id}/wait"))?;
         let code = match job.state.as_str() {
             "finished" => job.exit_code.unwrap_or(0),
             _ => 1,
         };
         if code != 0 {
-            return Err(LiveError::JobStatus(code).into());
+            return Err(ClientCommandError::JobStatus(code).into());
         }
     }
     Ok(())
 }
 
 /// Whose words these are: as the environment says, else as the options and the script do.
-fn style(typed: &[Given], text: &str) -> Style {
+fn style(typed: &[ParsedOption], text: &str) -> FrontendDialect {
     let marked = |mark| text.lines().any(|line: &str| line.starts_with(mark));
     let has = typed.iter().any(|one| OF_GRID_ENGINE.contains(&&*one.name));
     let guess = match has || (marked("#$") && !marked("#PBS")) {
-        true => Style::GridEngine,
-        false => Style::Pbs,
+        true => FrontendDialect::GridEngine,
+        false => FrontendDialect::Pbs,
     };
-    Style::of_environment().unwrap_or(guess)
+    FrontendDialect::of_environment().unwrap_or(guess)
 }
 
 /// The script that is named first, or standard input; and the words behind it.
-fn body(operands: &[String], program: bool) -> Result<(Body, &[String]), Failure> {
+fn body(operands: &[String], program: bool) -> Result<(JobBody, &[String]), CliFailure> {
     if program {
         return match operands {
-            [] => Err(Failure::flag("b", "expected a program behind the options")),
-            words => Ok((Body::Program, words)),
+            [] => Err(CliFailure::flag(
+                "b",
+                "expected a program behind the options",
+            )),
+            words => Ok((JobBody::Program, words)),
         };
     }
     let (name, text, arguments) = match operands {
         [] => ("STDIN", read_all()?, operands),
         [name, rest @ ..] if name == "-" => ("STDIN", read_all()?, rest),
         [name, rest @ ..] => {
-            let text = fs::read(name).map_err(|error| Failure::read(name.clone(), error))?;
+            let text = fs::read(name).map_err(|error| CliFailure::read(name.clone(), error))?;
             (name.as_str(), text, rest)
         }
     };
     let file = name.to_owned();
     let text = String::from_utf8(text).ok();
     let text = text.filter(|text| text.len() as u64 <= script::LONGEST);
-    let text = text.ok_or(LiveError::NotCopied { file })?;
+    let text = text.ok_or(ClientCommandError::NotCopied { file })?;
     let name = name.to_owned();
-    Ok((Body::Script { name, text }, arguments))
+    Ok((JobBody::Script { name, text }, arguments))
 }
 
-fn read_all() -> Result<Vec<u8>, Failure> {
+fn read_all() -> Result<Vec<u8>, CliFailure> {
     let mut text = Vec::new();
     let read = io::stdin()
         .lock()
         .take(script::LONGEST + 1)
         .read_to_end(&mut text);
-    read.map_err(|error| Failure::read("standard input", error))?;
+    read.map_err(|error| CliFailure::read("standard input", error))?;
     Ok(text)
 }
 
 /// What a script says of itself: `#PBS` up to its first command, `#$` anywhere.
-fn directives(name: &str, text: &str, style: Style) -> Result<Vec<Given>, FrontError> {
+fn directives(
+    name: &str,
+    text: &str,
+    style: FrontendDialect,
+) -> Result<Vec<ParsedOption>, FrontendError> {
     let mut all = Vec::new();
     for (line, number) in text.lines().zip(1_usize..) {
         let mark = match style {
-            Style::Pbs if !line.trim().is_empty() && !line.starts_with(['#', ':']) => break,
-            Style::Pbs => "#PBS",
-            Style::GridEngine => "#$",
+            FrontendDialect::Pbs if !line.trim().is_empty() && !line.starts_with(['#', ':']) => {
+                break;
+            }
+            FrontendDialect::Pbs => "#PBS",
+            FrontendDialect::GridEngine => "#$",
         };
         let Some(rest) = line.strip_prefix(mark) else {
             continue;
@@ -141,14 +153,14 @@ fn directives(name: &str, text: &str, style: Style) -> Result<Vec<Given>, FrontE
             continue;
         }
         let place = format!("{name}:{number}");
-        let words = script::words(rest).ok_or_else(|| FrontError::Value {
+        let words = script::words(rest).ok_or_else(|| FrontendError::Value {
             place: place.clone(),
             option: mark.to_owned(),
             message: "a quote is not closed".to_owned(),
         })?;
         let (given, rest) = options::read(&place, &words)?;
         if let Some(word) = rest.first() {
-            return Err(FrontError::Value {
+            return Err(FrontendError::Value {
                 place,
                 option: mark.to_owned(),
                 message: format!("expected options, got `{word}`"),
@@ -162,10 +174,10 @@ fn directives(name: &str, text: &str, style: Style) -> Result<Vec<Given>, FrontE
 /// Reads what a script says of itself in either style, for the fuzz target; false if it makes sense
 /// in none.
 pub(super) fn check_script(text: &str) -> bool {
-    let styles = [Style::Pbs, Style::GridEngine];
+    let styles = [FrontendDialect::Pbs, FrontendDialect::GridEngine];
     let understood = styles.map(|style| {
         let read = directives("script", text, style);
-        let added = read.and_then(|given| Wishes::default().add(&given, style));
+        let added = read.and_then(|given| JobOptions::default().add(&given, style));
         if let Err(error) = &added {
             assert!(error.to_string().starts_with("script:"), "{error}");
         }
@@ -175,12 +187,12 @@ pub(super) fn check_script(text: &str) -> bool {
 }
 
 fn request(
-    wishes: &Wishes,
-    body: &Body,
+    wishes: &JobOptions,
+    body: &JobBody,
     arguments: &[String],
-    style: Style,
-) -> Result<JobRequest, Failure> {
-    let here = env::current_dir().map_err(|error| Failure::read(".", error))?;
+    style: FrontendDialect,
+) -> Result<JobRequest, CliFailure> {
+    let here = env::current_dir().map_err(|error| CliFailure::read(".", error))?;
     let home = env::var_os("HOME").map_or_else(|| here.clone(), PathBuf::from);
     let name = name(wishes, body, arguments);
     // Where jobs start, and where relative names of files are.
@@ -190,15 +202,15 @@ fn request(
         None => home,
     };
     let base = match style {
-        Style::Pbs => &here,
-        Style::GridEngine => &dir,
+        FrontendDialect::Pbs => &here,
+        FrontendDialect::GridEngine => &dir,
     };
     let is_array = wishes.array.is_some();
     let place =
         |wish: &Option<String>, letter| file(wish.as_deref(), letter, &name, base, is_array, style);
     let output = place(&wishes.output, 'o');
     let errors = place(&wishes.errors, 'e').unwrap_or_else(|| "/dev/null".to_owned());
-    let prelude = Prelude {
+    let prelude = ScriptPrelude {
         style,
         is_array,
         errors: (!wishes.joined).then_some(errors.as_str()),
@@ -206,7 +218,7 @@ fn request(
     let (command, script) = program(wishes, body, arguments, &prelude);
     let idle = wishes.idle.iter().chain(&wishes.resources.idle);
     for option in idle {
-        Voice::Notes.note(format_args!("{option} changes nothing here"));
+        Verbosity::Notes.note(format_args!("{option} changes nothing here"));
     }
     let procs = wishes.resources.procs.unwrap_or(1);
     let mut given = wishes.env.clone();
@@ -244,7 +256,7 @@ fn request(
     })
 }
 
-fn name(wishes: &Wishes, body: &Body, arguments: &[String]) -> String {
+fn name(wishes: &JobOptions, body: &JobBody, arguments: &[String]) -> String {
     let of = |path: &str| {
         let name = Path::new(path).file_name();
         name.map_or_else(
@@ -253,20 +265,20 @@ fn name(wishes: &Wishes, body: &Body, arguments: &[String]) -> String {
         )
     };
     wishes.name.clone().unwrap_or_else(|| match body {
-        Body::Script { name, .. } => of(name),
-        Body::Program => arguments.first().map_or_else(String::new, |word| of(word)),
+        JobBody::Script { name, .. } => of(name),
+        JobBody::Program => arguments.first().map_or_else(String::new, |word| of(word)),
     })
 }
 
 /// What is run, and its script if it is one.
 fn program(
-    wishes: &Wishes,
-    body: &Body,
+    wishes: &JobOptions,
+    body: &JobBody,
     arguments: &[String],
-    prelude: &Prelude<'_>,
+    prelude: &ScriptPrelude<'_>,
 ) -> (Vec<String>, Option<String>) {
     match body {
-        Body::Program => {
+        JobBody::Program => {
             let line = format!("{}; exec \"$@\"", prelude.line());
             let shell = ["/bin/sh", "-c", &line, "sh"].map(str::to_owned);
             (
@@ -274,10 +286,10 @@ fn program(
                 None,
             )
         }
-        Body::Script { name, text } => {
+        JobBody::Script { name, text } => {
             let over = prelude.over(text, wishes.shell.as_deref());
             if over.is_none() {
-                Voice::Notes.note(
+                Verbosity::Notes.note(
                     "the script is for no shell: errors go where its output does, and its number is \
                      in TOLLGATE_JOB alone",
                 );
@@ -298,12 +310,12 @@ fn file(
     name: &str,
     base: &Path,
     is_array: bool,
-    style: Style,
+    style: FrontendDialect,
 ) -> Option<String> {
     let usual = match (is_array, style) {
         (false, _) => format!("{name}.{letter}%j"),
-        (true, Style::Pbs) => format!("{name}.{letter}%j-%a"),
-        (true, Style::GridEngine) => format!("{name}.{letter}%j.%a"),
+        (true, FrontendDialect::Pbs) => format!("{name}.{letter}%j-%a"),
+        (true, FrontendDialect::GridEngine) => format!("{name}.{letter}%j.%a"),
     };
     let Some(wish) = wish else {
         return Some(base.join(usual).display().to_string());
@@ -334,7 +346,7 @@ fn file(
 }
 
 /// `1-10:2%5`.
-fn tasks(wishes: &Wishes) -> Option<String> {
+fn tasks(wishes: &JobOptions) -> Option<String> {
     let tasks = wishes.array.clone()?;
     Some(match &wishes.at_most {
         Some(most) => format!("{tasks}%{most}"),
@@ -343,12 +355,12 @@ fn tasks(wishes: &Wishes) -> Option<String> {
 }
 
 /// Variables of a job that are known already.
-fn told(name: &str, here: &Path, style: Style) -> Vec<String> {
+fn told(name: &str, here: &Path, style: FrontendDialect) -> Vec<String> {
     let here = here.display();
     let of = |variable: &str| env::var(variable).unwrap_or_default();
     let (home, user) = (of("HOME"), of("LOGNAME"));
     match style {
-        Style::Pbs => vec![
+        FrontendDialect::Pbs => vec![
             "PBS_ENVIRONMENT=PBS_BATCH".to_owned(),
             format!("PBS_JOBNAME={name}"),
             format!("PBS_O_WORKDIR={here}"),
@@ -356,7 +368,7 @@ fn told(name: &str, here: &Path, style: Style) -> Vec<String> {
             format!("PBS_O_LOGNAME={user}"),
             format!("PBS_O_PATH={}", of("PATH")),
         ],
-        Style::GridEngine => vec![
+        FrontendDialect::GridEngine => vec![
             "ENVIRONMENT=BATCH".to_owned(),
             format!("JOB_NAME={name}"),
             format!("SGE_O_WORKDIR={here}"),
@@ -366,13 +378,13 @@ fn told(name: &str, here: &Path, style: Style) -> Vec<String> {
     }
 }
 
-fn from_environment(variable: &'static str) -> Result<Option<f64>, Failure> {
+fn from_environment(variable: &'static str) -> Result<Option<f64>, CliFailure> {
     let Ok(text) = env::var(variable) else {
         return Ok(None);
     };
     let read = text.parse::<f64>().ok();
     let wrong = || {
-        Failure::flag(
+        CliFailure::flag(
             "budget",
             format!("{variable}: expected credits, got `{text}`"),
         )
@@ -381,7 +393,13 @@ fn from_environment(variable: &'static str) -> Result<Option<f64>, Failure> {
 }
 
 /// What is printed of a job that was taken in.
-fn said(id: u64, name: &str, tasks: Option<&str>, wishes: &Wishes, style: Style) -> String {
+fn said(
+    id: u64,
+    name: &str,
+    tasks: Option<&str>,
+    wishes: &JobOptions,
+    style: FrontendDialect,
+) -> String {
     let server = named::SERVER;
     let of_array = tasks.map(|tasks| {
         let (tasks, _) = tasks.split_once('%').unwrap_or((tasks, ""));
@@ -389,20 +407,24 @@ fn said(id: u64, name: &str, tasks: Option<&str>, wishes: &Wishes, style: Style)
         format!("{id}.{tasks}{step}")
     });
     match (style, of_array) {
-        (Style::Pbs, None) => format!("{id}.{server}"),
-        (Style::Pbs, Some(_)) => format!("{id}[].{server}"),
-        (Style::GridEngine, array) if wishes.terse => array.unwrap_or_else(|| id.to_string()),
-        (Style::GridEngine, None) => format!("Your job {id} (\"{name}\") has been submitted"),
-        (Style::GridEngine, Some(array)) => {
+        (FrontendDialect::Pbs, None) => format!("{id}.{server}"),
+        (FrontendDialect::Pbs, Some(_)) => format!("{id}[].{server}"),
+        (FrontendDialect::GridEngine, array) if wishes.terse => {
+            array.unwrap_or_else(|| id.to_string())
+        }
+        (FrontendDialect::GridEngine, None) => {
+            format!("Your job {id} (\"{name}\") has been submitted")
+        }
+        (FrontendDialect::GridEngine, Some(array)) => {
             format!("Your job-array {array} (\"{name}\") has been submitted")
         }
     }
 }
 
 /// Says why, as there is no answer that would.
-fn rejected(answer: &Answer) -> Failure {
+fn rejected(answer: &SubmitResponse) -> CliFailure {
     let reasons = answer.reasons.iter().map(|reason| reason.text.as_str());
     let reasons: Vec<&str> = reasons.collect();
     voice::error(format_args!("rejected: {}", reasons.join("; ")), None);
-    LiveError::Rejected.into()
+    ClientCommandError::Rejected.into()
 }

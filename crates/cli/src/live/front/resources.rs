@@ -1,12 +1,12 @@
 //! What is asked for with `-l`: `nodes=1:ppn=4,walltime=01:00:00`, `select=2:ncpus=4:mem=2gb`, `h_rt=3600`.
 
-use super::error::FrontError;
-use super::options::Given;
+use super::error::FrontendError;
+use super::options::ParsedOption;
 use crate::live::words;
 
 /// What was asked for so far.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Resources {
+pub(super) struct ResourceOptions {
     /// Processors, all together.
     pub(super) procs: Option<u32>,
     /// Bytes of memory, all together.
@@ -23,12 +23,12 @@ pub(super) struct Resources {
     pub(super) idle: Vec<String>,
 }
 
-impl Resources {
+impl ResourceOptions {
     /// Takes a list in.
     ///
     /// # Errors
     /// The first that means nothing, or that there is not here.
-    pub(super) fn add(&mut self, given: &Given) -> Result<(), FrontError> {
+    pub(super) fn add(&mut self, given: &ParsedOption) -> Result<(), FrontendError> {
         given
             .value
             .split(',')
@@ -45,7 +45,7 @@ impl Resources {
         self.memory.max(each)
     }
 
-    fn add_one(&mut self, given: &Given, item: &str) -> Result<(), FrontError> {
+    fn add_one(&mut self, given: &ParsedOption, item: &str) -> Result<(), FrontendError> {
         let (name, value) = item.split_once('=').unwrap_or((item, ""));
         let wrong = |message: String| given.wrong(format!("{name}: {message}"));
         let amount = || value.parse::<f64>().ok().filter(|value| value.is_finite());
@@ -83,7 +83,12 @@ impl Resources {
 
     /// `2:ppn=4` or `2:ncpus=4:mem=2gb`, several joined by `+`. There is one machine, and its
     /// cores are alike: chunks are added up.
-    fn add_chunks(&mut self, given: &Given, name: &str, value: &str) -> Result<(), FrontError> {
+    fn add_chunks(
+        &mut self,
+        given: &ParsedOption,
+        name: &str,
+        value: &str,
+    ) -> Result<(), FrontendError> {
         let (mut procs, mut memory_all) = (0_u32, None);
         for chunk in value.split('+') {
             let mut parts = chunk.split(':');
@@ -131,10 +136,10 @@ fn memory(text: &str) -> Result<u64, String> {
 mod tests {
     use super::*;
 
-    fn asked(lists: &[&str]) -> Result<Resources, String> {
-        let mut resources = Resources::default();
+    fn asked(lists: &[&str]) -> Result<ResourceOptions, String> {
+        let mut resources = ResourceOptions::default();
         for list in lists {
-            let given = Given {
+            let given = ParsedOption {
                 place: "qsub".to_owned(),
                 name: "l".to_owned(),
                 value: (*list).to_owned(),

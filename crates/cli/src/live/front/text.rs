@@ -1,6 +1,6 @@
 //! The script of a job, with the variables that only its start can tell.
 
-use super::Style;
+use super::FrontendDialect;
 
 /// Shells that understand what is written before a script.
 const SHELLS: &[&str] = &["sh", "bash", "dash", "ksh", "zsh"];
@@ -9,28 +9,32 @@ const USUAL_SHELL: &str = "/bin/sh";
 
 /// What a job sets up before its script's first line.
 #[derive(Clone, Debug)]
-pub(super) struct Prelude<'a> {
-    pub(super) style: Style,
+pub(super) struct ScriptPrelude<'a> {
+    pub(super) style: FrontendDialect,
     pub(super) is_array: bool,
     /// Where errors go, with `%j` and `%a`, if not where the output does.
     pub(super) errors: Option<&'a str>,
 }
 
-impl Prelude<'_> {
+impl ScriptPrelude<'_> {
     /// One line of a shell.
     pub(super) fn line(&self) -> String {
         let id = match (self.style, self.is_array) {
-            (Style::Pbs, false) => "export PBS_JOBID=$TOLLGATE_JOB.tollgate",
-            (Style::Pbs, true) => {
+            (FrontendDialect::Pbs, false) => "export PBS_JOBID=$TOLLGATE_JOB.tollgate",
+            (FrontendDialect::Pbs, true) => {
                 "export PBS_JOBID=\"$TOLLGATE_JOB[$TOLLGATE_TASK].tollgate\" \
                  PBS_ARRAYID=$TOLLGATE_TASK PBS_ARRAY_INDEX=$TOLLGATE_TASK"
             }
-            (Style::GridEngine, false) => "export JOB_ID=$TOLLGATE_JOB SGE_TASK_ID=undefined",
-            (Style::GridEngine, true) => "export JOB_ID=$TOLLGATE_JOB SGE_TASK_ID=$TOLLGATE_TASK",
+            (FrontendDialect::GridEngine, false) => {
+                "export JOB_ID=$TOLLGATE_JOB SGE_TASK_ID=undefined"
+            }
+            (FrontendDialect::GridEngine, true) => {
+                "export JOB_ID=$TOLLGATE_JOB SGE_TASK_ID=$TOLLGATE_TASK"
+            }
         };
         let procs = match self.style {
-            Style::Pbs => "PBS_NP=$TOLLGATE_PROCS NCPUS=$TOLLGATE_PROCS",
-            Style::GridEngine => "NSLOTS=$TOLLGATE_PROCS",
+            FrontendDialect::Pbs => "PBS_NP=$TOLLGATE_PROCS NCPUS=$TOLLGATE_PROCS",
+            FrontendDialect::GridEngine => "NSLOTS=$TOLLGATE_PROCS",
         };
         let errors = self.errors.map_or_else(String::new, |file| {
             let file = file.replace('\'', "'\\''");
@@ -68,8 +72,8 @@ fn understands(shell: &str) -> bool {
 mod tests {
     use super::*;
 
-    const PBS: Prelude<'_> = Prelude {
-        style: Style::Pbs,
+    const PBS: ScriptPrelude<'_> = ScriptPrelude {
+        style: FrontendDialect::Pbs,
         is_array: false,
         errors: Some("it's.e%j"),
     };

@@ -1,14 +1,14 @@
 //! A job as the options of PBS and Grid Engine describe it.
 
-use super::Style;
-use super::error::FrontError;
+use super::FrontendDialect;
+use super::error::FrontendError;
 use super::named;
-use super::options::Given;
-use super::resources::Resources;
+use super::options::ParsedOption;
+use super::resources::ResourceOptions;
 
 /// What was asked for.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Wishes {
+pub(super) struct JobOptions {
     pub(super) name: Option<String>,
     pub(super) output: Option<String>,
     pub(super) errors: Option<String>,
@@ -31,23 +31,31 @@ pub(super) struct Wishes {
     /// What is run is a program and no script.
     pub(super) program: bool,
     pub(super) arguments: Option<String>,
-    pub(super) resources: Resources,
+    pub(super) resources: ResourceOptions,
     /// What is known and changes nothing here, as it was written.
     pub(super) idle: Vec<String>,
 }
 
-impl Wishes {
+impl JobOptions {
     /// Takes options in; of two that say the same, the later one counts.
     ///
     /// # Errors
     /// The first that means nothing, or cannot be honoured.
-    pub(super) fn add(&mut self, options: &[Given], style: Style) -> Result<(), FrontError> {
+    pub(super) fn add(
+        &mut self,
+        options: &[ParsedOption],
+        style: FrontendDialect,
+    ) -> Result<(), FrontendError> {
         options
             .iter()
             .try_for_each(|given| self.add_one(given, style))
     }
 
-    fn add_one(&mut self, given: &Given, style: Style) -> Result<(), FrontError> {
+    fn add_one(
+        &mut self,
+        given: &ParsedOption,
+        style: FrontendDialect,
+    ) -> Result<(), FrontendError> {
         let value = || Some(given.value.clone());
         match given.name.as_str() {
             "N" => self.name = value(),
@@ -100,7 +108,7 @@ impl Wishes {
     }
 
     /// `smp 4`, `smp 4-8`: the least will do.
-    fn parallel(&mut self, given: &Given) -> Result<(), FrontError> {
+    fn parallel(&mut self, given: &ParsedOption) -> Result<(), FrontendError> {
         let slots = given.value.rsplit(' ').next().unwrap_or_default();
         let least = slots.split('-').next().unwrap_or_default();
         let procs = least.parse().ok().filter(|&procs| procs > 0);
@@ -110,7 +118,11 @@ impl Wishes {
     }
 
     /// `depend=afterok:7:8,block=true`.
-    fn attributes(&mut self, given: &Given, style: Style) -> Result<(), FrontError> {
+    fn attributes(
+        &mut self,
+        given: &ParsedOption,
+        style: FrontendDialect,
+    ) -> Result<(), FrontendError> {
         for attribute in given.value.split(',') {
             let (name, value) = attribute.split_once('=').unwrap_or((attribute, "true"));
             let depends = name == "depend" || name.starts_with("after");
@@ -136,11 +148,11 @@ impl Wishes {
 
     fn wait_for<'a>(
         &mut self,
-        given: &Given,
+        given: &ParsedOption,
         prefix: &str,
         jobs: impl Iterator<Item = &'a str>,
-        style: Style,
-    ) -> Result<(), FrontError> {
+        style: FrontendDialect,
+    ) -> Result<(), FrontendError> {
         for word in jobs {
             let job = named::read(word, style).filter(|job| !job.contains('_'));
             let job = job.ok_or_else(|| {
@@ -152,7 +164,7 @@ impl Wishes {
     }
 }
 
-fn yes(given: &Given) -> Result<bool, FrontError> {
+fn yes(given: &ParsedOption) -> Result<bool, FrontendError> {
     match given.value.as_str() {
         "y" | "yes" => Ok(true),
         "n" | "no" => Ok(false),
@@ -189,10 +201,10 @@ mod tests {
     use super::*;
     use crate::live::front::options;
 
-    fn wishes(words: &str, style: Style) -> Result<Wishes, String> {
+    fn wishes(words: &str, style: FrontendDialect) -> Result<JobOptions, String> {
         let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
         let (given, _) = options::read("qsub", &words).map_err(|error| error.to_string())?;
-        let mut wishes = Wishes::default();
+        let mut wishes = JobOptions::default();
         wishes
             .add(&given, style)
             .map_err(|error| error.to_string())?;
@@ -203,11 +215,14 @@ mod tests {
     fn jobs_wait_for_others_in_both_dialects() {
         let after = |words, style| wishes(words, style).unwrap().after;
         assert_eq!(
-            after("-W depend=afterok:7.tollgate:8,afterany:9", Style::Pbs),
+            after(
+                "-W depend=afterok:7.tollgate:8,afterany:9",
+                FrontendDialect::Pbs
+            ),
             ["7", "8", "any:9"]
         );
         assert_eq!(
-            after("-hold_jid 7,8", Style::GridEngine),
+            after("-hold_jid 7,8", FrontendDialect::GridEngine),
             ["any:7", "any:8"]
         );
         for words in [
@@ -215,7 +230,7 @@ mod tests {
             "-hold_jid name",
             "-W depend=afterok:7[3]",
         ] {
-            assert!(wishes(words, Style::Pbs).is_err(), "{words}");
+            assert!(wishes(words, FrontendDialect::Pbs).is_err(), "{words}");
         }
     }
 
@@ -226,10 +241,14 @@ mod tests {
 
     #[test]
     fn what_changes_nothing_is_kept_to_be_said_and_what_would_is_refused() {
-        let kept = wishes("-q long -m n -M me@here -j oe -notify", Style::Pbs).unwrap();
+        let kept = wishes(
+            "-q long -m n -M me@here -j oe -notify",
+            FrontendDialect::Pbs,
+        )
+        .unwrap();
         assert_eq!(kept.idle, ["-q long", "-M me@here", "-notify"]);
         assert!(kept.joined);
-        let refused = wishes("-a 1200", Style::Pbs).unwrap_err();
+        let refused = wishes("-a 1200", FrontendDialect::Pbs).unwrap_err();
         let expected = "qsub: -a: not supported: jobs cannot be submitted for a later start";
         assert_eq!(refused, expected);
     }

@@ -1,20 +1,23 @@
 //! Records, or the synthetic campus.
 
-use tollgate_sim::campus::records::{self, Notes, Reading};
-use tollgate_sim::campus::{Environment, Settings};
-use tollgate_workload::{Columns, ReadOptions, logins, open};
+use tollgate_sim::campus::records::{self, CampusTraceNotes, CampusTraceOptions};
+use tollgate_sim::campus::{CampusConfig, CampusEnvironment};
+use tollgate_workload::{ColumnSelection, ReadOptions, logins, open};
 
-use crate::exit::Failure;
-use crate::replay::args::Args;
+use crate::exit::CliFailure;
+use crate::replay::args::ReplayArgs;
 use crate::replay::error::ReplayError;
-use crate::voice::{Voice, counted};
+use crate::voice::{Verbosity, counted};
 
 /// The campus that is asked for.
-pub(super) fn environment(args: &Args, voice: Voice) -> Result<Environment, Failure> {
-    let settings = Settings {
+pub(super) fn environment(
+    args: &ReplayArgs,
+    voice: Verbosity,
+) -> Result<CampusEnvironment, CliFailure> {
+    let settings = CampusConfig {
         seed: args.seed,
         scale: args.campus.scale,
-        ..Settings::history()
+        ..CampusConfig::history()
     };
     match (&args.workload, &args.campus.logins) {
         (None, None) => Ok(synthetic(&settings, voice)?),
@@ -28,7 +31,7 @@ pub(super) fn environment(args: &Args, voice: Voice) -> Result<Environment, Fail
         .into()),
         (Some(tasks), Some(logins)) => {
             let options = ReadOptions {
-                columns: Columns::All,
+                columns: ColumnSelection::All,
             };
             let mut trace = open(tasks, options)?;
             if let Some(last) = args.last {
@@ -42,12 +45,12 @@ pub(super) fn environment(args: &Args, voice: Voice) -> Result<Environment, Fail
                 voice.note(format_args!("{}: {finding}", logins.source));
             }
             // Records tell of what happened; nothing is lost that was not.
-            let mut reading = Reading {
+            let mut reading = CampusTraceOptions {
                 computers: args.campus.computers,
                 reboot: args.campus.reboot,
-                settings: Settings {
+                settings: CampusConfig {
                     seed: args.seed,
-                    ..Settings::default()
+                    ..CampusConfig::default()
                 },
             };
             reading.settings.scale = 1.0;
@@ -62,8 +65,8 @@ pub(super) fn environment(args: &Args, voice: Voice) -> Result<Environment, Fail
     }
 }
 
-fn synthetic(settings: &Settings, voice: Voice) -> Result<Environment, ReplayError> {
-    let campus = Environment::draw(settings)?;
+fn synthetic(settings: &CampusConfig, voice: Verbosity) -> Result<CampusEnvironment, ReplayError> {
+    let campus = CampusEnvironment::draw(settings)?;
     voice.note(format_args!(
         "a synthetic campus, calibrated to that of Newcastle University in 2010: {}, {}, {} days",
         counted(campus.layout().computers.len(), "computer"),
@@ -74,7 +77,7 @@ fn synthetic(settings: &Settings, voice: Voice) -> Result<Environment, ReplayErr
 }
 
 /// Says what was made of the records beyond what they say.
-fn say(campus: &Environment, notes: &Notes, voice: Voice) {
+fn say(campus: &CampusEnvironment, notes: &CampusTraceNotes, voice: Verbosity) {
     let computers = counted(campus.layout().computers.len(), "computer");
     let tasks = counted(campus.tasks().len(), "task");
     voice.note(format_args!("{tasks} on {computers}"));

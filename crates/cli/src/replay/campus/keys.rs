@@ -4,24 +4,24 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 use tollgate_model::Span;
-use tollgate_sim::campus::{Environment, Tally};
+use tollgate_sim::campus::{CampusEnvironment, CampusMetrics};
 
-use super::Answer;
-use crate::args::Format;
+use super::CampusAnswer;
+use crate::args::OutputFormat;
 
 /// The whole answer.
 #[derive(Serialize)]
-struct Report<'a> {
+struct CampusReportKeys<'a> {
     world: &'static str,
     computers: usize,
     tasks: usize,
     span_s: f64,
-    policies: Vec<Keys<'a>>,
+    policies: Vec<CampusPairKeys<'a>>,
 }
 
 /// How a pair of policies did; the keys never change silently.
 #[derive(Serialize)]
-struct Keys<'a> {
+struct CampusPairKeys<'a> {
     retry: &'a str,
     select: &'a str,
     energy_kwh: f64,
@@ -43,9 +43,9 @@ struct Keys<'a> {
     allocations: u64,
 }
 
-impl<'a> Keys<'a> {
-    fn new(answer: &'a Answer) -> Self {
-        let Tally { good, bad, .. } = &answer.tally;
+impl<'a> CampusPairKeys<'a> {
+    fn new(answer: &'a CampusAnswer) -> Self {
+        let CampusMetrics { good, bad, .. } = &answer.tally;
         Self {
             retry: &answer.retry,
             select: answer.select,
@@ -72,15 +72,15 @@ impl<'a> Keys<'a> {
 
 pub(super) fn print(
     out: &mut impl Write,
-    format: Format,
-    campus: &Environment,
-    answers: &[Answer],
+    format: OutputFormat,
+    campus: &CampusEnvironment,
+    answers: &[CampusAnswer],
 ) -> io::Result<()> {
-    let policies: Vec<Keys<'_>> = answers.iter().map(Keys::new).collect();
+    let policies: Vec<CampusPairKeys<'_>> = answers.iter().map(CampusPairKeys::new).collect();
     match format {
-        Format::Table => out.write_all(table(&policies).as_bytes()),
-        Format::Json => {
-            let report = Report {
+        OutputFormat::Table => out.write_all(table(&policies).as_bytes()),
+        OutputFormat::Json => {
+            let report = CampusReportKeys {
                 world: "campus",
                 computers: campus.layout().computers.len(),
                 tasks: campus.tasks().len(),
@@ -90,7 +90,7 @@ pub(super) fn print(
             serde_json::to_writer_pretty(&mut *out, &report)?;
             writeln!(out)
         }
-        Format::Csv => {
+        OutputFormat::Csv => {
             let mut rows = csv::Writer::from_writer(out);
             for keys in &policies {
                 rows.serialize(keys)?;
@@ -112,8 +112,8 @@ const HEAD: [&str; 8] = [
 ];
 
 /// The answer for people: good tasks in the columns in between.
-fn table(policies: &[Keys<'_>]) -> String {
-    let row = |keys: &Keys<'_>| {
+fn table(policies: &[CampusPairKeys<'_>]) -> String {
+    let row = |keys: &CampusPairKeys<'_>| {
         let overhead = keys.overhead_s.map(|secs| format!("{:.2}", secs / 60.0));
         [
             keys.retry.to_owned(),

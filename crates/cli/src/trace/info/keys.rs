@@ -7,21 +7,21 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use tollgate_model::{Instant, Span};
-use tollgate_workload::summary::Quantiles;
-use tollgate_workload::survey::{NameCounts, Survey};
-use tollgate_workload::{Finding, NodesFrom, Status, Tally};
+use tollgate_workload::summary::QuantileSummary;
+use tollgate_workload::survey::{NameCounts, TraceStatistics};
+use tollgate_workload::{Finding, FindingTally, NodeCountSource, TraceStatus};
 
-use super::Record;
-use super::others::OtherKeys;
+use super::TraceSurvey;
+use super::others::NonJobKeys;
 
 /// What `tollgate trace info --format json` prints.
 #[derive(Default, Serialize, JsonSchema)]
 #[schemars(title = "tollgate trace info")]
-pub(super) struct Keys {
+pub(super) struct TraceInfoKeys {
     /// One for each record of jobs, in the order asked for.
     pub(super) records: Vec<RecordKeys>,
     /// One for each record of something else, in the order asked for.
-    pub(super) others: Vec<OtherKeys>,
+    pub(super) others: Vec<NonJobKeys>,
 }
 
 /// What is in a record. What it does not say is null.
@@ -147,8 +147,8 @@ struct BinKeys {
 }
 
 impl RecordKeys {
-    pub(super) fn new(record: &Record) -> Self {
-        let Record {
+    pub(super) fn new(record: &TraceSurvey) -> Self {
+        let TraceSurvey {
             header,
             zone,
             survey,
@@ -170,9 +170,9 @@ impl RecordKeys {
             mean_interarrival_s: summary.mean_interarrival.map(Span::as_secs_f64),
             nodes: summary.nodes,
             nodes_from: match survey.nodes_from {
-                NodesFrom::MaxProcs => "max_procs",
-                NodesFrom::MaxNodes => "max_nodes",
-                NodesFrom::WidestJob => "widest_job",
+                NodeCountSource::MaxProcs => "max_procs",
+                NodeCountSource::MaxNodes => "max_nodes",
+                NodeCountSource::WidestJob => "widest_job",
             },
             offered_load: summary.utilisation,
             users: NamesKeys::new(&survey.users),
@@ -227,8 +227,8 @@ impl NamesKeys {
     }
 }
 
-fn quantiles(quantiles: Option<Quantiles>) -> QuantilesKeys {
-    let value = |of: fn(Quantiles) -> f64| quantiles.map(of);
+fn quantiles(quantiles: Option<QuantileSummary>) -> QuantilesKeys {
+    let value = |of: fn(QuantileSummary) -> f64| quantiles.map(of);
     QuantilesKeys {
         min: value(|quantiles| quantiles.min),
         p10: value(|quantiles| quantiles.p10),
@@ -241,15 +241,15 @@ fn quantiles(quantiles: Option<Quantiles>) -> QuantilesKeys {
     }
 }
 
-fn statuses(survey: &Survey) -> BTreeMap<&'static str, u64> {
+fn statuses(survey: &TraceStatistics) -> BTreeMap<&'static str, u64> {
     let jobs = |status| survey.statuses.get(&status).copied().unwrap_or(0);
-    Status::ALL
+    TraceStatus::ALL
         .into_iter()
         .map(|status| (status.word(), jobs(status)))
         .collect()
 }
 
-fn finding((finding, tally): (Finding, &Tally)) -> FindingKeys {
+fn finding((finding, tally): (Finding, &FindingTally)) -> FindingKeys {
     FindingKeys {
         action: finding.action().word(),
         finding: finding.to_string(),

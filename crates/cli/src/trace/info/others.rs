@@ -8,18 +8,18 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 use tollgate_model::{Instant, Span};
-use tollgate_workload::error::OtherRecords;
-use tollgate_workload::logins::{self, Logins, Presence};
-use tollgate_workload::rrd::{self, Database};
+use tollgate_workload::error::NonJobRecords;
+use tollgate_workload::logins::{self, ComputerPresence, LoginTrace};
+use tollgate_workload::rrd::{self, RrdDatabase};
 
 use super::words;
-use crate::exit::Failure;
-use crate::voice::{Voice, counted};
+use crate::exit::CliFailure;
+use crate::voice::{Verbosity, counted};
 
 /// What such a record holds.
 #[derive(Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub(super) enum OtherKeys {
+pub(super) enum NonJobKeys {
     RoundRobinDatabase(DatabaseKeys),
     Logins(LoginsKeys),
 }
@@ -70,15 +70,19 @@ pub(super) struct LoginsKeys {
     mean_session_s: Option<f64>,
 }
 
-impl OtherKeys {
+impl NonJobKeys {
     /// Reads the record at `path`, which is known to be one of `kind`.
-    pub(super) fn read(path: &Path, kind: OtherRecords, voice: Voice) -> Result<Self, Failure> {
+    pub(super) fn read(
+        path: &Path,
+        kind: NonJobRecords,
+        voice: Verbosity,
+    ) -> Result<Self, CliFailure> {
         match kind {
-            OtherRecords::Rrd => {
+            NonJobRecords::Rrd => {
                 let database = rrd::open(path)?;
                 Ok(Self::RoundRobinDatabase(DatabaseKeys::new(path, &database)))
             }
-            OtherRecords::Logins => {
+            NonJobRecords::Logins => {
                 let logins = logins::open(path)?;
                 for line in logins.diagnostics.to_string().lines() {
                     voice.note(format_args!("{}: {line}", logins.source));
@@ -108,7 +112,7 @@ impl OtherKeys {
 }
 
 impl DatabaseKeys {
-    fn new(path: &Path, database: &Database) -> Self {
+    fn new(path: &Path, database: &RrdDatabase) -> Self {
         let sources = database.sources.iter().map(|source| SourceKeys {
             name: source.name.clone(),
             measures: source.kind.clone(),
@@ -164,7 +168,7 @@ impl DatabaseKeys {
 }
 
 impl LoginsKeys {
-    fn new(logins: &Logins) -> Self {
+    fn new(logins: &LoginTrace) -> Self {
         let mut presences = BTreeMap::new();
         for session in &logins.sessions {
             *presences.entry(word(session.presence)).or_default() += 1;
@@ -172,7 +176,7 @@ impl LoginsKeys {
         let spans = logins.sessions.iter().filter_map(|session| session.span());
         let spans_s: Vec<f64> = spans.map(Span::as_secs_f64).collect();
         let mean = || spans_s.iter().sum::<f64>() / spans_s.len() as f64;
-        let from = |session: Option<&logins::Session>| date(session?.from);
+        let from = |session: Option<&logins::LoginSession>| date(session?.from);
         Self {
             source: logins.source.clone(),
             sessions: logins.sessions.len(),
@@ -214,11 +218,11 @@ impl LoginsKeys {
     }
 }
 
-const fn word(presence: Presence) -> &'static str {
+const fn word(presence: ComputerPresence) -> &'static str {
     match presence {
-        Presence::LoggedIn => "logged_in",
-        Presence::Available => "available",
-        Presence::Unavailable => "unavailable",
+        ComputerPresence::LoggedIn => "logged_in",
+        ComputerPresence::Available => "available",
+        ComputerPresence::Unavailable => "unavailable",
     }
 }
 

@@ -1,6 +1,6 @@
 //! Pictures made of characters, the same on every terminal.
 
-use tollgate_workload::survey::{Arrivals, SpanHistogram};
+use tollgate_workload::survey::{SpanHistogram, SubmissionCounts};
 
 use super::words;
 
@@ -39,7 +39,7 @@ pub(super) fn histogram(histogram: &SpanHistogram) -> String {
 
 /// A row a day, a column an hour; darker is more. `named` days begin with Monday; others are
 /// only counted.
-pub(super) fn week(arrivals: &Arrivals, named: bool) -> String {
+pub(super) fn week(arrivals: &SubmissionCounts, named: bool) -> String {
     let cells = || arrivals.by_hour.iter().flatten();
     let most = cells().copied().max().unwrap_or(0);
     let total = arrivals.total().max(1) as f64;

@@ -3,18 +3,18 @@
 use std::io::{self, Write};
 
 use tollgate_model::Span;
-use tollgate_workload::Status;
-use tollgate_workload::summary::Quantiles;
-use tollgate_workload::survey::{NameCounts, Survey};
+use tollgate_workload::TraceStatus;
+use tollgate_workload::summary::QuantileSummary;
+use tollgate_workload::survey::{NameCounts, TraceStatistics};
 
-use super::{Record, plot, words};
+use super::{TraceSurvey, plot, words};
 use crate::voice::counted;
 
 /// Columns of the label before each line.
 const LABEL: usize = 16;
 
 /// Writes everything that there is to say about a record.
-pub(super) fn write(out: &mut impl Write, record: &Record) -> io::Result<()> {
+pub(super) fn write(out: &mut impl Write, record: &TraceSurvey) -> io::Result<()> {
     writeln!(out, "{}", record.header.source)?;
     for (label, text) in facts(record) {
         writeln!(out, "  {label:<LABEL$}{text}")?;
@@ -45,7 +45,7 @@ pub(super) fn write(out: &mut impl Write, record: &Record) -> io::Result<()> {
 }
 
 /// Lines of a label and what there is to say; those that do not apply are left out.
-fn facts(record: &Record) -> Vec<(&'static str, String)> {
+fn facts(record: &TraceSurvey) -> Vec<(&'static str, String)> {
     let survey = &record.survey;
     let format = record.header.format.map(|format| format.to_string());
     let names = [
@@ -71,7 +71,7 @@ fn facts(record: &Record) -> Vec<(&'static str, String)> {
         .collect()
 }
 
-fn submitted(record: &Record) -> Option<String> {
+fn submitted(record: &TraceSurvey) -> Option<String> {
     let (first, last) = record.survey.submitted?;
     let span = words::span(last.since(first).as_secs_f64());
     let dates = record
@@ -88,7 +88,7 @@ fn submitted(record: &Record) -> Option<String> {
     Some(format!("{between}, {span}{gap}"))
 }
 
-fn jobs(survey: &Survey) -> String {
+fn jobs(survey: &TraceStatistics) -> String {
     let summary = &survey.summary;
     let between = summary.mean_interarrival.map_or_else(String::new, |mean| {
         format!(", one every {} on average", words::span(mean.as_secs_f64()))
@@ -100,7 +100,7 @@ fn jobs(survey: &Survey) -> String {
     format!("{}{never}{between}", summary.jobs)
 }
 
-fn machine(survey: &Survey) -> String {
+fn machine(survey: &TraceStatistics) -> String {
     let summary = &survey.summary;
     let load = summary.utilisation.map_or_else(String::new, |load| {
         format!(", offered load {}", words::percent(load))
@@ -110,7 +110,7 @@ fn machine(survey: &Survey) -> String {
 }
 
 /// None if no job has a name.
-fn shared_out(counts: &NameCounts, survey: &Survey) -> Option<String> {
+fn shared_out(counts: &NameCounts, survey: &TraceStatistics) -> Option<String> {
     let (top, top_10) = (counts.share_of_top(1)?, counts.share_of_top(10)?);
     let most = if counts.names() > 10 {
         format!(
@@ -130,7 +130,7 @@ fn shared_out(counts: &NameCounts, survey: &Survey) -> Option<String> {
     Some(format!("{}{most}{without}", counts.names()))
 }
 
-fn sizes(survey: &Survey) -> String {
+fn sizes(survey: &TraceStatistics) -> String {
     let share = |jobs: u64| words::percent(jobs as f64 / survey.summary.jobs.max(1) as f64);
     format!(
         "{} on one processor, {} on 2, 4, 8, ..",
@@ -139,7 +139,7 @@ fn sizes(survey: &Survey) -> String {
     )
 }
 
-fn estimates(survey: &Survey) -> String {
+fn estimates(survey: &TraceStatistics) -> String {
     let counts = &survey.estimates;
     if counts.known == 0 {
         return "none".to_owned();
@@ -156,9 +156,9 @@ fn estimates(survey: &Survey) -> String {
 }
 
 /// None if no record says how its job ended.
-fn ended(survey: &Survey) -> Option<String> {
+fn ended(survey: &TraceStatistics) -> Option<String> {
     let jobs = survey.summary.jobs.max(1) as f64;
-    let known = Status::ALL.into_iter().filter_map(|status| {
+    let known = TraceStatus::ALL.into_iter().filter_map(|status| {
         let count = *survey.statuses.get(&status)?;
         let word = status.word().replace('_', " ");
         Some((
@@ -166,13 +166,15 @@ fn ended(survey: &Survey) -> Option<String> {
             format!("{word} {}", words::percent(count as f64 / jobs)),
         ))
     });
-    let known: Vec<(Status, String)> = known.collect();
-    let says_anything = known.iter().any(|(status, _)| *status != Status::Unknown);
+    let known: Vec<(TraceStatus, String)> = known.collect();
+    let says_anything = known
+        .iter()
+        .any(|(status, _)| *status != TraceStatus::Unknown);
     let texts: Vec<String> = known.into_iter().map(|(_, text)| text).collect();
     says_anything.then(|| texts.join(", "))
 }
 
-fn distributions(out: &mut impl Write, survey: &Survey) -> io::Result<()> {
+fn distributions(out: &mut impl Write, survey: &TraceStatistics) -> io::Result<()> {
     let span = words::span as fn(f64) -> String;
     let rows = [
         ("run time", survey.summary.runtimes_s, span),
@@ -204,8 +206,8 @@ fn distributions(out: &mut impl Write, survey: &Survey) -> io::Result<()> {
     Ok(())
 }
 
-fn values(quantiles: Quantiles) -> [f64; 8] {
-    let Quantiles {
+fn values(quantiles: QuantileSummary) -> [f64; 8] {
+    let QuantileSummary {
         min,
         p10,
         p25,
@@ -227,7 +229,7 @@ fn write_row(out: &mut impl Write, label: &str, cells: [String; 8]) -> io::Resul
 }
 
 /// What was found while the record was read, and what no single line shows.
-fn oddities(record: &Record) -> Vec<String> {
+fn oddities(record: &TraceSurvey) -> Vec<String> {
     let survey = &record.survey;
     let mut oddities: Vec<String> = record
         .header

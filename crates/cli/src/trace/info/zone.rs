@@ -5,7 +5,7 @@ use jiff::tz::TimeZone;
 use tollgate_model::{Instant, Span};
 use tollgate_workload::Trace;
 
-use crate::voice::Voice;
+use crate::voice::Verbosity;
 
 /// From the 1st of January 1970, a Thursday, back to a Monday.
 const THURSDAY_S: i64 = 3 * 86_400;
@@ -14,14 +14,14 @@ const MICROS_PER_SECOND: i64 = 1_000_000;
 
 /// What the instants of a record are in the lives of people.
 #[derive(Clone, Debug)]
-pub(super) struct Zone {
+pub(super) struct DisplayZone {
     name: String,
     zone: TimeZone,
     /// When the clock of the record began; none if it does not say.
     origin: Option<Instant>,
 }
 
-impl Zone {
+impl DisplayZone {
     /// The zone that somebody asks for.
     pub(super) fn parse(name: &str) -> Result<Self, &'static str> {
         let zone = TimeZone::get(name)
@@ -34,7 +34,7 @@ impl Zone {
     }
 
     /// That of a record: the one that was asked for, the one that its header names, else UTC.
-    pub(super) fn of(header: &Trace, asked: Option<&Self>, voice: Voice) -> Self {
+    pub(super) fn of(header: &Trace, asked: Option<&Self>, voice: Verbosity) -> Self {
         let named = asked.cloned().or_else(|| {
             let name = header
                 .comments
@@ -101,11 +101,11 @@ fn zone_of(comment: &str) -> Option<&str> {
 mod tests {
     use super::*;
 
-    fn of(comment: &str, unix_start: Option<i64>) -> Zone {
+    fn of(comment: &str, unix_start: Option<i64>) -> DisplayZone {
         let mut header = Trace::empty("here");
         header.comments = vec![comment.to_owned()];
         header.unix_start = unix_start.map(Instant::from_secs);
-        Zone::of(&header, None, Voice::Errors)
+        DisplayZone::of(&header, None, Verbosity::Errors)
     }
 
     #[test]

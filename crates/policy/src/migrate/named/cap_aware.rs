@@ -1,17 +1,17 @@
 //! `rate` that sends nothing to a site whose limit is used up.
 
-use super::{Named, Settings};
-use crate::migrate::{Donor, Room, Value};
+use super::{BuiltinMigrationPolicy, MigrationParams};
+use crate::migrate::{DonorRule, RunLimitRule, SiteValuation};
 
-pub(super) const CAP_AWARE: Named = Named {
+pub(super) const CAP_AWARE: BuiltinMigrationPolicy = BuiltinMigrationPolicy {
     name: "cap-aware",
     summary: "as rate, away from sites whose limit on running proxies is used up",
     paper: "",
-    settings: Settings {
-        value: Value::Rate,
-        room: Room::Expected,
-        donor: Donor::NextLowest,
+    settings: MigrationParams {
+        value: SiteValuation::Rate,
+        room: RunLimitRule::Expected,
+        donor: DonorRule::NextLowest,
         stop: 1.3,
-        ..Settings::DEFAULT
+        ..MigrationParams::DEFAULT
     },
 };

@@ -1,19 +1,19 @@
 //! To where one more proxy does most: what the product does unless it is told otherwise.
 
-use super::{Named, Settings};
-use crate::migrate::{Donor, Room, Value};
+use super::{BuiltinMigrationPolicy, MigrationParams};
+use crate::migrate::{DonorRule, RunLimitRule, SiteValuation};
 
-pub(super) const MARGINAL: Named = Named {
+pub(super) const MARGINAL: BuiltinMigrationPolicy = BuiltinMigrationPolicy {
     name: "marginal",
     summary: "to where one more proxy does most, by what runs, by waits and by what a limit leaves",
     paper: "",
-    settings: Settings {
-        value: Value::Rate,
+    settings: MigrationParams {
+        value: SiteValuation::Rate,
         waits: 0.5,
         steadied: 4.0,
-        room: Room::Chance,
-        donor: Donor::NextLowest,
+        room: RunLimitRule::Chance,
+        donor: DonorRule::NextLowest,
         guard: true,
-        ..Settings::DEFAULT
+        ..MigrationParams::DEFAULT
     },
 };

@@ -1,14 +1,14 @@
 //! Every proxy stays where it was put.
 
-use super::{Named, Settings};
-use crate::migrate::Value;
+use super::{BuiltinMigrationPolicy, MigrationParams};
+use crate::migrate::SiteValuation;
 
-pub(super) const NONE: Named = Named {
+pub(super) const NONE: BuiltinMigrationPolicy = BuiltinMigrationPolicy {
     name: "none",
     summary: "moves nothing",
     paper: "Walker 2009, Figure 7",
-    settings: Settings {
-        value: Value::Nothing,
-        ..Settings::DEFAULT
+    settings: MigrationParams {
+        value: SiteValuation::Nothing,
+        ..MigrationParams::DEFAULT
     },
 };

@@ -1,17 +1,17 @@
 //! To where a proxy does most a tick, by the waits that were seen.
 
-use super::{Named, Settings};
-use crate::migrate::{Donor, Value};
+use super::{BuiltinMigrationPolicy, MigrationParams};
+use crate::migrate::{DonorRule, SiteValuation};
 
-pub(super) const RATE: Named = Named {
+pub(super) const RATE: BuiltinMigrationPolicy = BuiltinMigrationPolicy {
     name: "rate",
     summary: "to where a proxy does most a tick, by the waits that were seen",
     paper: "",
-    settings: Settings {
-        value: Value::Rate,
-        donor: Donor::NextLowest,
+    settings: MigrationParams {
+        value: SiteValuation::Rate,
+        donor: DonorRule::NextLowest,
         stop: 1.1,
         guard: true,
-        ..Settings::DEFAULT
+        ..MigrationParams::DEFAULT
     },
 };

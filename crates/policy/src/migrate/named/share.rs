@@ -1,16 +1,16 @@
 //! To where the larger share of proxies runs.
 
-use super::{Named, Settings};
-use crate::migrate::{Donor, Value};
+use super::{BuiltinMigrationPolicy, MigrationParams};
+use crate::migrate::{DonorRule, SiteValuation};
 
-pub(super) const SHARE: Named = Named {
+pub(super) const SHARE: BuiltinMigrationPolicy = BuiltinMigrationPolicy {
     name: "share",
     summary: "to where the larger share of proxies runs, times the speed of the site",
     paper: "",
-    settings: Settings {
-        value: Value::Rate,
+    settings: MigrationParams {
+        value: SiteValuation::Rate,
         waits: 0.0,
-        donor: Donor::NextLowest,
-        ..Settings::DEFAULT
+        donor: DonorRule::NextLowest,
+        ..MigrationParams::DEFAULT
     },
 };

@@ -1,12 +1,12 @@
 //! A limit on the time that a task has held computers in vain.
 
-use super::{Named, Shape};
-use crate::retry::rule::Counted;
+use super::{BuiltinRetryPolicy, RetryRuleKind};
+use crate::retry::rule::EvictionFilter;
 
-pub(super) const A1: Named = Named {
+pub(super) const A1: BuiltinRetryPolicy = BuiltinRetryPolicy {
     name: "held-time",
     alias: "a1",
     summary: "ends an evicted task that held computers for more than T in vain",
     paper: "McGough et al. 2013, section III",
-    shape: Shape::Accrued(Counted::All),
+    shape: RetryRuleKind::Accrued(EvictionFilter::All),
 };

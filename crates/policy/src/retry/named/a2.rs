@@ -1,12 +1,12 @@
 //! A limit on the time held in vain, attempts that a user ended left out.
 
-use super::{Named, Shape};
-use crate::retry::rule::Counted;
+use super::{BuiltinRetryPolicy, RetryRuleKind};
+use crate::retry::rule::EvictionFilter;
 
-pub(super) const A2: Named = Named {
+pub(super) const A2: BuiltinRetryPolicy = BuiltinRetryPolicy {
     name: "non-user-held-time",
     alias: "a2",
     summary: "ends an evicted task that held computers for more than T, attempts ended by users not counted",
     paper: "McGough et al. 2013, section III",
-    shape: Shape::Accrued(Counted::NotByUsers),
+    shape: RetryRuleKind::Accrued(EvictionFilter::NotByUsers),
 };

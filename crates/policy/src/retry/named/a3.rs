@@ -1,12 +1,12 @@
 //! A limit on the time held in vain, attempts that a reboot ended left out.
 
-use super::{Named, Shape};
-use crate::retry::rule::Counted;
+use super::{BuiltinRetryPolicy, RetryRuleKind};
+use crate::retry::rule::EvictionFilter;
 
-pub(super) const A3: Named = Named {
+pub(super) const A3: BuiltinRetryPolicy = BuiltinRetryPolicy {
     name: "non-reboot-held-time",
     alias: "a3",
     summary: "ends an evicted task that held computers for more than T, attempts ended by reboots not counted",
     paper: "McGough et al. 2013, section III",
-    shape: Shape::Accrued(Counted::NotByReboots),
+    shape: RetryRuleKind::Accrued(EvictionFilter::NotByReboots),
 };

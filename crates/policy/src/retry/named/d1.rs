@@ -1,12 +1,12 @@
 //! Dedicated computers for tasks of which the rules have had enough.
 
-use super::{Named, Shape};
-use crate::retry::Full;
+use super::{BuiltinRetryPolicy, RetryRuleKind};
+use crate::retry::WhenFull;
 
-pub(super) const D1: Named = Named {
+pub(super) const D1: BuiltinRetryPolicy = BuiltinRetryPolicy {
     name: "dedicated",
     alias: "d1",
     summary: "runs a task on one of M dedicated computers, for D at most, after more than N evictions",
     paper: "McGough et al. 2013, section III",
-    shape: Shape::Dedicated(Full::Waits),
+    shape: RetryRuleKind::Dedicated(WhenFull::Waits),
 };

@@ -1,11 +1,11 @@
 //! A coin is tossed at every eviction, for comparison.
 
-use super::{Named, Shape};
+use super::{BuiltinRetryPolicy, RetryRuleKind};
 
-pub(super) const R1: Named = Named {
+pub(super) const R1: BuiltinRetryPolicy = BuiltinRetryPolicy {
     name: "random",
     alias: "r1",
     summary: "ends an evicted task with probability P",
     paper: "McGough et al. 2013, section III",
-    shape: Shape::Chance,
+    shape: RetryRuleKind::Chance,
 };

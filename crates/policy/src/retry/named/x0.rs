@@ -1,11 +1,11 @@
 //! Tasks are tried again for ever.
 
-use super::{Named, Shape};
+use super::{BuiltinRetryPolicy, RetryRuleKind};
 
-pub(super) const X0: Named = Named {
+pub(super) const X0: BuiltinRetryPolicy = BuiltinRetryPolicy {
     name: "forever",
     alias: "x0",
     summary: "retries for ever: only its user ends a task",
     paper: "McGough et al. 2013, section III",
-    shape: Shape::Forever,
+    shape: RetryRuleKind::Forever,
 };

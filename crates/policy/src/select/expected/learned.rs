@@ -3,20 +3,20 @@
 use tollgate_model::{Instant, NodeId};
 
 use crate::select::log::{HOURS_OF_WEEK, hour_of_week};
-use crate::select::pool::Pool;
+use crate::select::pool::ComputerPool;
 
 /// Log-ins and the time in which there could have been some, by cluster and hour of the week.
 /// What is old fades: each week counts for less than the one after it, so that terms and holidays
 /// are followed.
 #[derive(Clone, Debug)]
-pub(super) struct Learned {
+pub(super) struct LearnedRates {
     cluster_of: Vec<u32>,
     /// By hour of the week and cluster.
-    cells: Vec<Vec<Cell>>,
+    cells: Vec<Vec<LoginExposure>>,
     /// By cluster: computers at which nobody sits now.
     open: Vec<f64>,
     /// By cluster: log-ins, and how many there would have been if it were like all others.
-    fame: Vec<Fame>,
+    fame: Vec<ClusterPopularity>,
     /// The hour since the origin that is being counted.
     hour: i64,
     /// By cluster: until when `exposure` of the hour is counted, in hours since the origin.
@@ -26,7 +26,7 @@ pub(super) struct Learned {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Cell {
+struct LoginExposure {
     /// Log-ins.
     came: f64,
     /// Hours of computers at which nobody sat.
@@ -34,7 +34,7 @@ struct Cell {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Fame {
+struct ClusterPopularity {
     came: f64,
     expected: f64,
 }
@@ -46,8 +46,8 @@ const FADES: f64 = 0.85;
 /// others, and counts as much as so many log-ins.
 const PRIOR: f64 = 1.0;
 
-impl Learned {
-    pub(super) fn new(pool: &Pool) -> Self {
+impl LearnedRates {
+    pub(super) fn new(pool: &ComputerPool) -> Self {
         let cluster_of: Vec<u32> = pool.computers().iter().map(|one| one.cluster).collect();
         let clusters = cluster_of.iter().max().map_or(0, |&most| most as usize + 1);
         let mut open = vec![0.0; clusters];
@@ -56,9 +56,9 @@ impl Learned {
         }
         Self {
             cluster_of,
-            cells: vec![vec![Cell::default(); clusters]; HOURS_OF_WEEK],
+            cells: vec![vec![LoginExposure::default(); clusters]; HOURS_OF_WEEK],
             open,
-            fame: vec![Fame::default(); clusters],
+            fame: vec![ClusterPopularity::default(); clusters],
             hour: 0,
             counted: vec![0.0; clusters],
             answer: Default::default(),
@@ -147,7 +147,7 @@ impl Learned {
     }
 }
 
-impl Fame {
+impl ClusterPopularity {
     /// How many times as many users come as to the campus on average; one log-in of either kind
     /// is taken for granted.
     fn factor(self) -> f64 {
@@ -155,7 +155,7 @@ impl Fame {
     }
 }
 
-impl Cell {
+impl LoginExposure {
     /// The mean of a gamma distribution of which `usual` was the mean before anybody was counted.
     fn rate(self, usual: f64) -> f64 {
         if usual <= 0.0 {

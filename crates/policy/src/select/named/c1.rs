@@ -1,16 +1,16 @@
 //! What HTCondor does when nobody tells it otherwise.
 
-use super::Named;
-use crate::select::Random;
+use super::BuiltinSelectPolicy;
+use crate::select::RandomSelect;
 
 /// With fewer than one in thirty awake, a random computer is what one gets.
 const REDRAWS: u32 = 30;
 
-pub(super) const C1: Named = Named {
+pub(super) const C1: BuiltinSelectPolicy = BuiltinSelectPolicy {
     name: "prefer-awake",
     alias: "c1",
     summary: "any free computer, rather one that is awake",
     paper: "McGough et al. 2013, section III",
     looks_ahead: false,
-    build: |_, _| Box::new(Random { redraws: REDRAWS }),
+    build: |_, _| Box::new(RandomSelect { redraws: REDRAWS }),
 };

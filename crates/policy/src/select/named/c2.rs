@@ -2,19 +2,19 @@
 
 use tollgate_model::NodeId;
 
-use super::{Grounds, Named};
-use crate::select::Ordered;
+use super::{BuiltinSelectPolicy, SelectBuildInputs};
+use crate::select::FixedOrderSelect;
 
-pub(super) const C2: Named = Named {
+pub(super) const C2: BuiltinSelectPolicy = BuiltinSelectPolicy {
     name: "longest-idle",
     alias: "c2",
     summary: "the free computer with the longest idle time between users",
     paper: "McGough et al. 2013, section III",
     looks_ahead: true,
-    build: |grounds, _| Box::new(Ordered::new(order(grounds))),
+    build: |grounds, _| Box::new(FixedOrderSelect::new(order(grounds))),
 };
 
-fn order(grounds: &Grounds<'_>) -> Vec<NodeId> {
+fn order(grounds: &SelectBuildInputs<'_>) -> Vec<NodeId> {
     let gap = |node: NodeId| {
         let idle_s = grounds.log.idle[node.index()].as_secs_f64();
         idle_s / (f64::from(grounds.log.sessions[node.index()]) + 1.0)

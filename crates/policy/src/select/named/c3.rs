@@ -2,22 +2,22 @@
 
 use tollgate_model::NodeId;
 
-use super::{Grounds, Named};
-use crate::draw::Draw;
-use crate::select::Ordered;
+use super::{BuiltinSelectPolicy, SelectBuildInputs};
+use crate::draw::RandomSource;
+use crate::select::FixedOrderSelect;
 
-pub(super) const C3: Named = Named {
+pub(super) const C3: BuiltinSelectPolicy = BuiltinSelectPolicy {
     name: "least-used-cluster",
     alias: "c3",
     summary: "a free computer of the cluster that users use least",
     paper: "McGough et al. 2013, section III, Rank(c)",
     looks_ahead: true,
-    build: |grounds, draw| Box::new(Ordered::new(order(grounds, draw))),
+    build: |grounds, draw| Box::new(FixedOrderSelect::new(order(grounds, draw))),
 };
 
 /// Clusters by the mean share of idle time of their computers; inside, one random order, so that
 /// the same computers are used again while they are awake.
-fn order(grounds: &Grounds<'_>, draw: &mut dyn Draw) -> Vec<NodeId> {
+fn order(grounds: &SelectBuildInputs<'_>, draw: &mut dyn RandomSource) -> Vec<NodeId> {
     let computers = grounds.pool.computers();
     let clusters = computers.iter().map(|one| one.cluster as usize + 1).max();
     let mut idle = vec![(0.0, 0.0); clusters.unwrap_or(0)];

@@ -1,18 +1,18 @@
 //! The least expected time, learned on the way.
 
-use super::Named;
-use crate::select::{Cost, Expected, Knowledge};
+use super::BuiltinSelectPolicy;
+use crate::select::{CostMeasure, ExpectedCostSelect, LoginKnowledge};
 
-pub(super) const C4_ONLINE: Named = Named {
+pub(super) const C4_ONLINE: BuiltinSelectPolicy = BuiltinSelectPolicy {
     name: "soonest-end-online",
     alias: "c4-online",
     summary: "as soonest-end, by the log-ins so far",
     paper: "tollgate",
     looks_ahead: false,
     build: |grounds, _| {
-        let knowledge = Knowledge::Learned;
-        Box::new(Expected::new(
-            Cost::Time,
+        let knowledge = LoginKnowledge::Learned;
+        Box::new(ExpectedCostSelect::new(
+            CostMeasure::Time,
             super::LENGTH,
             knowledge,
             grounds.pool,

@@ -1,19 +1,19 @@
 //! The least energy beyond what would have been drawn anyway, learned on the way: a computer that was
 //! left a minute ago is awake as it is, one that sleeps stays awake for a while after the task.
 
-use super::Named;
-use crate::select::{Cost, Expected, Knowledge};
+use super::BuiltinSelectPolicy;
+use crate::select::{CostMeasure, ExpectedCostSelect, LoginKnowledge};
 
-pub(super) const C6: Named = Named {
+pub(super) const C6: BuiltinSelectPolicy = BuiltinSelectPolicy {
     name: "least-added-energy",
     alias: "c6",
     summary: "the free computer that draws least beyond what it would have drawn, by the log-ins so far",
     paper: "tollgate",
     looks_ahead: false,
     build: |grounds, _| {
-        let knowledge = Knowledge::Learned;
-        Box::new(Expected::new(
-            Cost::Marginal,
+        let knowledge = LoginKnowledge::Learned;
+        Box::new(ExpectedCostSelect::new(
+            CostMeasure::Marginal,
             super::LENGTH,
             knowledge,
             grounds.pool,

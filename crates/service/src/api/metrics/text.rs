@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 /// A text that grows family by family.
-pub(super) struct Text(String);
+pub(super) struct MetricsText(String);
 
-impl Text {
+impl MetricsText {
     pub(super) fn new() -> Self {
         Self(String::new())
     }
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn what_means_something_is_escaped() {
-        let mut text = Text::new();
+        let mut text = MetricsText::new();
         let labels = [("state", "a\"b\\c\nd"), ("x", "")];
         text.family("f", "gauge", "Two\nlines.")
             .sample("f", &labels, 1.5);

@@ -1,16 +1,19 @@
 //! Jobs as they come to the policy on paper, and what becomes of them for real.
 
-use tollgate_gate::{Answer, Horizon, Input, LookAhead, Retry, Verdict, Whom};
+use tollgate_gate::{
+    AdmissionDecision, GateInput, InputAck, LookAhead, LookAheadHorizon, LookAheadSubject,
+    OnEviction,
+};
 use tollgate_model::{Distribution, JobSpec, Probability, Sla, Span};
-use tollgate_policy::{Ending, Phase};
+use tollgate_policy::{JobEnding, JobPhase};
 
-use super::Shadow;
-use super::pair::{Pair, Truth};
-use super::sums::{Course, End, Terms};
+use super::ShadowPolicy;
+use super::pair::{ObservedRuntime, ShadowJob};
+use super::sums::{JobTerms, ShadowEnd, ShadowOutcome};
 use crate::core::command::{Submission, TaskKey};
-use crate::core::outcome::{Answer as CoreAnswer, Change, Standing};
-use crate::core::ranges::Ranges;
-use crate::core::{Core, Live, rules};
+use crate::core::outcome::{AdmissionState, RowChange, SubmitOutcome as CoreAnswer};
+use crate::core::ranges::TaskRanges;
+use crate::core::{ActiveTask, Core, rules};
 
 /// A look into the future gives up after so many looks at a job or a node.
 const MOST_LOOKS: u64 = 1_000_000;
@@ -18,7 +21,7 @@ const MOST_LOOKS: u64 = 1_000_000;
 /// the others are not counted.
 const MOST_TASKS: usize = 1_000;
 
-impl Shadow {
+impl ShadowPolicy {
     /// Tasks of an array that have come into being since.
     pub(super) fn tasks_of(&mut self, job: u64, core: &Core) {
         let Some(array) = core.array(job) else {
@@ -32,88 +35,90 @@ impl Shadow {
     }
 
     /// What has changed under the policy that decides.
-    pub(super) fn note(&mut self, core: &Core, change: &Change) {
+    pub(super) fn note(&mut self, core: &Core, change: &RowChange) {
         match change {
-            Change::Submitted {
+            RowChange::Submitted {
                 job,
                 submission,
                 answer,
             } => match answer.standing {
-                Standing::Deferred => {
+                AdmissionState::Deferred => {
                     self.waiting.insert(*job, submission.as_ref().clone());
                 }
                 // A quote is handed in on paper once it is taken up.
                 _ if submission.hold.is_some() => {}
-                Standing::Accepted { .. } | Standing::Queued | Standing::Rejected(_) => {
+                AdmissionState::Accepted { .. }
+                | AdmissionState::Queued
+                | AdmissionState::Rejected(_) => {
                     self.decided(*job, core, submission, answer);
                 }
             },
-            Change::Decided { job, answer } => {
+            RowChange::Decided { job, answer } => {
                 if let Some(submission) = self.waiting.remove(job) {
                     self.decided(*job, core, &submission, answer);
                 }
             }
-            Change::Claimed { job } => {
+            RowChange::Claimed { job } => {
                 if let Some(live) = core.job(*job) {
                     self.claimed((*job).into(), live);
                 }
             }
-            Change::Dropped {
+            RowChange::Dropped {
                 job,
                 tasks,
                 refusals,
             } => self.dropped(*job, core, tasks, !refusals.is_empty()),
-            Change::HeldTasks { job, tasks } => {
+            RowChange::HeldTasks { job, tasks } => {
                 for task in self.known_of(*job) {
                     self.with_slot(task, |job| match tasks.contains(task.task) {
-                        true => Input::Hold { job },
-                        false => Input::Release { job },
+                        true => GateInput::Hold { job },
+                        false => GateInput::Release { job },
                     });
                 }
             }
-            Change::Rejected { job, .. } => self.real_end((*job).into(), End::KeptOut),
-            Change::Queued { job } => {
-                self.with_slot((*job).into(), |job| Input::Release { job });
+            RowChange::Rejected { job, .. } => self.real_end((*job).into(), ShadowEnd::KeptOut),
+            RowChange::Queued { job } => {
+                self.with_slot((*job).into(), |job| GateInput::Release { job });
             }
-            Change::Held { job } => self.with_slot((*job).into(), |job| Input::Hold { job }),
-            Change::Started { attempt, .. } => {
+            RowChange::Held { job } => self.with_slot((*job).into(), |job| GateInput::Hold { job }),
+            RowChange::Started { attempt, .. } => {
                 let now = self.now;
                 if let Some(pair) = self.pairs.get_mut(&attempt.of()) {
-                    pair.truth = Truth::RunsSince(now);
+                    pair.truth = ObservedRuntime::RunsSince(now);
                     pair.real.start = pair.real.start.or(Some(now));
                 }
             }
-            Change::Booked {
+            RowChange::Booked {
                 attempt, amount, ..
             } => {
                 if let Some(pair) = self.pairs.get_mut(&attempt.of()) {
                     pair.real.earned += *amount;
                 }
             }
-            Change::TaskOver { attempt, ending } => self.over(attempt.of(), *ending),
-            Change::Over { job, ending } => {
+            RowChange::TaskOver { attempt, ending } => self.over(attempt.of(), *ending),
+            RowChange::Over { job, ending } => {
                 self.waiting.remove(job);
                 // The tasks of an array are over already.
                 self.over((*job).into(), *ending);
             }
-            Change::Deferred { .. }
-            | Change::Forsaken { .. }
-            | Change::Tally { .. }
-            | Change::Expired { .. }
-            | Change::Accepted { .. }
-            | Change::Fate { .. }
-            | Change::WorkerLost { .. } => {}
+            RowChange::Deferred { .. }
+            | RowChange::Forsaken { .. }
+            | RowChange::Tally { .. }
+            | RowChange::Expired { .. }
+            | RowChange::Accepted { .. }
+            | RowChange::Fate { .. }
+            | RowChange::WorkerLost { .. } => {}
         }
     }
 
     /// A job was let in or kept out.
     fn decided(&mut self, job: u64, core: &Core, submission: &Submission, answer: &CoreAnswer) {
-        let kept_out = matches!(answer.standing, Standing::Rejected(_));
+        let kept_out = matches!(answer.standing, AdmissionState::Rejected(_));
         match &submission.plan.array {
             None => {
                 self.hand_in(job.into(), core, submission, &answer.spec);
                 if kept_out {
-                    self.real_end(job.into(), End::KeptOut);
+                    self.real_end(job.into(), ShadowEnd::KeptOut);
                 }
             }
             Some(plan) if kept_out => {
@@ -131,19 +136,19 @@ impl Shadow {
         core: &Core,
         submission: &Submission,
         spec: &JobSpec,
-        tasks: &Ranges,
+        tasks: &TaskRanges,
     ) {
         for task in tasks.numbers().take(MOST_TASKS) {
             let task = TaskKey { job, task };
             if !self.pairs.contains_key(&task) {
                 self.hand_in(task, core, submission, spec);
             }
-            self.real_end(task, End::KeptOut);
+            self.real_end(task, ShadowEnd::KeptOut);
         }
     }
 
     /// Tasks of an array will never run: they are not wanted, or their user took them back.
-    fn dropped(&mut self, job: u64, core: &Core, tasks: &Ranges, kept_out: bool) {
+    fn dropped(&mut self, job: u64, core: &Core, tasks: &TaskRanges, kept_out: bool) {
         if !kept_out {
             for task in self.known_of(job) {
                 if tasks.contains(task.task) {
@@ -161,7 +166,7 @@ impl Shadow {
         }
         for task in self.known_of(job) {
             if tasks.contains(task.task) {
-                self.real_end(task, End::KeptOut);
+                self.real_end(task, ShadowEnd::KeptOut);
             }
         }
     }
@@ -178,11 +183,11 @@ impl Shadow {
             .collect()
     }
 
-    fn over(&mut self, task: TaskKey, ending: Ending) {
+    fn over(&mut self, task: TaskKey, ending: JobEnding) {
         match ending {
-            Ending::Finished => self.real_end(task, End::Finished(self.now)),
-            Ending::Lost => self.real_end(task, End::Lost),
-            Ending::Cancelled => self.take_back(task),
+            JobEnding::Finished => self.real_end(task, ShadowEnd::Finished(self.now)),
+            JobEnding::Lost => self.real_end(task, ShadowEnd::Lost),
+            JobEnding::Cancelled => self.take_back(task),
         }
     }
 
@@ -196,7 +201,7 @@ impl Shadow {
 
     /// A quote that was held has become a job: it is handed in on paper now, with what is left of
     /// its time.
-    fn claimed(&mut self, key: TaskKey, live: &Live) {
+    fn claimed(&mut self, key: TaskKey, live: &ActiveTask) {
         let deadline = live.spec.due().map(|due| due.since(self.now));
         let spec = JobSpec {
             submit: self.now,
@@ -207,11 +212,11 @@ impl Shadow {
             ..live.spec
         };
         let (forecast, _) = live.forecast.distribution(spec.estimate);
-        self.ask(key, spec, forecast, Retry::Never, 0);
+        self.ask(key, spec, forecast, OnEviction::Never, 0);
     }
 
     /// A job that was there before the shadow.
-    pub(super) fn take_over(&mut self, key: TaskKey, live: &Live, core: &Core) {
+    pub(super) fn take_over(&mut self, key: TaskKey, live: &ActiveTask, core: &Core) {
         let before = match live.started {
             Some(started) => self.now.since(started),
             None => Span::ZERO,
@@ -224,14 +229,16 @@ impl Shadow {
             sla: Sla::default(),
         };
         let (forecast, _) = live.forecast.distribution(live.spec.estimate);
-        self.ask(key, spec, forecast, Retry::Requeue, 0);
+        self.ask(key, spec, forecast, OnEviction::Requeue, 0);
         if let Some(pair) = self.pairs.get_mut(&key) {
             pair.counts = false;
             pair.before = before;
-            pair.truth = live.started.map_or(Truth::Unknown, Truth::RunsSince);
+            pair.truth = live
+                .started
+                .map_or(ObservedRuntime::Unknown, ObservedRuntime::RunsSince);
         }
-        if core.gate.view(core.now).job(live.slot).phase == Phase::Held {
-            self.with_slot(key, |job| Input::Hold { job });
+        if core.gate.view(core.now).job(live.slot).phase == JobPhase::Held {
+            self.with_slot(key, |job| GateInput::Hold { job });
         }
         // Each starts before the next one is handed in, as it did.
         self.settle();
@@ -243,37 +250,37 @@ impl Shadow {
         key: TaskKey,
         spec: JobSpec,
         forecast: Distribution,
-        retry: Retry,
+        retry: OnEviction,
         floor: u32,
     ) {
-        let mut pair = Pair {
+        let mut pair = ShadowJob {
             slot: None,
-            terms: Terms {
+            terms: JobTerms {
                 submit: spec.submit,
                 procs: spec.procs,
                 due: spec.due(),
                 budget: spec.sla.budget,
             },
             forecast,
-            truth: Truth::Unknown,
+            truth: ObservedRuntime::Unknown,
             before: Span::ZERO,
             counts: true,
             guessed: false,
-            real: Course::default(),
-            paper: Course::default(),
+            real: ShadowOutcome::default(),
+            paper: ShadowOutcome::default(),
         };
-        let input = Input::Submitted {
+        let input = GateInput::Submitted {
             spec: self.rules.for_policy(&spec),
             retry,
             forecast: Some(forecast),
         };
         if self.lets_in(&spec, &forecast, floor)
-            && let Ok(Answer::Job(slot)) = self.gate.handle(self.now, input, &mut self.effects)
+            && let Ok(InputAck::Job(slot)) = self.gate.handle(self.now, input, &mut self.effects)
         {
             pair.slot = Some(slot);
             self.slots.insert(slot, key);
         } else {
-            pair.paper.end = Some(End::KeptOut);
+            pair.paper.end = Some(ShadowEnd::KeptOut);
         }
         self.pairs.insert(key, pair);
         self.carry_out();
@@ -290,16 +297,18 @@ impl Shadow {
             .gate
             .quote(self.now, &asked, Some(forecast), &mut self.scratch);
         let floor = match verdict {
-            Verdict::Reject(_) => return false,
-            Verdict::Queue => floor,
-            Verdict::Promise { .. } | Verdict::Run { .. } => floor.max(self.rules.confidence),
+            AdmissionDecision::Reject(_) => return false,
+            AdmissionDecision::Queue => floor,
+            AdmissionDecision::Promise { .. } | AdmissionDecision::Run { .. } => {
+                floor.max(self.rules.confidence)
+            }
         };
         let level = Probability::new(f64::from(floor) / 1e6);
         let (Some(due), Some(level)) = (spec.due(), level.filter(|_| floor > 0)) else {
             return true;
         };
         let runtime = forecast.quantile(level);
-        let horizon = Horizon {
+        let horizon = LookAheadHorizon {
             runtime: Span::ZERO,
             due: Some((due, runtime)),
         };
@@ -308,17 +317,17 @@ impl Shadow {
                 .map_or(Span::ZERO, |pair| pair.work(self.now))
         };
         let mut ahead = LookAhead::new(&self.gate, self.now, &work, MOST_LOOKS);
-        let course = ahead.course(Whom::New(&asked, Some(forecast)), &horizon);
+        let course = ahead.course(LookAheadSubject::New(&asked, Some(forecast)), &horizon);
         let finish = course.and_then(|course| course.finish(runtime));
         finish.is_some_and(|finish| finish <= due + Span::TICK)
     }
 
     /// Its user took a job back: under both, and so it counts under neither.
     fn take_back(&mut self, key: TaskKey) {
-        self.with_slot(key, |job| Input::Cancel { job });
+        self.with_slot(key, |job| GateInput::Cancel { job });
         if let Some(pair) = self.pairs.get_mut(&key) {
             pair.counts = false;
         }
-        self.real_end(key, End::Lost);
+        self.real_end(key, ShadowEnd::Lost);
     }
 }

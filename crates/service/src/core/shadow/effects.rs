@@ -1,14 +1,14 @@
 //! What the gate on paper wants done, done on paper; and jobs that are over.
 
-use tollgate_gate::{Effect, Ending, Input, Said};
+use tollgate_gate::{Effect, GateInput, JobEnding, Notice};
 use tollgate_model::JobId;
 
-use super::Shadow;
-use super::sums::{Course, End};
+use super::ShadowPolicy;
+use super::sums::{ShadowEnd, ShadowOutcome};
 use crate::core::command::TaskKey;
 
-impl Shadow {
-    pub(super) fn real_end(&mut self, key: TaskKey, end: End) {
+impl ShadowPolicy {
+    pub(super) fn real_end(&mut self, key: TaskKey, end: ShadowEnd) {
         let pair = self.pairs.get_mut(&key);
         if let Some(pair) = pair.filter(|pair| pair.real.end.is_none()) {
             pair.real.end = Some(end);
@@ -16,7 +16,7 @@ impl Shadow {
         }
     }
 
-    fn paper_end(&mut self, slot: JobId, end: End) {
+    fn paper_end(&mut self, slot: JobId, end: ShadowEnd) {
         let Some(key) = self.slots.remove(&slot) else {
             return;
         };
@@ -44,7 +44,7 @@ impl Shadow {
         self.pairs.remove(&key);
     }
 
-    pub(super) fn with_slot(&mut self, key: TaskKey, input: impl Fn(JobId) -> Input) {
+    pub(super) fn with_slot(&mut self, key: TaskKey, input: impl Fn(JobId) -> GateInput) {
         let slot = self.pairs.get(&key).and_then(|pair| pair.slot);
         if let Some(slot) = slot {
             self.input(input(slot));
@@ -52,7 +52,7 @@ impl Shadow {
     }
 
     /// What cannot be done on paper, as to hold a job that runs there already, is not done there.
-    pub(super) fn input(&mut self, input: Input) {
+    pub(super) fn input(&mut self, input: GateInput) {
         let _ = self.gate.handle(self.now, input, &mut self.effects);
         self.carry_out();
     }
@@ -83,29 +83,29 @@ impl Shadow {
             }
             // What runs on paper ends at once.
             Effect::Kill { job, attempt, .. } => {
-                let ended = Input::Ended { job, attempt };
+                let ended = GateInput::Ended { job, attempt };
                 let _ = self.gate.handle(self.now, ended, &mut self.effects);
             }
             Effect::Verdict {
                 job,
-                said: Said::Rejected(_),
-            } => self.paper_end(job, End::KeptOut),
+                said: Notice::Rejected(_),
+            } => self.paper_end(job, ShadowEnd::KeptOut),
             Effect::Over { job, ending } => self.paper_end(
                 job,
                 match ending {
-                    Ending::Finished => End::Finished(self.now),
-                    Ending::Lost | Ending::Cancelled => End::Lost,
+                    JobEnding::Finished => ShadowEnd::Finished(self.now),
+                    JobEnding::Lost | JobEnding::Cancelled => ShadowEnd::Lost,
                 },
             ),
             Effect::Verdict {
-                said: Said::Accepted { .. } | Said::Queued,
+                said: Notice::Accepted { .. } | Notice::Queued,
                 ..
             }
             | Effect::SharesChanged { .. } => {}
         }
     }
 
-    fn on_paper(&mut self, slot: JobId, change: impl FnOnce(&mut Course)) {
+    fn on_paper(&mut self, slot: JobId, change: impl FnOnce(&mut ShadowOutcome)) {
         let key = self.slots.get(&slot);
         if let Some(pair) = key.and_then(|key| self.pairs.get_mut(key)) {
             change(&mut pair.paper);

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tollgate_model::{Distribution, Instant, JobId, Span};
 
-use super::sums::{Course, End, Terms};
+use super::sums::{JobTerms, ShadowEnd, ShadowOutcome};
 
 /// A job that has outrun its forecast is thought to take this much longer than it has taken, and
 /// an eighth of it, so that it is looked at again ever more rarely.
@@ -11,26 +11,26 @@ const AT_LEAST_LONGER: Span = Span::from_secs(1);
 
 /// A job that is not over under both.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Pair {
+pub(super) struct ShadowJob {
     /// Where the gate on paper keeps it, as long as it is not over there.
     pub(super) slot: Option<JobId>,
-    pub(super) terms: Terms,
+    pub(super) terms: JobTerms,
     /// What is forecast of its run time.
     pub(super) forecast: Distribution,
-    pub(super) truth: Truth,
+    pub(super) truth: ObservedRuntime,
     /// How long it had run already when the shadow began.
     pub(super) before: Span,
     /// Whether it was handed in since the shadow began.
     pub(super) counts: bool,
     /// Whether it ended on paper when the forecast said.
     pub(super) guessed: bool,
-    pub(super) real: Course,
-    pub(super) paper: Course,
+    pub(super) real: ShadowOutcome,
+    pub(super) paper: ShadowOutcome,
 }
 
 /// What the policy that decides has found out about a job's run time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) enum Truth {
+pub(super) enum ObservedRuntime {
     /// Nothing.
     Unknown,
     /// It has run since then.
@@ -39,13 +39,13 @@ pub(super) enum Truth {
     Ran(Span),
 }
 
-impl Pair {
+impl ShadowJob {
     /// How long it takes in all on paper, as far as is known at `now`.
     pub(super) fn work(&self, now: Instant) -> Span {
         let whole = match self.truth {
-            Truth::Ran(runtime) => runtime,
-            Truth::Unknown => self.forecast.median(),
-            Truth::RunsSince(start) => {
+            ObservedRuntime::Ran(runtime) => runtime,
+            ObservedRuntime::Unknown => self.forecast.median(),
+            ObservedRuntime::RunsSince(start) => {
                 let elapsed = now.since(start);
                 let eighth = Span::from_micros(elapsed.as_micros() / 8);
                 let longer = elapsed + eighth.max(AT_LEAST_LONGER);
@@ -57,7 +57,7 @@ impl Pair {
     }
 
     /// How it ended under both, once it has.
-    pub(super) fn ends(&self) -> Option<(End, End)> {
+    pub(super) fn ends(&self) -> Option<(ShadowEnd, ShadowEnd)> {
         self.real.end.zip(self.paper.end)
     }
 }
@@ -68,10 +68,10 @@ mod tests {
 
     use super::*;
 
-    fn pair(truth: Truth) -> Pair {
-        Pair {
+    fn pair(truth: ObservedRuntime) -> ShadowJob {
+        ShadowJob {
             slot: None,
-            terms: Terms {
+            terms: JobTerms {
                 submit: Instant::ZERO,
                 procs: 1,
                 due: None,
@@ -82,8 +82,8 @@ mod tests {
             before: Span::ZERO,
             counts: true,
             guessed: false,
-            real: Course::default(),
-            paper: Course::default(),
+            real: ShadowOutcome::default(),
+            paper: ShadowOutcome::default(),
         }
     }
 
@@ -91,11 +91,11 @@ mod tests {
     fn a_job_takes_what_it_took_or_at_least_what_it_has_taken() {
         let at = |secs| Instant::ZERO + Span::from_secs(secs);
         let work = |truth, now| pair(truth).work(at(now)).as_secs_f64();
-        assert_eq!(work(Truth::Unknown, 500), 100.0);
-        assert_eq!(work(Truth::Ran(Span::from_secs(7)), 500), 7.0);
-        assert_eq!(work(Truth::RunsSince(at(0)), 10), 100.0);
-        assert_eq!(work(Truth::RunsSince(at(0)), 800), 900.0);
-        let mut begun = pair(Truth::Ran(Span::from_secs(70)));
+        assert_eq!(work(ObservedRuntime::Unknown, 500), 100.0);
+        assert_eq!(work(ObservedRuntime::Ran(Span::from_secs(7)), 500), 7.0);
+        assert_eq!(work(ObservedRuntime::RunsSince(at(0)), 10), 100.0);
+        assert_eq!(work(ObservedRuntime::RunsSince(at(0)), 800), 900.0);
+        let mut begun = pair(ObservedRuntime::Ran(Span::from_secs(70)));
         begun.before = Span::from_secs(60);
         assert_eq!(begun.work(at(500)).as_secs_f64(), 10.0);
     }

@@ -6,7 +6,7 @@ use tollgate_model::{Credits, Instant, Span};
 
 /// Sums over jobs that are over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sums {
+pub struct ShadowTotals {
     /// Jobs that were let in or kept out.
     pub submitted: u64,
     /// Those of them that were let in.
@@ -23,7 +23,7 @@ pub struct Sums {
 
 /// Two policies side by side, over the jobs that are over under both.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Comparison {
+pub struct PolicyComparison {
     /// The policy on paper.
     pub policy: String,
     /// Since when it has been asked too.
@@ -33,9 +33,9 @@ pub struct Comparison {
     /// Jobs that wait on paper.
     pub queued: u32,
     /// What the policy that decides did with the jobs.
-    pub real: Sums,
+    pub real: ShadowTotals,
     /// What the policy on paper would have done with them.
-    pub paper: Sums,
+    pub paper: ShadowTotals,
     /// Jobs of these that ended on paper when the forecast said, for nobody knows how long they
     /// take: kept out by the policy that decides, or started earlier on paper.
     pub by_forecast: u64,
@@ -45,7 +45,7 @@ pub struct Comparison {
 
 /// What of a job is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Terms {
+pub(super) struct JobTerms {
     pub(super) submit: Instant,
     pub(super) procs: u32,
     pub(super) due: Option<Instant>,
@@ -54,15 +54,15 @@ pub(super) struct Terms {
 
 /// How a job fared under one policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Course {
+pub(super) struct ShadowOutcome {
     pub(super) start: Option<Instant>,
     pub(super) earned: Credits,
-    pub(super) end: Option<End>,
+    pub(super) end: Option<ShadowEnd>,
 }
 
 /// How a job ended.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) enum End {
+pub(super) enum ShadowEnd {
     /// It was never let in.
     KeptOut,
     /// It ran to its end.
@@ -71,16 +71,16 @@ pub(super) enum End {
     Lost,
 }
 
-impl Sums {
+impl ShadowTotals {
     /// Counts a job that is over.
-    pub(super) fn add(&mut self, terms: &Terms, course: &Course, end: End) {
+    pub(super) fn add(&mut self, terms: &JobTerms, course: &ShadowOutcome, end: ShadowEnd) {
         self.submitted += 1;
         self.budgets += terms.budget.unwrap_or(Credits::ZERO);
         self.utility += course.earned;
         match end {
-            End::KeptOut => {}
-            End::Lost => self.accepted += 1,
-            End::Finished(at) => {
+            ShadowEnd::KeptOut => {}
+            ShadowEnd::Lost => self.accepted += 1,
+            ShadowEnd::Finished(at) => {
                 self.accepted += 1;
                 if terms.due.is_none_or(|due| at <= due + DELAY_TOLERANCE) {
                     self.fulfilled += 1;

@@ -4,43 +4,47 @@ use std::time::Duration;
 
 use tollgate_engine::{AttemptKey, Engine, EngineError};
 
-use super::todo::Todo;
-use super::{Hand, Leave, Leaving, Stage, has_ended};
-use crate::fleet::terms::Terms;
-use crate::fleet::words::{Charge, Frame, Order, ToService, ToWorker};
+use super::todo::EngineCommand;
+use super::{AgentStage, DeparturePhase, DisconnectReason, WorkerAgent, has_ended};
+use crate::fleet::terms::LeaseTimings;
+use crate::fleet::words::{SequenceCheck, ServerMessage, WorkerFrame, WorkerLaunch, WorkerMessage};
 
-impl<E: Engine> Hand<E> {
+impl<E: Engine> WorkerAgent<E> {
     /// Takes a word of the service.
     ///
     /// # Errors
     /// If the connection is of no use any more.
-    pub fn hear(&mut self, frame: Frame<ToWorker>, now: Duration) -> Result<(), Leave> {
-        if self.stage == Stage::Off {
+    pub fn hear(
+        &mut self,
+        frame: WorkerFrame<ServerMessage>,
+        now: Duration,
+    ) -> Result<(), DisconnectReason> {
+        if self.stage == AgentStage::Off {
             return Ok(());
         }
         match self.heard.hear(frame.seq) {
-            Order::Next => {}
-            Order::Known => return Ok(()),
-            Order::Gap => return Err(again("a word of the service is missing")),
+            SequenceCheck::Next => {}
+            SequenceCheck::Known => return Ok(()),
+            SequenceCheck::Gap => return Err(again("a word of the service is missing")),
         }
         self.last_heard = now;
         match (self.stage, frame.word) {
-            (_, ToWorker::Beat(number)) => self.assure(number),
-            (_, ToWorker::Over) => return Err(again("the service has given this worker up")),
-            (_, ToWorker::Refused(why)) => return Err(Leave::Refused(why)),
+            (_, ServerMessage::Beat(number)) => self.assure(number),
+            (_, ServerMessage::Over) => return Err(again("the service has given this worker up")),
+            (_, ServerMessage::Refused(why)) => return Err(DisconnectReason::Refused(why)),
             (
-                Stage::Hailing,
-                ToWorker::Welcome {
+                AgentStage::Hailing,
+                ServerMessage::Welcome {
                     service,
                     grace_ms,
                     goes_on,
                 },
             ) => {
                 let grace = Duration::from_millis(grace_ms);
-                return self.begin(service, Terms { grace }, goes_on);
+                return self.begin(service, LeaseTimings { grace }, goes_on);
             }
-            (Stage::Offering, ToWorker::Taken) => return self.live(frame.epoch),
-            (Stage::Working, word) => return self.obey(frame.epoch, word, now),
+            (AgentStage::Offering, ServerMessage::Taken) => return self.live(frame.epoch),
+            (AgentStage::Working, word) => return self.obey(frame.epoch, word, now),
             (_, _) => return Err(again("the service says what makes no sense here")),
         }
         Ok(())
@@ -53,14 +57,19 @@ impl<E: Engine> Hand<E> {
                 return;
             }
             self.unanswered.pop_front();
-            if said == number && self.stage == Stage::Working && at > self.assured {
+            if said == number && self.stage == AgentStage::Working && at > self.assured {
                 self.assured = at;
                 self.renew_lease();
             }
         }
     }
 
-    fn begin(&mut self, service: String, terms: Terms, goes_on: bool) -> Result<(), Leave> {
+    fn begin(
+        &mut self,
+        service: String,
+        terms: LeaseTimings,
+        goes_on: bool,
+    ) -> Result<(), DisconnectReason> {
         if self.memory.service.as_ref() != Some(&service) {
             self.memory.service = Some(service);
             self.remember()?;
@@ -71,10 +80,10 @@ impl<E: Engine> Hand<E> {
             self.engine = Some(engine.map_err(|error| failed(&error))?);
         }
         if !goes_on {
-            self.stage = Stage::Clearing;
+            self.stage = AgentStage::Clearing;
             return Ok(());
         }
-        self.stage = Stage::Working;
+        self.stage = AgentStage::Working;
         // The hello was heard.
         self.assure(0);
         let running = self.running().map_err(|error| failed(&error))?;
@@ -82,25 +91,25 @@ impl<E: Engine> Hand<E> {
         let Some(capacity) = capacity.transpose().map_err(|error| failed(&error))? else {
             return Err(again("there is no engine"));
         };
-        self.say(ToService::Offer { capacity, running });
-        if self.leaving == Leaving::No {
+        self.say(WorkerMessage::Offer { capacity, running });
+        if self.leaving == DeparturePhase::No {
             let reports: Vec<_> = self.reports.values().flatten().cloned().collect();
             self.report(&reports);
         }
         Ok(())
     }
 
-    fn remember(&mut self) -> Result<(), Leave> {
+    fn remember(&mut self) -> Result<(), DisconnectReason> {
         let kept = (self.kit.remember)(&self.memory);
         kept.map_err(|error| again(&format!("what has to be remembered cannot be: {error}")))
     }
 
     /// The offer was taken: a new life begins, with nothing running. It is remembered before anything
     /// is started in it.
-    fn live(&mut self, epoch: u32) -> Result<(), Leave> {
+    fn live(&mut self, epoch: u32) -> Result<(), DisconnectReason> {
         self.memory.epoch = epoch;
         self.remember()?;
-        self.stage = Stage::Working;
+        self.stage = AgentStage::Working;
         // The service counts from when it took the offer. Beats before that were not about this life.
         self.assured = self.offered;
         self.renew_lease();
@@ -108,7 +117,12 @@ impl<E: Engine> Hand<E> {
         Ok(())
     }
 
-    fn obey(&mut self, epoch: u32, word: ToWorker, now: Duration) -> Result<(), Leave> {
+    fn obey(
+        &mut self,
+        epoch: u32,
+        word: ServerMessage,
+        now: Duration,
+    ) -> Result<(), DisconnectReason> {
         if epoch != self.memory.epoch {
             return Err(again(
                 "the service addressed another incarnation of this worker",
@@ -120,29 +134,35 @@ impl<E: Engine> Hand<E> {
         }
         match word {
             // What is not started ends with the life.
-            ToWorker::Start(_) if self.leaving != Leaving::No => {}
-            ToWorker::Start(charges) => self.take_charges(charges),
-            ToWorker::SetShares(shares) => self.todo.push_back(Todo::SetShares(shares)),
-            ToWorker::Kill(attempts, why) => self.todo.push_back(Todo::Kill(attempts, why)),
-            ToWorker::Acknowledge(attempts) => self.forget(attempts),
-            ToWorker::Taken => {}
-            ToWorker::Welcome { .. }
-            | ToWorker::Refused(_)
-            | ToWorker::Over
-            | ToWorker::Beat(_) => return Err(again("the service says what makes no sense here")),
+            ServerMessage::Start(_) if self.leaving != DeparturePhase::No => {}
+            ServerMessage::Start(charges) => self.take_charges(charges),
+            ServerMessage::SetShares(shares) => {
+                self.todo.push_back(EngineCommand::SetShares(shares))
+            }
+            ServerMessage::Kill(attempts, why) => {
+                self.todo.push_back(EngineCommand::Kill(attempts, why))
+            }
+            ServerMessage::Acknowledge(attempts) => self.forget(attempts),
+            ServerMessage::Taken => {}
+            ServerMessage::Welcome { .. }
+            | ServerMessage::Refused(_)
+            | ServerMessage::Over
+            | ServerMessage::Beat(_) => {
+                return Err(again("the service says what makes no sense here"));
+            }
         }
         Ok(())
     }
 
-    fn take_charges(&mut self, charges: Vec<Charge>) {
+    fn take_charges(&mut self, charges: Vec<WorkerLaunch>) {
         let reports = &self.reports;
-        let is_new = |charge: &Charge| {
+        let is_new = |charge: &WorkerLaunch| {
             let known = reports.get(&charge.launch.attempt);
             !known.is_some_and(|reports| has_ended(reports))
         };
-        let new: Vec<Charge> = charges.into_iter().filter(is_new).collect();
+        let new: Vec<WorkerLaunch> = charges.into_iter().filter(is_new).collect();
         if !new.is_empty() {
-            self.todo.push_back(Todo::Start(new));
+            self.todo.push_back(EngineCommand::Start(new));
         }
     }
 
@@ -150,14 +170,14 @@ impl<E: Engine> Hand<E> {
         for attempt in &attempts {
             self.reports.remove(attempt);
         }
-        self.todo.push_back(Todo::Acknowledge(attempts));
+        self.todo.push_back(EngineCommand::Acknowledge(attempts));
     }
 }
 
-fn again(why: &str) -> Leave {
-    Leave::Again(why.to_owned())
+fn again(why: &str) -> DisconnectReason {
+    DisconnectReason::Again(why.to_owned())
 }
 
-fn failed(error: &EngineError) -> Leave {
-    Leave::Again(error.to_string())
+fn failed(error: &EngineError) -> DisconnectReason {
+    DisconnectReason::Again(error.to_string())
 }

@@ -2,23 +2,23 @@
 
 use std::time::Duration;
 
-use tollgate_engine::{AttemptKey, Engine, EngineError, KillReason, Launch};
+use tollgate_engine::{AttemptKey, Engine, EngineError, KillReason, LaunchSpec};
 use tollgate_model::Instant;
 
-use super::{BACK_OFF, Hand, can_be_tried_again};
+use super::{BACK_OFF, WorkerAgent, can_be_tried_again};
 use crate::engine_words;
-use crate::fleet::words::Charge;
+use crate::fleet::words::WorkerLaunch;
 
 /// An order.
 #[derive(Clone, Debug)]
-pub(super) enum Todo {
-    Start(Vec<Charge>),
+pub(super) enum EngineCommand {
+    Start(Vec<WorkerLaunch>),
     SetShares(Vec<(AttemptKey, f64)>),
     Kill(Vec<AttemptKey>, KillReason),
     Acknowledge(Vec<AttemptKey>),
 }
 
-impl<E: Engine> Hand<E> {
+impl<E: Engine> WorkerAgent<E> {
     /// Carries out what can be, until the engine cannot be asked; that is tried again.
     pub(super) fn carry_out(&mut self, now: Duration, at: Instant) {
         if self.retry.is_some_and(|retry| now < retry) {
@@ -37,12 +37,14 @@ impl<E: Engine> Hand<E> {
         }
     }
 
-    fn carry_out_one(&mut self, todo: Todo, at: Instant) -> Result<(), EngineError> {
+    fn carry_out_one(&mut self, todo: EngineCommand, at: Instant) -> Result<(), EngineError> {
         match todo {
-            Todo::Start(charges) => self.start(charges, at),
-            Todo::SetShares(shares) => self.ask(|engine| engine.set_shares(&shares)),
-            Todo::Kill(attempts, why) => self.ask(|engine| engine.kill(&attempts, why)),
-            Todo::Acknowledge(attempts) => self.ask(|engine| engine.acknowledge(&attempts)),
+            EngineCommand::Start(charges) => self.start(charges, at),
+            EngineCommand::SetShares(shares) => self.ask(|engine| engine.set_shares(&shares)),
+            EngineCommand::Kill(attempts, why) => self.ask(|engine| engine.kill(&attempts, why)),
+            EngineCommand::Acknowledge(attempts) => {
+                self.ask(|engine| engine.acknowledge(&attempts))
+            }
         }
     }
 
@@ -54,7 +56,7 @@ impl<E: Engine> Hand<E> {
     }
 
     /// What no engine could start has ended without having run.
-    fn start(&mut self, charges: Vec<Charge>, at: Instant) -> Result<(), EngineError> {
+    fn start(&mut self, charges: Vec<WorkerLaunch>, at: Instant) -> Result<(), EngineError> {
         let mut launches = Vec::new();
         let mut unfit = Vec::new();
         for charge in charges {
@@ -90,7 +92,7 @@ impl<E: Engine> Hand<E> {
     }
 
     /// The launch as it is here: with a user of this host.
-    fn launch(&self, charge: Charge) -> Result<Launch, (&'static str, String)> {
+    fn launch(&self, charge: WorkerLaunch) -> Result<LaunchSpec, (&'static str, String)> {
         let user = (self.kit.run_as)(&charge.owner).map_err(|why| ("user", why))?;
         let mut launch = charge.launch;
         launch.user = user;

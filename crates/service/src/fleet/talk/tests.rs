@@ -1,51 +1,51 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tollgate_engine::memory::Deed;
-use tollgate_engine::{Ended, MemoryEngine, MemoryWorld, Status};
-use tollgate_gate::{Gate, Input};
+use tollgate_engine::memory::SimProgram;
+use tollgate_engine::{AttemptOutcome, AttemptStatus, SimEngine, SimHost};
+use tollgate_gate::{Gate, GateInput};
 use tollgate_model::{Instant, Market, Span};
-use tollgate_policy::Choice;
+use tollgate_policy::PolicySpec;
 
 use super::*;
-use crate::core::Command;
-use crate::fleet::{House, Line, Terms};
+use crate::core::ServiceCommand;
+use crate::fleet::{FrameSink, LeaseTimings, WorkerPoolConfig};
 
 #[derive(Clone, Default)]
-struct Said(Arc<Mutex<Vec<Frame<ToWorker>>>>);
+struct RecordingSink(Arc<Mutex<Vec<WorkerFrame<ServerMessage>>>>);
 
-impl Line for Said {
-    fn say(&mut self, frame: Frame<ToWorker>) -> bool {
+impl FrameSink for RecordingSink {
+    fn say(&mut self, frame: WorkerFrame<ServerMessage>) -> bool {
         self.0.lock().unwrap().push(frame);
         true
     }
 }
 
 /// A service and one connection of a worker.
-struct Talk {
-    fleet: Fleet<MemoryEngine>,
-    said: Said,
+struct TestSession {
+    fleet: WorkerPool<SimEngine>,
+    said: RecordingSink,
     seq: u64,
     _folder: tempfile::TempDir,
 }
 
-impl Talk {
-    fn new(whose: Whose) -> Self {
+impl TestSession {
+    fn new(whose: JobOwners) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let world = MemoryWorld::new(1, 1 << 30, Deed::of_command);
-        let mut fleet = Fleet::new(MemoryEngine::open(&world));
-        let house = House {
+        let world = SimHost::new(1, 1 << 30, SimProgram::of_command);
+        let mut fleet = WorkerPool::new(SimEngine::open(&world));
+        let house = WorkerPoolConfig {
             service: "this".to_owned(),
             whose,
-            terms: Terms::default(),
+            terms: LeaseTimings::default(),
             roster: folder.path().join("workers.json"),
             name_of: |_| Ok("ann".to_owned()),
         };
         fleet.open_to(house, Box::new(|| Duration::ZERO)).unwrap();
-        let said = Said::default();
-        fleet.hear(Heard {
+        let said = RecordingSink::default();
+        fleet.hear(ConnectionEvent {
             line: 1,
-            what: What::Opened(Box::new(said.clone())),
+            what: ConnectionEventKind::Opened(Box::new(said.clone())),
         });
         Self {
             fleet,
@@ -56,15 +56,15 @@ impl Talk {
     }
 
     /// Says something as the worker, and gives what is answered.
-    fn say(&mut self, epoch: u32, word: ToService) -> Vec<ToWorker> {
+    fn say(&mut self, epoch: u32, word: WorkerMessage) -> Vec<ServerMessage> {
         self.seq += 1;
         let seq = self.seq;
-        let what = What::Said(Frame { epoch, seq, word });
-        self.fleet.hear(Heard { line: 1, what });
+        let what = ConnectionEventKind::Said(WorkerFrame { epoch, seq, word });
+        self.fleet.hear(ConnectionEvent { line: 1, what });
         self.answers()
     }
 
-    fn answers(&self) -> Vec<ToWorker> {
+    fn answers(&self) -> Vec<ServerMessage> {
         let said = std::mem::take(&mut *self.said.0.lock().unwrap());
         said.into_iter().map(|frame| frame.word).collect()
     }
@@ -74,8 +74,8 @@ impl Talk {
     }
 }
 
-fn hello(user: &str) -> Hello {
-    Hello {
+fn hello(user: &str) -> WorkerHello {
+    WorkerHello {
         version: VERSION,
         identity: "one".to_owned(),
         name: "blade".to_owned(),
@@ -87,11 +87,11 @@ fn hello(user: &str) -> Hello {
     }
 }
 
-fn is_refused(whose: Whose, hello: Hello) -> bool {
-    let mut talk = Talk::new(whose);
-    match talk.say(0, ToService::Hello(hello)).as_slice() {
-        [ToWorker::Welcome { goes_on: false, .. }] => false,
-        [ToWorker::Refused(why)] => {
+fn is_refused(whose: JobOwners, hello: WorkerHello) -> bool {
+    let mut talk = TestSession::new(whose);
+    match talk.say(0, WorkerMessage::Hello(hello)).as_slice() {
+        [ServerMessage::Welcome { goes_on: false, .. }] => false,
+        [ServerMessage::Refused(why)] => {
             assert!(!why.is_empty() && !talk.is_connected());
             true
         }
@@ -101,26 +101,26 @@ fn is_refused(whose: Whose, hello: Hello) -> bool {
 
 #[test]
 fn who_cannot_run_the_jobs_of_a_service_is_refused() {
-    let own = || Whose::Own("ann".to_owned());
+    let own = || JobOwners::Own("ann".to_owned());
     assert!(!is_refused(own(), hello("ann")));
     assert!(is_refused(own(), hello("bob")));
-    assert!(is_refused(Whose::All, hello("ann")));
-    let root = Hello {
+    assert!(is_refused(JobOwners::All, hello("ann")));
+    let root = WorkerHello {
         all_users: true,
         ..hello("root")
     };
     assert!(!is_refused(own(), root.clone()));
-    assert!(!is_refused(Whose::All, root.clone()));
-    let roots = || Whose::Own("root".to_owned());
+    assert!(!is_refused(JobOwners::All, root.clone()));
+    let roots = || JobOwners::Own("root".to_owned());
     assert!(is_refused(roots(), root.clone()));
     let root_jobs = true;
-    assert!(!is_refused(roots(), Hello { root_jobs, ..root }));
+    assert!(!is_refused(roots(), WorkerHello { root_jobs, ..root }));
 }
 
 #[test]
 fn who_is_strange_is_refused() {
-    let own = || Whose::Own("ann".to_owned());
-    let other = |change: fn(&mut Hello)| {
+    let own = || JobOwners::Own("ann".to_owned());
+    let other = |change: fn(&mut WorkerHello)| {
         let mut hello = hello("ann");
         change(&mut hello);
         is_refused(own(), hello)
@@ -134,18 +134,18 @@ fn who_is_strange_is_refused() {
 }
 
 /// A worker that works, in its first life.
-fn working() -> (Talk, Gate) {
-    let mut talk = Talk::new(Whose::Own("ann".to_owned()));
-    talk.say(0, ToService::Hello(hello("ann")));
+fn working() -> (TestSession, Gate) {
+    let mut talk = TestSession::new(JobOwners::Own("ann".to_owned()));
+    talk.say(0, WorkerMessage::Hello(hello("ann")));
     let capacity = talk.fleet.capacity().unwrap();
     let running = Vec::new();
-    let offer = ToService::Offer { capacity, running };
+    let offer = WorkerMessage::Offer { capacity, running };
     assert_eq!(talk.say(0, offer), [], "the gate is told first");
-    let rules = Choice::named("fcfs").unwrap();
+    let rules = PolicySpec::named("fcfs").unwrap();
     let mut gate = Gate::new(rules.build(Market::None), Market::None);
     let news = talk.fleet.news(&gate);
     let [
-        Command::WorkerUp {
+        ServiceCommand::WorkerUp {
             worker,
             epoch,
             nodes,
@@ -155,7 +155,7 @@ fn working() -> (Talk, Gate) {
     else {
         panic!("{news:?}");
     };
-    let input = Input::WorkerUp {
+    let input = GateInput::WorkerUp {
         worker: *worker,
         epoch: *epoch,
         nodes: *nodes,
@@ -163,20 +163,20 @@ fn working() -> (Talk, Gate) {
     };
     gate.handle(Instant::ZERO, input, &mut Vec::new()).unwrap();
     talk.fleet.settle(&gate);
-    assert_eq!(talk.answers(), [ToWorker::Taken]);
+    assert_eq!(talk.answers(), [ServerMessage::Taken]);
     assert_eq!(talk.fleet.news(&gate), [], "said once");
     (talk, gate)
 }
 
-fn end(job: u64) -> Report {
-    Report {
+fn end(job: u64) -> AttemptReport {
+    AttemptReport {
         attempt: AttemptKey {
             job,
             task: 0,
             attempt: 1,
         },
-        event: Event::Ended(Ended {
-            status: Status::Exited(0),
+        event: AttemptEvent::Ended(AttemptOutcome {
+            status: AttemptStatus::Exited(0),
             killed: None,
             at: Instant::ZERO,
             wall: Span::ZERO,
@@ -191,8 +191,8 @@ fn what_is_said_of_another_life_is_answered_and_changes_nothing() {
     let (mut talk, _) = working();
     let report = end(1);
     talk.fleet.seat(report.attempt, WorkerId(1));
-    let answer = talk.say(7, ToService::Reports(vec![report]));
-    assert_eq!(answer, [ToWorker::Over]);
+    let answer = talk.say(7, WorkerMessage::Reports(vec![report]));
+    assert_eq!(answer, [ServerMessage::Over]);
     assert_eq!(talk.fleet.inbox, []);
     assert!(!talk.is_connected());
 }
@@ -205,19 +205,22 @@ fn a_worker_is_believed_about_its_own_attempts_only() {
     talk.fleet.seat(another_s.attempt, WorkerId(2));
     let done = vec![another_s.attempt, nobody_s.attempt];
     let said = vec![its.clone(), another_s, nobody_s];
-    let answer = talk.say(1, ToService::Reports(said));
-    assert_eq!(answer, [ToWorker::Acknowledge(done)]);
+    let answer = talk.say(1, WorkerMessage::Reports(said));
+    assert_eq!(answer, [ServerMessage::Acknowledge(done)]);
     assert_eq!(talk.fleet.inbox, [its]);
 }
 
 #[test]
 fn a_word_is_heard_once_and_a_missing_one_ends_the_connection() {
     let (mut talk, _) = working();
-    assert_eq!(talk.say(1, ToService::Beat(4)), [ToWorker::Beat(4)]);
+    assert_eq!(
+        talk.say(1, WorkerMessage::Beat(4)),
+        [ServerMessage::Beat(4)]
+    );
     talk.seq -= 1;
-    assert_eq!(talk.say(1, ToService::Beat(4)), []);
+    assert_eq!(talk.say(1, WorkerMessage::Beat(4)), []);
     assert!(talk.is_connected());
     talk.seq += 1;
-    assert_eq!(talk.say(1, ToService::Beat(5)), []);
+    assert_eq!(talk.say(1, WorkerMessage::Beat(5)), []);
     assert!(!talk.is_connected());
 }

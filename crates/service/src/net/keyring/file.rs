@@ -7,21 +7,21 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Key, Proof};
-use crate::access::Role;
+use super::{Credential, ProofType};
+use crate::access::AccessRole;
 use crate::api::{iso, read_iso};
 
 /// A token or a certificate as it is written, in settings and in the file of tokens.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Written {
+pub struct CredentialConfig {
     /// Whom it stands for: a user's name or number.
-    pub user: Account,
+    pub user: UserRef,
     /// `sha256:` and 64 hexadecimal digits: of the token, or of the certificate's public key.
     pub fingerprint: String,
     /// What its holder is let in for: `user` or `worker`.
     #[serde(default)]
-    pub kind: Role,
+    pub kind: AccessRole,
     /// When it was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made_at: Option<String>,
@@ -33,7 +33,7 @@ pub struct Written {
 /// A user of the system.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(untagged)]
-pub enum Account {
+pub enum UserRef {
     /// By number.
     Id(u32),
     /// By name.
@@ -42,7 +42,7 @@ pub enum Account {
 
 /// Why the file of tokens cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum KeyringError {
+pub enum CredentialFileError {
     /// It cannot be read.
     #[error("{}: cannot be read: {error}", path.display())]
     Read {
@@ -73,36 +73,36 @@ pub enum KeyringError {
 
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Body {
+struct TokenFile {
     #[serde(default)]
-    tokens: Vec<Written>,
+    tokens: Vec<CredentialConfig>,
 }
 
-impl Written {
+impl CredentialConfig {
     /// What it says; `look_up` finds users by name.
     ///
     /// # Errors
     /// What is wrong with it.
     pub fn key(
         &self,
-        proof: Proof,
+        proof: ProofType,
         look_up: impl Fn(&str) -> Result<u32, String>,
-    ) -> Result<Key, String> {
+    ) -> Result<Credential, String> {
         let instant = |field, words: &Option<String>| match words {
             None => Ok(None),
             Some(words) => read_iso(words)
                 .map(Some)
                 .map_err(|error| format!("{field}: {error}")),
         };
-        Ok(Key {
+        Ok(Credential {
             proof,
             fingerprint: self
                 .fingerprint
                 .parse()
                 .map_err(|error| format!("fingerprint: {error}"))?,
             user: match &self.user {
-                Account::Id(user) => *user,
-                Account::Name(name) => look_up(name).map_err(|what| format!("user: {what}"))?,
+                UserRef::Id(user) => *user,
+                UserRef::Name(name) => look_up(name).map_err(|what| format!("user: {what}"))?,
             },
             role: self.kind,
             made: instant("made_at", &self.made_at)?,
@@ -111,10 +111,10 @@ impl Written {
     }
 }
 
-impl From<&Key> for Written {
-    fn from(key: &Key) -> Self {
+impl From<&Credential> for CredentialConfig {
+    fn from(key: &Credential) -> Self {
         Self {
-            user: Account::Id(key.user),
+            user: UserRef::Id(key.user),
             fingerprint: key.fingerprint.to_string(),
             kind: key.role,
             made_at: key.made.map(iso),
@@ -124,16 +124,16 @@ impl From<&Key> for Written {
 }
 
 /// The tokens in the file; none if it is not there.
-pub(super) fn read(path: &Path) -> Result<Vec<Key>, KeyringError> {
+pub(super) fn read(path: &Path) -> Result<Vec<Credential>, CredentialFileError> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => {
             let path = path.to_owned();
-            return Err(KeyringError::Read { path, error });
+            return Err(CredentialFileError::Read { path, error });
         }
     };
-    let body: Body = toml::from_str(&text).map_err(|error| KeyringError::Parse {
+    let body: TokenFile = toml::from_str(&text).map_err(|error| CredentialFileError::Parse {
         path: path.to_owned(),
         error: Box::new(error),
     })?;
@@ -141,8 +141,8 @@ pub(super) fn read(path: &Path) -> Result<Vec<Key>, KeyringError> {
     let tokens = body.tokens.iter().zip(1..);
     tokens
         .map(|(written, place)| {
-            let key = written.key(Proof::Token, numbers_only);
-            key.map_err(|what| KeyringError::Token {
+            let key = written.key(ProofType::Token, numbers_only);
+            key.map_err(|what| CredentialFileError::Token {
                 path: path.to_owned(),
                 place,
                 what,
@@ -152,9 +152,9 @@ pub(super) fn read(path: &Path) -> Result<Vec<Key>, KeyringError> {
 }
 
 /// Writes all tokens, or none of them: whoever is killed meanwhile leaves the old file or the new.
-pub(super) fn write(path: &Path, keys: &[Key]) -> io::Result<()> {
-    let body = Body {
-        tokens: keys.iter().map(Written::from).collect(),
+pub(super) fn write(path: &Path, keys: &[Credential]) -> io::Result<()> {
+    let body = TokenFile {
+        tokens: keys.iter().map(CredentialConfig::from).collect(),
     };
     let text = toml::to_string(&body).map_err(io::Error::other)?;
     let fresh = path.with_extension("toml.new");

@@ -1,13 +1,13 @@
 //! From a year to its figures.
 
 use tollgate_model::{Energy, Span};
-use tollgate_sim::campus::retry::{Retry, Rule};
-use tollgate_sim::campus::{Policies, Tally};
+use tollgate_sim::campus::retry::{RetryPolicy, RetryRule};
+use tollgate_sim::campus::{CampusMetrics, CampusPolicies};
 
-use crate::world::Quantity;
+use crate::world::WorldMetric;
 
 /// What is measured of a year.
-pub(super) const QUANTITIES: &[Quantity] = &[
+pub(super) const QUANTITIES: &[WorldMetric] = &[
     quantity("energy_mwh", "energy for tasks", Some("MWh")),
     quantity("overhead_min", "mean overhead of good tasks", Some("min")),
     quantity("good_killed", "good tasks killed", None),
@@ -64,8 +64,8 @@ const fn quantity(
     name: &'static str,
     meaning: &'static str,
     unit: Option<&'static str>,
-) -> Quantity {
-    Quantity {
+) -> WorldMetric {
+    WorldMetric {
         name,
         meaning,
         unit,
@@ -73,7 +73,7 @@ const fn quantity(
 }
 
 /// What a year is compared with in the same environment, where that means something.
-pub(super) struct Compared<T> {
+pub(super) struct ComparisonBaselines<T> {
     same_select: Option<T>,
     same_retry: Option<T>,
     all_evictions: Option<T>,
@@ -83,12 +83,12 @@ pub(super) struct Compared<T> {
 /// The combination of the paper's conclusion, with the best of the machine choices beyond it.
 const DEDICATED: &str = "d1:100,90h,3+n2/c5";
 
-impl Compared<Policies> {
+impl ComparisonBaselines<CampusPolicies> {
     /// The policies with which `policies` are compared.
-    pub(super) fn to(policies: &Policies) -> Self {
-        let Policies { retry, select } = policies;
+    pub(super) fn to(policies: &CampusPolicies) -> Self {
+        let CampusPolicies { retry, select } = policies;
         let named = |text: &str| super::policies(text).expect("it is written here");
-        let with_retry = |text: &str| Policies {
+        let with_retry = |text: &str| CampusPolicies {
             retry: text.parse().expect("it is written here"),
             select,
         };
@@ -96,7 +96,7 @@ impl Compared<Policies> {
             limit_on_evictions(retry).map(|most| with_retry(&format!("max-evictions:{most}")));
         Self {
             same_select: Some(with_retry("forever")),
-            same_retry: Some(Policies {
+            same_retry: Some(CampusPolicies {
                 retry: retry.clone(),
                 ..named(super::BASELINE)
             }),
@@ -107,9 +107,9 @@ impl Compared<Policies> {
 }
 
 /// Returns how many evictions a policy bears that has this one limit and nothing else.
-fn limit_on_evictions(retry: &Retry) -> Option<u32> {
+fn limit_on_evictions(retry: &RetryPolicy) -> Option<u32> {
     match retry.rules() {
-        [Rule::Evictions { most, .. }]
+        [RetryRule::Evictions { most, .. }]
             if retry.longest_attempt().is_none() && retry.dedicated().is_none() =>
         {
             Some(*most)
@@ -118,9 +118,9 @@ fn limit_on_evictions(retry: &Retry) -> Option<u32> {
     }
 }
 
-impl<T> Compared<T> {
-    pub(super) fn map<U>(self, mut made: impl FnMut(T) -> U) -> Compared<U> {
-        Compared {
+impl<T> ComparisonBaselines<T> {
+    pub(super) fn map<U>(self, mut made: impl FnMut(T) -> U) -> ComparisonBaselines<U> {
+        ComparisonBaselines {
             same_select: self.same_select.map(&mut made),
             same_retry: self.same_retry.map(&mut made),
             all_evictions: self.all_evictions.map(&mut made),
@@ -130,14 +130,18 @@ impl<T> Compared<T> {
 }
 
 /// The quantities of a year, in order; `price` is that of a kilowatt hour, 0 if there is none.
-pub(super) fn figures(tally: &Tally, with: &Compared<Tally>, price: f64) -> Vec<Option<f64>> {
+pub(super) fn figures(
+    tally: &CampusMetrics,
+    with: &ComparisonBaselines<CampusMetrics>,
+    price: f64,
+) -> Vec<Option<f64>> {
     let (good, bad) = (&tally.good, &tally.bad);
     let hours = |span: Span| Some(span.as_secs_f64() / 3600.0);
     let count = |count: u32| Some(f64::from(count));
-    let energy = |tally: &Tally| tally.marginal.as_mwh();
-    let overhead = |tally: &Tally| tally.overhead.map_or(0.0, Span::as_secs_f64);
-    let killed = |tally: &Tally| f64::from(tally.good.killed);
-    let share = |of: &Option<Tally>, figure: &dyn Fn(&Tally) -> f64| {
+    let energy = |tally: &CampusMetrics| tally.marginal.as_mwh();
+    let overhead = |tally: &CampusMetrics| tally.overhead.map_or(0.0, Span::as_secs_f64);
+    let killed = |tally: &CampusMetrics| f64::from(tally.good.killed);
+    let share = |of: &Option<CampusMetrics>, figure: &dyn Fn(&CampusMetrics) -> f64| {
         let share = 100.0 * figure(tally) / figure(of.as_ref()?);
         share.is_finite().then_some(share)
     };
@@ -173,7 +177,7 @@ mod tests {
     fn policies_are_compared_with_their_like() {
         let to = |text: &str| {
             let policies = policies(text).unwrap();
-            Compared::to(&policies).map(|policies| name(&policies))
+            ComparisonBaselines::to(&policies).map(|policies| name(&policies))
         };
         let with = to("n2:3/c5");
         assert_eq!(with.same_select.as_deref(), Some("forever/least-energy"));
@@ -196,9 +200,9 @@ mod tests {
 
     #[test]
     fn there_is_a_figure_a_quantity_and_no_share_of_nothing() {
-        let tally = Tally::default();
+        let tally = CampusMetrics::default();
         let policies = policies("n1:1/c1").unwrap();
-        let with = Compared::to(&policies).map(|_| Tally::default());
+        let with = ComparisonBaselines::to(&policies).map(|_| CampusMetrics::default());
         let figures = figures(&tally, &with, 0.0);
         assert_eq!(figures.len(), QUANTITIES.len());
         assert_eq!(figures[12], None);

@@ -3,19 +3,19 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_sim::campus::retry::{Retry, Rule};
+use tollgate_sim::campus::retry::{RetryPolicy, RetryRule};
 
 use super::{policies, resolved};
-use crate::chart::{Chart, ChartSeries, Drawn, Sheet};
+use crate::chart::{ChartSeries, ChartTable, SeriesKind, WorldChart};
 use crate::experiment::Experiment;
-use crate::measure::RunMeasure;
-use crate::results::{At, Results};
-use crate::world::{Model, Values};
+use crate::measure::RunMetric;
+use crate::results::{ExperimentPoint, StudyResults};
+use crate::world::{ParameterValues, WorldModel};
 
 mod condor;
 
 /// A policy with its settings, and the means of its years.
-struct Candidate {
+struct FrontierCandidate {
     words: String,
     energy_mwh: f64,
     lost: f64,
@@ -23,35 +23,36 @@ struct Candidate {
 }
 
 /// By set: both pictures, and the table of those that are not dominated.
-pub(super) fn charts(results: &Results) -> Vec<Chart> {
+pub(super) fn charts(results: &StudyResults) -> Vec<WorldChart> {
     let sets = 0..results.experiment().sets.len();
     sets.flat_map(|set| of_set(results, set)).collect()
 }
 
-fn of_set(results: &Results, set: usize) -> Vec<Chart> {
+fn of_set(results: &StudyResults, set: usize) -> Vec<WorldChart> {
     let candidates = candidates(results, set);
-    let is_best = |one: &Candidate| !candidates.iter().any(|other| other.dominates(one));
-    let best: Vec<&Candidate> = candidates.iter().filter(|one| is_best(one)).collect();
+    let is_best = |one: &FrontierCandidate| !candidates.iter().any(|other| other.dominates(one));
+    let best: Vec<&FrontierCandidate> = candidates.iter().filter(|one| is_best(one)).collect();
     if best.is_empty() {
         return Vec::new();
     }
     let (named, others) = named(&best);
     let name = &results.experiment().sets[set].name;
-    let chart = |id: &str, title: &str, y: &str, height: &dyn Fn(&Candidate) -> f64| Chart {
-        id: format!("frontier-{id}-{name}"),
-        heading: format!("Which limit? ({name})"),
-        title: title.to_owned(),
-        x: "energy for tasks (MWh)".to_owned(),
-        y: y.to_owned(),
-        from_zero: true,
-        series: series(&candidates, &named, &others, height),
-        sheet: None,
-    };
-    let lost = |one: &Candidate| (1.0 + one.lost).log10();
-    let overhead = |one: &Candidate| one.overhead_min;
+    let chart =
+        |id: &str, title: &str, y: &str, height: &dyn Fn(&FrontierCandidate) -> f64| WorldChart {
+            id: format!("frontier-{id}-{name}"),
+            heading: format!("Which limit? ({name})"),
+            title: title.to_owned(),
+            x: "energy for tasks (MWh)".to_owned(),
+            y: y.to_owned(),
+            from_zero: true,
+            series: series(&candidates, &named, &others, height),
+            sheet: None,
+        };
+    let lost = |one: &FrontierCandidate| (1.0 + one.lost).log10();
+    let overhead = |one: &FrontierCandidate| one.overhead_min;
     let titles = ["Energy and good tasks lost", "Energy and overhead"];
     vec![
-        Chart {
+        WorldChart {
             sheet: Some(sheet(
                 "The best of their kind, as numbered in the pictures",
                 &named,
@@ -59,7 +60,7 @@ fn of_set(results: &Results, set: usize) -> Vec<Chart> {
             )),
             ..chart("lost", titles[0], "log10(1 + good tasks lost)", &lost)
         },
-        Chart {
+        WorldChart {
             sheet: (!others.is_empty()).then(|| {
                 let caption = "Others that no policy beats in all three";
                 sheet(caption, &others, 1 + named.len())
@@ -72,13 +73,15 @@ fn of_set(results: &Results, set: usize) -> Vec<Chart> {
 /// Of those that no other beats, by how many good tasks they lose - none, some, some tens, and so
 /// on -, the one with the least energy and the one with the least overhead: those that are shown by
 /// number. Then the others.
-fn named<'c>(best: &[&'c Candidate]) -> (Vec<&'c Candidate>, Vec<&'c Candidate>) {
-    let magnitude = |one: &Candidate| (one.lost + 0.5).log10().floor() as i64;
-    let is_named = |one: &&Candidate| {
+fn named<'c>(
+    best: &[&'c FrontierCandidate],
+) -> (Vec<&'c FrontierCandidate>, Vec<&'c FrontierCandidate>) {
+    let magnitude = |one: &FrontierCandidate| (one.lost + 0.5).log10().floor() as i64;
+    let is_named = |one: &&FrontierCandidate| {
         let alike = best
             .iter()
             .filter(|other| magnitude(other) == magnitude(one));
-        let least = |figure: fn(&Candidate) -> f64| {
+        let least = |figure: fn(&FrontierCandidate) -> f64| {
             alike.clone().min_by(|a, b| figure(a).total_cmp(&figure(b)))
         };
         [least(|one| one.energy_mwh), least(|one| one.overhead_min)]
@@ -89,7 +92,7 @@ fn named<'c>(best: &[&'c Candidate]) -> (Vec<&'c Candidate>, Vec<&'c Candidate>)
     best.iter().copied().partition(is_named)
 }
 
-impl Candidate {
+impl FrontierCandidate {
     fn axes(&self) -> [f64; 3] {
         [self.energy_mwh, self.lost, self.overhead_min]
     }
@@ -102,9 +105,9 @@ impl Candidate {
 }
 
 /// Every policy and setting that was run in a set, once, the most frugal first.
-fn candidates(results: &Results, set: usize) -> Vec<Candidate> {
+fn candidates(results: &StudyResults, set: usize) -> Vec<FrontierCandidate> {
     let experiment = results.experiment();
-    let mut found: BTreeMap<String, Candidate> = BTreeMap::new();
+    let mut found: BTreeMap<String, FrontierCandidate> = BTreeMap::new();
     for row in results.rows() {
         let at = row.planned.at();
         if at.set != set || row.planned.seed != 1 {
@@ -115,7 +118,7 @@ fn candidates(results: &Results, set: usize) -> Vec<Candidate> {
         if let (Some(energy_mwh), Some(lost), Some(overhead_min)) =
             (mean("energy_mwh"), mean("good_lost"), mean("overhead_min"))
         {
-            found.entry(words.clone()).or_insert(Candidate {
+            found.entry(words.clone()).or_insert(FrontierCandidate {
                 words,
                 energy_mwh,
                 lost,
@@ -123,42 +126,42 @@ fn candidates(results: &Results, set: usize) -> Vec<Candidate> {
             });
         }
     }
-    let mut candidates: Vec<Candidate> = found.into_values().collect();
+    let mut candidates: Vec<FrontierCandidate> = found.into_values().collect();
     candidates.sort_by(|a, b| a.energy_mwh.total_cmp(&b.energy_mwh));
     candidates
 }
 
 /// The policy at a place, with its settings in their places.
-fn words(experiment: &Experiment, at: At) -> String {
+fn words(experiment: &Experiment, at: ExperimentPoint) -> String {
     let values = values(experiment, at);
     let words = &experiment.markets[at.market].policies[at.policy];
     resolved(words, &values).expect("the experiment was checked")
 }
 
 /// The settings at a place.
-pub(super) fn values(experiment: &Experiment, at: At) -> Values {
-    let model: &dyn Model = &super::Campus;
+pub(super) fn values(experiment: &Experiment, at: ExperimentPoint) -> ParameterValues {
+    let model: &dyn WorldModel = &super::CampusWorld;
     let scenario = &experiment.scenarios[at.scenario];
     let set = &experiment.sets[at.set];
     experiment.values(model, set, scenario, scenario.values[at.value])
 }
 
-fn mean(results: &Results, at: At, name: &str) -> Option<f64> {
+fn mean(results: &StudyResults, at: ExperimentPoint, name: &str) -> Option<f64> {
     let quantities = super::figures::QUANTITIES.iter();
     let quantity = quantities.clone().find(|quantity| quantity.name == name)?;
-    let values = results.values(at, RunMeasure::Quantity(quantity));
+    let values = results.values(at, RunMetric::Quantity(quantity));
     let values: Vec<f64> = values.into_iter().collect::<Option<_>>()?;
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
 /// The families of policies as clouds, then those that no other beats, some with their numbers.
 fn series(
-    candidates: &[Candidate],
-    named: &[&Candidate],
-    others: &[&Candidate],
-    height: &dyn Fn(&Candidate) -> f64,
+    candidates: &[FrontierCandidate],
+    named: &[&FrontierCandidate],
+    others: &[&FrontierCandidate],
+    height: &dyn Fn(&FrontierCandidate) -> f64,
 ) -> Vec<ChartSeries> {
-    let point = |one: &Candidate| [one.energy_mwh, height(one)];
+    let point = |one: &FrontierCandidate| [one.energy_mwh, height(one)];
     let mut series: Vec<ChartSeries> = Vec::new();
     for one in candidates {
         let policies = policies(&one.words).expect("the experiment was checked");
@@ -167,7 +170,7 @@ fn series(
             Some(known) => known.points.push(point(one)),
             None => series.push(ChartSeries {
                 name: name.to_owned(),
-                drawn: Drawn::Points,
+                drawn: SeriesKind::Points,
                 points: vec![point(one)],
                 labels: Vec::new(),
             }),
@@ -176,26 +179,26 @@ fn series(
     series.sort_by(|a, b| a.name.cmp(&b.name));
     series.push(ChartSeries {
         name: "not beaten".to_owned(),
-        drawn: Drawn::Points,
+        drawn: SeriesKind::Points,
         points: named.iter().chain(others).map(|one| point(one)).collect(),
         labels: (1..=named.len()).map(|number| number.to_string()).collect(),
     });
     series
 }
 
-fn family_name(retry: &Retry) -> &'static str {
+fn family_name(retry: &RetryPolicy) -> &'static str {
     match retry.rules().first() {
         _ if retry.dedicated().is_some() => "d1, d2, dedicated",
-        Some(Rule::Evictions { .. }) => "n1-n3, evictions",
-        Some(Rule::Chance { .. } | Rule::Exponential { .. }) => "r1, e1, e2, chance",
-        Some(Rule::Accrued { .. }) => "a1-a3, accrued time",
-        Some(Rule::Percentile { .. }) => "p1, p2, percentile",
+        Some(RetryRule::Evictions { .. }) => "n1-n3, evictions",
+        Some(RetryRule::Chance { .. } | RetryRule::Exponential { .. }) => "r1, e1, e2, chance",
+        Some(RetryRule::Accrued { .. }) => "a1-a3, accrued time",
+        Some(RetryRule::Percentile { .. }) => "p1, p2, percentile",
         None if retry.longest_attempt().is_some() => "i1, one attempt",
         None => "x0",
     }
 }
 
-fn sheet(caption: &str, shown: &[&Candidate], first: usize) -> Sheet {
+fn sheet(caption: &str, shown: &[&FrontierCandidate], first: usize) -> ChartTable {
     let rows = (first..).zip(shown).map(|(number, one)| {
         let setting = policies(&one.words).map(|policies| condor::setting(&policies.retry));
         vec![
@@ -215,7 +218,7 @@ fn sheet(caption: &str, shown: &[&Candidate], first: usize) -> Sheet {
         "overhead (min)",
         "HTCondor configuration of the retry policy",
     ];
-    Sheet {
+    ChartTable {
         caption: format!("{caption}: means over seeds"),
         head: head.map(str::to_owned).to_vec(),
         rows: rows.collect(),

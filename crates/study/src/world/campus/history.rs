@@ -2,19 +2,19 @@
 //! Figures 2 to 4.
 
 use tollgate_model::Span;
-use tollgate_sim::campus::retry::Counted;
-use tollgate_sim::campus::{Environment, Fate, year};
+use tollgate_sim::campus::retry::EvictionFilter;
+use tollgate_sim::campus::{CampusEnvironment, TaskFate, year};
 
 use super::{BASELINE, knobs, policies};
-use crate::chart::{Chart, ChartSeries, Drawn, Sheet};
-use crate::estimate::Estimate;
+use crate::chart::{ChartSeries, ChartTable, SeriesKind, WorldChart};
+use crate::estimate::SeedMean;
 use crate::experiment::Experiment;
-use crate::measure::RunMeasure;
-use crate::results::{At, Results};
+use crate::measure::RunMetric;
+use crate::results::{ExperimentPoint, StudyResults};
 
 /// The set whose first seed is shown: the one with losses, or else the first.
-fn shown(experiment: &Experiment) -> Option<(usize, At)> {
-    let at = |set| At {
+fn shown(experiment: &Experiment) -> Option<(usize, ExperimentPoint)> {
+    let at = |set| ExperimentPoint {
         set,
         market: 0,
         scenario: 0,
@@ -28,9 +28,9 @@ fn shown(experiment: &Experiment) -> Option<(usize, At)> {
 }
 
 /// Table II of every set, then Figures 2 to 4.
-pub(super) fn charts(results: &Results) -> Vec<Chart> {
+pub(super) fn charts(results: &StudyResults) -> Vec<WorldChart> {
     let experiment = results.experiment();
-    let mut charts: Vec<Chart> = (0..experiment.sets.len())
+    let mut charts: Vec<WorldChart> = (0..experiment.sets.len())
         .filter_map(|set| baseline(results, set))
         .collect();
     if let Some((set, at)) = shown(experiment) {
@@ -49,9 +49,10 @@ fn retries_for_ever(words: &str) -> bool {
 }
 
 /// Table II: what every select policy comes to if tasks are tried again for ever.
-fn baseline(results: &Results, set: usize) -> Option<Chart> {
+fn baseline(results: &StudyResults, set: usize) -> Option<WorldChart> {
     let experiment = results.experiment();
-    let first = |row: &&crate::results::Row| row.planned.at().set == set && row.planned.seed == 1;
+    let first =
+        |row: &&crate::results::ResultRow| row.planned.at().set == set && row.planned.seed == 1;
     let mut rows: Vec<Vec<String>> = Vec::new();
     for row in results.rows().iter().filter(first) {
         let at = row.planned.at();
@@ -72,7 +73,7 @@ fn baseline(results: &Results, set: usize) -> Option<Chart> {
         "good tasks killed",
         "unfinished",
     ];
-    (!rows.is_empty()).then(|| Chart {
+    (!rows.is_empty()).then(|| WorldChart {
         id: format!("table-2-{name}"),
         heading: "Without a limit (Table II)".to_owned(),
         title: String::new(),
@@ -80,7 +81,7 @@ fn baseline(results: &Results, set: usize) -> Option<Chart> {
         y: String::new(),
         from_zero: true,
         series: Vec::new(),
-        sheet: Some(Sheet {
+        sheet: Some(ChartTable {
             caption: format!("{name}: means over seeds, in brackets where they lie at 95 %"),
             head: head.map(str::to_owned).to_vec(),
             rows,
@@ -96,12 +97,17 @@ const TABLE: [(&str, usize); 4] = [
     ("good_unfinished", 1),
 ];
 
-fn estimate(results: &Results, at: At, name: &str, decimals: usize) -> Option<String> {
+fn estimate(
+    results: &StudyResults,
+    at: ExperimentPoint,
+    name: &str,
+    decimals: usize,
+) -> Option<String> {
     let mut quantities = super::figures::QUANTITIES.iter();
     let quantity = quantities.find(|quantity| quantity.name == name)?;
-    let values = results.values(at, RunMeasure::Quantity(quantity));
+    let values = results.values(at, RunMetric::Quantity(quantity));
     let values: Vec<f64> = values.into_iter().flatten().collect();
-    let estimate = Estimate::of(&values, &format!("{name} {at:?}"))?;
+    let estimate = SeedMean::of(&values, &format!("{name} {at:?}"))?;
     let mean = estimate.mean;
     Some(match estimate.interval {
         Some(interval) => format!(
@@ -113,34 +119,39 @@ fn estimate(results: &Results, at: At, name: &str, decimals: usize) -> Option<St
 }
 
 /// What is counted of one kind of task.
-struct Evicted {
+struct EvictedTasks {
     name: &'static str,
-    tasks: Vec<Fared>,
+    tasks: Vec<TaskEvictions>,
 }
 
 /// How a task fared: evictions, and the time held in vain.
-type Fared = (u32, Span);
+type TaskEvictions = (u32, Span);
 
-fn figures(experiment: &Experiment, set: &str, at: At) -> Vec<Chart> {
+fn figures(experiment: &Experiment, set: &str, at: ExperimentPoint) -> Vec<WorldChart> {
     let mut settings = knobs::settings(&super::frontier::values(experiment, at));
     settings.scale = experiment.world.scale.unwrap_or(1.0);
     settings.seed = 1;
-    let campus = Environment::draw(&settings).expect("the experiment was checked");
+    let campus = CampusEnvironment::draw(&settings).expect("the experiment was checked");
     let year = year(&campus, &policies(BASELINE).expect("it is one"));
-    let evicted = |name, good: bool| Evicted {
+    let evicted = |name, good: bool| EvictedTasks {
         name,
         tasks: campus
             .tasks()
             .iter()
             .zip(year.seen.iter().zip(&year.fates))
             .filter(|(task, (_, fate))| {
-                task.is_good() == good && (good || **fate != Fate::Completed)
+                task.is_good() == good && (good || **fate != TaskFate::Completed)
             })
-            .map(|(_, (seen, _))| (seen.evictions(Counted::All), seen.accrued(Counted::All)))
+            .map(|(_, (seen, _))| {
+                (
+                    seen.evictions(EvictionFilter::All),
+                    seen.accrued(EvictionFilter::All),
+                )
+            })
             .collect(),
     };
     let kinds = [evicted("good tasks", true), evicted("bad tasks", false)];
-    let chart = |id: &str, title: &str, x: &str, y: &str, series| Chart {
+    let chart = |id: &str, title: &str, x: &str, y: &str, series| WorldChart {
         id: id.to_owned(),
         heading: format!("Evictions and idle times under {BASELINE} ({set}, first seed)"),
         title: title.to_owned(),
@@ -150,7 +161,7 @@ fn figures(experiment: &Experiment, set: &str, at: At) -> Vec<Chart> {
         series,
         sheet: None,
     };
-    let each = |points: fn(&[Fared]) -> Vec<[f64; 2]>, drawn| {
+    let each = |points: fn(&[TaskEvictions]) -> Vec<[f64; 2]>, drawn| {
         kinds
             .iter()
             .map(|kind| ChartSeries {
@@ -163,7 +174,7 @@ fn figures(experiment: &Experiment, set: &str, at: At) -> Vec<Chart> {
     };
     let idle = vec![ChartSeries {
         name: "idle intervals".to_owned(),
-        drawn: Drawn::Curve,
+        drawn: SeriesKind::Curve,
         points: idle_times(&campus),
         labels: Vec::new(),
     }];
@@ -173,14 +184,14 @@ fn figures(experiment: &Experiment, set: &str, at: At) -> Vec<Chart> {
             "Figure 2. Time held in vain",
             "log10(n)",
             "log10(1 + hours), n evictions or more",
-            each(wasted, Drawn::Steps),
+            each(wasted, SeriesKind::Steps),
         ),
         chart(
             "figure-3",
             "Figure 3. Tasks by evictions",
             "evictions",
             "log10(1 + tasks)",
-            each(histogram, Drawn::Steps),
+            each(histogram, SeriesKind::Steps),
         ),
         chart(
             "figure-4",
@@ -193,7 +204,7 @@ fn figures(experiment: &Experiment, set: &str, at: At) -> Vec<Chart> {
 }
 
 /// The time held in vain by tasks with at least so many evictions.
-fn wasted(tasks: &[Fared]) -> Vec<[f64; 2]> {
+fn wasted(tasks: &[TaskEvictions]) -> Vec<[f64; 2]> {
     let mut sorted = tasks.to_vec();
     sorted.sort_unstable();
     let mut points = Vec::new();
@@ -220,7 +231,7 @@ fn wasted(tasks: &[Fared]) -> Vec<[f64; 2]> {
 const MOST_SHOWN: usize = 40;
 
 /// How many tasks have so many evictions.
-fn histogram(tasks: &[Fared]) -> Vec<[f64; 2]> {
+fn histogram(tasks: &[TaskEvictions]) -> Vec<[f64; 2]> {
     let mut counts = [0u32; MOST_SHOWN];
     for &(evictions, _) in tasks {
         if let Some(count) = counts.get_mut(evictions as usize) {
@@ -232,7 +243,7 @@ fn histogram(tasks: &[Fared]) -> Vec<[f64; 2]> {
 }
 
 /// How many intervals between users are at most so long, at 200 places.
-fn idle_times(campus: &Environment) -> Vec<[f64; 2]> {
+fn idle_times(campus: &CampusEnvironment) -> Vec<[f64; 2]> {
     const PLACES: usize = 200;
     let mut gaps: Vec<Span> = campus.sessions().gaps().collect();
     gaps.sort_unstable();

@@ -1,19 +1,19 @@
 //! The settings of the campus, with how each is made.
 
 use tollgate_model::{Power, Span, Watts};
-use tollgate_sim::campus::Settings;
+use tollgate_sim::campus::CampusConfig;
 
-use crate::world::{Knob, Values};
+use crate::world::{ParameterValues, WorldParameter};
 
 /// How a value becomes part of the settings of the campus.
-type Set = fn(&mut Settings, f64);
+type ParameterSetter = fn(&mut CampusConfig, f64);
 
 /// A table of settings: key, meaning, default, range, `whole` or `real`, and how it is set; those
 /// of policies are set nowhere, but stand in the words of policies.
 macro_rules! knobs {
     ($($kind:ident $key:literal $meaning:literal $default:literal $low:literal..$high:literal
         $number:ident $($set:expr)?;)*) => {
-        pub(super) const KNOBS: &[Knob] = &[$(Knob {
+        pub(super) const KNOBS: &[WorldParameter] = &[$(WorldParameter {
             key: $key,
             meaning: $meaning,
             default: $default,
@@ -21,7 +21,7 @@ macro_rules! knobs {
             whole: knobs!(@whole $number),
             environment: knobs!(@environment $kind),
         }),*];
-        const SET: &[Option<Set>] = &[$(knobs!(@set $($set)?)),*];
+        const SET: &[Option<ParameterSetter>] = &[$(knobs!(@set $($set)?)),*];
     };
     (@whole whole) => { true };
     (@whole real) => { false };
@@ -122,7 +122,7 @@ knobs! {
 }
 
 /// Half of all computers are normal ones.
-fn normal(settings: &mut Settings, set: impl Fn(&mut Power)) {
+fn normal(settings: &mut CampusConfig, set: impl Fn(&mut Power)) {
     settings.power[..2].iter_mut().for_each(set);
 }
 
@@ -131,8 +131,8 @@ fn minutes(value: f64) -> Span {
 }
 
 /// The campus with these values; seed and scale are as they are by default.
-pub(super) fn settings(values: &Values) -> Settings {
-    let mut settings = Settings::default();
+pub(super) fn settings(values: &ParameterValues) -> CampusConfig {
+    let mut settings = CampusConfig::default();
     for (knob, set) in KNOBS.iter().zip(SET) {
         if let Some(set) = set {
             set(&mut settings, values.get(knob.key));
@@ -144,14 +144,17 @@ pub(super) fn settings(values: &Values) -> Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::world::campus::Campus;
+    use crate::world::campus::CampusWorld;
 
     #[test]
     fn the_defaults_are_those_of_the_world() {
-        assert_eq!(settings(&Values::of(&Campus)), Settings::default());
-        let mut history = Values::of(&Campus);
+        assert_eq!(
+            settings(&ParameterValues::of(&CampusWorld)),
+            CampusConfig::default()
+        );
+        let mut history = ParameterValues::of(&CampusWorld);
         history.set("loss", 0.45);
         history.set("long", 230.0);
-        assert_eq!(settings(&history), Settings::history());
+        assert_eq!(settings(&history), CampusConfig::history());
     }
 }

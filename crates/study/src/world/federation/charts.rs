@@ -3,13 +3,13 @@
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
 use tollgate_sim::federation::dispatch::probability;
-use tollgate_sim::federation::{Outcome, Setup, run_watched};
+use tollgate_sim::federation::{FederationConfig, FederationOutcome, run_watched};
 
 use super::figures::sorted;
-use super::{Federation, Shared, decider, setup, stream};
-use crate::chart::{Chart, ChartSeries, Drawn};
-use crate::results::Results;
-use crate::world::Values;
+use super::{FederationWorld, SharedFederation, decider, setup, stream};
+use crate::chart::{ChartSeries, SeriesKind, WorldChart};
+use crate::results::StudyResults;
+use crate::world::ParameterValues;
 
 /// Who is compared in the pictures: nobody, the paper, and what the product does.
 const COMPARED: [&str; 3] = ["none", "paper", "marginal"];
@@ -18,12 +18,12 @@ const COMPARED: [&str; 3] = ["none", "paper", "marginal"];
 const BIN: f64 = 10_000.0;
 
 /// All of them, for the first seed and the first setting of the experiment.
-pub(super) fn all(results: &Results) -> Vec<Chart> {
+pub(super) fn all(results: &StudyResults) -> Vec<WorldChart> {
     let experiment = results.experiment();
     let (set, scenario) = (&experiment.sets[0], &experiment.scenarios[0]);
-    let values = experiment.values(&Federation, set, scenario, scenario.values[0]);
+    let values = experiment.values(&FederationWorld, set, scenario, scenario.values[0]);
     let scale = experiment.world.scale.unwrap_or(1.0);
-    let shared = Shared::new(&values, 1, scale);
+    let shared = SharedFederation::new(&values, 1, scale);
     let setup = setup(&values);
     let runs = COMPARED.map(|policy| shared.outcomes(&setup, &decider(policy)));
     let mut charts = vec![early_dispatch(), due_dispatch()];
@@ -39,10 +39,10 @@ pub(super) fn all(results: &Results) -> Vec<Chart> {
 }
 
 /// Figure 5: a proxy that has not waited as long as is usual there.
-fn early_dispatch() -> Chart {
+fn early_dispatch() -> WorldChart {
     let points = (1..=7).map(|waited| [f64::from(waited), probability(7.0, f64::from(waited), 0)]);
     let points = points.take_while(|[waited, _]| *waited < 7.0);
-    Chart {
+    WorldChart {
         id: "figure-5".to_owned(),
         heading: "When proxies are dispatched (eq. 5)".to_owned(),
         title: "Probability of dispatch before the average wait of 7 ticks".to_owned(),
@@ -50,23 +50,23 @@ fn early_dispatch() -> Chart {
         y: "probability".to_owned(),
         from_zero: true,
         sheet: None,
-        series: vec![series("eq. 5", Drawn::Lines, points.collect())],
+        series: vec![series("eq. 5", SeriesKind::Lines, points.collect())],
     }
 }
 
 /// Figure 6: one that has, by how many run already.
-fn due_dispatch() -> Chart {
+fn due_dispatch() -> WorldChart {
     let points = (0..=10).map(|running| [f64::from(running), probability(7.0, 7.0, running)]);
-    Chart {
+    WorldChart {
         id: "figure-6".to_owned(),
         title: "Probability of dispatch from the average wait on".to_owned(),
         x: "own proxies that run".to_owned(),
-        series: vec![series("eq. 5", Drawn::Lines, points.collect())],
+        series: vec![series("eq. 5", SeriesKind::Lines, points.collect())],
         ..early_dispatch()
     }
 }
 
-fn histogram(id: &str, policy: &str, runs: &[Outcome]) -> Chart {
+fn histogram(id: &str, policy: &str, runs: &[FederationOutcome]) -> WorldChart {
     let jobs = sorted(runs);
     let bin = |jobs: f64| (jobs / BIN).floor();
     let (first, last) = (bin(jobs[0]), bin(jobs[jobs.len() - 1]));
@@ -78,7 +78,7 @@ fn histogram(id: &str, policy: &str, runs: &[Outcome]) -> Chart {
         low += 1.0;
     }
     points.push([low * BIN / 1000.0, 0.0]);
-    Chart {
+    WorldChart {
         id: id.to_owned(),
         heading: HEADING.to_owned(),
         title: match policy {
@@ -89,15 +89,15 @@ fn histogram(id: &str, policy: &str, runs: &[Outcome]) -> Chart {
         y: "runs".to_owned(),
         from_zero: true,
         sheet: None,
-        series: vec![series(policy, Drawn::Steps, points)],
+        series: vec![series(policy, SeriesKind::Steps, points)],
     }
 }
 
 const HEADING: &str = "Throughput over runs";
 
 /// The cumulative curves of Figures 7 and 8 in one picture.
-fn cumulative(runs: &[Vec<Outcome>]) -> Chart {
-    let curve = |(policy, runs): (&&str, &Vec<Outcome>)| {
+fn cumulative(runs: &[Vec<FederationOutcome>]) -> WorldChart {
+    let curve = |(policy, runs): (&&str, &Vec<FederationOutcome>)| {
         let jobs = sorted(runs);
         let all = jobs.len() as f64;
         let points = (1..).zip(&jobs);
@@ -106,9 +106,13 @@ fn cumulative(runs: &[Vec<Outcome>]) -> Chart {
         let every = jobs.len().div_ceil(200);
         let kept = points.enumerate();
         let kept = kept.filter(|(at, _)| at % every == 0 || at + 1 == jobs.len());
-        series(policy, Drawn::Curve, kept.map(|(_, point)| point).collect())
+        series(
+            policy,
+            SeriesKind::Curve,
+            kept.map(|(_, point)| point).collect(),
+        )
     };
-    Chart {
+    WorldChart {
         id: "figure-7-8-cumulative".to_owned(),
         heading: HEADING.to_owned(),
         title: "Runs with at most this number of user jobs".to_owned(),
@@ -121,15 +125,15 @@ fn cumulative(runs: &[Vec<Outcome>]) -> Chart {
 }
 
 /// Figure 9: four sites of equal speed, a round every five minutes for a day.
-fn distribution(values: &Values, policy: &str) -> Chart {
-    let day = Setup {
+fn distribution(values: &ParameterValues, policy: &str) -> WorldChart {
+    let day = FederationConfig {
         sites: 4,
         flops: (1.0, 1.0),
         ticks: 288,
         ..setup(values)
     };
     let mut random = rand_pcg::Pcg64::seed_from_u64(stream("day", 1, 1));
-    let environment = tollgate_sim::federation::Environment::draw(&day, &mut random);
+    let environment = tollgate_sim::federation::FederationEnvironment::draw(&day, &mut random);
     let mut proxies: Vec<Vec<[f64; 2]>> = vec![Vec::new(); day.sites];
     let random = Pcg64Mcg::seed_from_u64(stream("dispatch", 1, 1));
     run_watched(
@@ -145,7 +149,7 @@ fn distribution(values: &Values, policy: &str) -> Chart {
         },
     );
     let sites = ["A", "B", "C", "D"].iter().zip(proxies);
-    Chart {
+    WorldChart {
         id: match policy {
             "paper" => "figure-9".to_owned(),
             _ => format!("figure-9-{policy}"),
@@ -157,12 +161,12 @@ fn distribution(values: &Values, policy: &str) -> Chart {
         from_zero: true,
         sheet: None,
         series: sites
-            .map(|(site, points)| series(&format!("site {site}"), Drawn::Steps, points))
+            .map(|(site, points)| series(&format!("site {site}"), SeriesKind::Steps, points))
             .collect(),
     }
 }
 
-fn series(name: &str, drawn: Drawn, points: Vec<[f64; 2]>) -> ChartSeries {
+fn series(name: &str, drawn: SeriesKind, points: Vec<[f64; 2]>) -> ChartSeries {
     ChartSeries {
         name: name.to_owned(),
         drawn,

@@ -1,11 +1,11 @@
 //! From the runs of an experiment to its figures.
 
-use tollgate_sim::federation::Outcome;
+use tollgate_sim::federation::FederationOutcome;
 
-use crate::world::Quantity;
+use crate::world::WorldMetric;
 
 /// What is measured over the runs of an experiment.
-pub(super) const QUANTITIES: &[Quantity] = &[
+pub(super) const QUANTITIES: &[WorldMetric] = &[
     quantity(
         "user_jobs_mean",
         "user jobs done in a run, on average",
@@ -54,8 +54,8 @@ const fn quantity(
     name: &'static str,
     meaning: &'static str,
     unit: Option<&'static str>,
-) -> Quantity {
-    Quantity {
+) -> WorldMetric {
+    WorldMetric {
         name,
         meaning,
         unit,
@@ -63,7 +63,10 @@ const fn quantity(
 }
 
 /// The quantities of runs `with` moves, and `without` in the same environments.
-pub(super) fn figures(with: &[Outcome], without: &[Outcome]) -> Vec<Option<f64>> {
+pub(super) fn figures(
+    with: &[FederationOutcome],
+    without: &[FederationOutcome],
+) -> Vec<Option<f64>> {
     let (jobs, before) = (sorted(with), sorted(without));
     let average = mean(&jobs);
     let square = |jobs: &f64| (jobs - average).powi(2);
@@ -71,7 +74,8 @@ pub(super) fn figures(with: &[Outcome], without: &[Outcome]) -> Vec<Option<f64>>
     let pairs = with.iter().zip(without);
     let better = pairs.filter(|(with, without)| with.user_jobs > without.user_jobs);
     let count = with.len() as f64;
-    let a_run = |number: fn(&Outcome) -> u64| with.iter().map(number).sum::<u64>() as f64 / count;
+    let a_run =
+        |number: fn(&FederationOutcome) -> u64| with.iter().map(number).sum::<u64>() as f64 / count;
     let best_over_worst = percentile(&jobs, 99.5) / percentile(&before, 0.5);
     let figures = [
         average,
@@ -93,7 +97,7 @@ pub(super) fn figures(with: &[Outcome], without: &[Outcome]) -> Vec<Option<f64>>
 }
 
 /// User jobs of runs, the fewest first.
-pub(super) fn sorted(runs: &[Outcome]) -> Vec<f64> {
+pub(super) fn sorted(runs: &[FederationOutcome]) -> Vec<f64> {
     let mut jobs: Vec<f64> = runs.iter().map(|run| run.user_jobs).collect();
     jobs.sort_by(f64::total_cmp);
     jobs
@@ -116,8 +120,8 @@ fn percentile(sorted: &[f64], percent: f64) -> f64 {
 mod tests {
     use super::*;
 
-    fn runs(jobs: &[f64]) -> Vec<Outcome> {
-        let run = |&user_jobs| Outcome {
+    fn runs(jobs: &[f64]) -> Vec<FederationOutcome> {
+        let run = |&user_jobs| FederationOutcome {
             user_jobs,
             moves: 2,
             dispatched: 3,

@@ -3,7 +3,7 @@
 use tollgate_model::{Instant, Span};
 
 use crate::clock;
-use crate::diagnostics::{Field, Finding};
+use crate::diagnostics::{Finding, RecordField};
 use crate::field;
 
 /// The numbers of the events that are read (`ULogEventNumber` of HTCondor).
@@ -27,20 +27,20 @@ const FIRST_YEAR: i64 = 2000;
 const MONTHS_BACK: i64 = 6;
 
 /// Which job an event is of: cluster and process. Those of nodes of a parallel job count as its.
-pub(super) type Id = (u64, u64);
+pub(super) type CondorJobId = (u64, u64);
 
 /// An event.
-pub(super) struct Event<'a> {
+pub(super) struct CondorEvent<'a> {
     pub(super) code: u16,
-    pub(super) id: Id,
+    pub(super) id: CondorJobId,
     pub(super) time: Instant,
     /// What stands behind the time, and in the lines after it.
     pub(super) body: &'a [u8],
 }
 
-impl<'a> Event<'a> {
+impl<'a> CondorEvent<'a> {
     /// Reads `NNN (cluster.process.subprocess) date time text`, and the lines after it.
-    pub(super) fn parse(text: &'a [u8], calendar: &mut Calendar) -> Result<Self, Finding> {
+    pub(super) fn parse(text: &'a [u8], calendar: &mut EventCalendar) -> Result<Self, Finding> {
         if !super::begins_event(text) {
             return Err(Finding::Malformed);
         }
@@ -68,7 +68,7 @@ impl<'a> Event<'a> {
     }
 }
 
-fn id(text: &[u8]) -> Result<Id, Finding> {
+fn id(text: &[u8]) -> Result<CondorJobId, Finding> {
     let mut parts = text.split(|&byte| byte == b'.');
     let cluster = field::job_number(parts.next().unwrap_or_default())?;
     let process = field::job_number(parts.next().unwrap_or(b"0"))?;
@@ -83,21 +83,21 @@ fn word(text: &[u8]) -> (&[u8], &[u8]) {
 
 /// From dates to instants; keeps the year where dates have none.
 #[derive(Default)]
-pub(super) struct Calendar {
+pub(super) struct EventCalendar {
     years: i64,
     month: i64,
     notes: Vec<Finding>,
     noted: bool,
 }
 
-impl Calendar {
+impl EventCalendar {
     /// What had to be assumed, once.
     pub(super) fn take_notes(&mut self) -> Vec<Finding> {
         std::mem::take(&mut self.notes)
     }
 
     fn instant(&mut self, date: &[u8], time: &[u8]) -> Result<Instant, Finding> {
-        let wrong = Finding::NotATime(Field::Event);
+        let wrong = Finding::NotATime(RecordField::Event);
         let (date, time) = (
             std::str::from_utf8(date).map_err(|_| wrong)?,
             std::str::from_utf8(time).map_err(|_| wrong)?,
@@ -112,7 +112,7 @@ impl Calendar {
             }
             None => format!("{date}T{clock}"),
         };
-        let instant = clock::instant(whole.as_bytes(), Field::Event)?;
+        let instant = clock::instant(whole.as_bytes(), RecordField::Event)?;
         let fraction = crate::number::millionths(format!("0.{fraction}").as_bytes());
         let fraction = fraction.map_err(|_| wrong)?;
         if !self.noted {

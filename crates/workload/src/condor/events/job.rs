@@ -2,25 +2,25 @@
 
 use tollgate_model::{Bytes, Instant, Span};
 
-use super::event::{self, Event, Id};
-use crate::attempts::{Attempt, Ended};
+use super::event::{self, CondorEvent, CondorJobId};
+use crate::attempts::{TraceAttempt, TraceAttemptEnd};
 use crate::clock;
-use crate::diagnostics::{Field, Finding};
+use crate::diagnostics::{Finding, RecordField};
 use crate::field;
-use crate::open::Columns;
-use crate::records::{Draft, NEVER_RAN, waited};
-use crate::trace::Names;
-use crate::usage::{Status, Usage};
+use crate::open::ColumnSelection;
+use crate::records::{NEVER_RAN, ParsedRecord, waited};
+use crate::trace::RecordNames;
+use crate::usage::{TraceStatus, TraceUsage};
 
 const KIBI: u64 = 1 << 10;
 const MEBI: u64 = 1 << 20;
 
 /// A job that has not ended yet.
-pub(super) struct Job {
+pub(super) struct CondorEventJob {
     submit: Instant,
     /// The line of its submission.
     pub(super) line: u64,
-    attempts: Vec<Attempt>,
+    attempts: Vec<TraceAttempt>,
     /// Since when it runs, if it does.
     running: Option<Instant>,
     /// The latest event.
@@ -32,7 +32,7 @@ pub(super) struct Job {
     notes: Vec<Finding>,
 }
 
-impl Job {
+impl CondorEventJob {
     /// A job that was submitted at `submit`, as `line` says.
     pub(super) fn new(submit: Instant, line: u64, notes: Vec<Finding>) -> Self {
         Self {
@@ -50,30 +50,32 @@ impl Job {
     }
 
     /// Takes an event, and tells how the job ended if it did.
-    pub(super) fn take(&mut self, event: &Event<'_>) -> Option<Status> {
+    pub(super) fn take(&mut self, event: &CondorEvent<'_>) -> Option<TraceStatus> {
         let now = self.now(event.time);
         self.measure(event);
         match event.code {
             event::EXECUTES => {
-                self.stop(now, Ended::Lost);
+                self.stop(now, TraceAttemptEnd::Lost);
                 self.running = Some(now);
             }
             event::UNSUSPENDED => self.running = self.running.or(Some(now)),
-            event::SUSPENDED => self.stop(now, Ended::Suspended),
+            event::SUSPENDED => self.stop(now, TraceAttemptEnd::Suspended),
             event::CHECKPOINTED if self.running.is_some() => {
-                self.stop(now, Ended::Checkpointed);
+                self.stop(now, TraceAttemptEnd::Checkpointed);
                 self.running = Some(now);
             }
             event::EVICTED => self.leave(now, evicted(event)),
-            event::SHADOW_EXCEPTION | event::RECONNECT_FAILED => self.leave(now, Ended::Lost),
-            event::HELD => self.leave(now, Ended::Held),
+            event::SHADOW_EXCEPTION | event::RECONNECT_FAILED => {
+                self.leave(now, TraceAttemptEnd::Lost)
+            }
+            event::HELD => self.leave(now, TraceAttemptEnd::Held),
             event::TERMINATED => {
-                self.stop(now, Ended::Finished);
+                self.stop(now, TraceAttemptEnd::Finished);
                 return Some(exit(event));
             }
             event::ABORTED => {
-                self.stop(now, Ended::Removed);
-                return Some(Status::Cancelled);
+                self.stop(now, TraceAttemptEnd::Removed);
+                return Some(TraceStatus::Cancelled);
             }
             _ => {}
         }
@@ -81,13 +83,18 @@ impl Job {
     }
 
     /// What became of the job.
-    pub(super) fn draft(mut self, id: Id, status: Status, keep: Columns) -> Draft<'static> {
+    pub(super) fn draft(
+        mut self,
+        id: CondorJobId,
+        status: TraceStatus,
+        keep: ColumnSelection,
+    ) -> ParsedRecord<'static> {
         let (number, process) = id;
         if process > 0 {
             self.notes.push(Finding::SharedNumber);
         }
         let mut notes = std::mem::take(&mut self.notes);
-        let usage = keep.usage(|| Usage {
+        let usage = keep.usage(|| TraceUsage {
             wait: self
                 .attempts
                 .first()
@@ -97,14 +104,14 @@ impl Job {
             requested_memory: self.requested_memory,
             status,
         });
-        Draft {
+        ParsedRecord {
             number,
             submit: self.submit,
             runtime: self.runtime(),
             estimate: None,
             allocated: self.procs,
             requested: None,
-            names: Names::default(),
+            names: RecordNames::default(),
             usage,
             attempts: Some(self.attempts),
             notes,
@@ -129,25 +136,25 @@ impl Job {
         self.latest
     }
 
-    fn stop(&mut self, end: Instant, ended: Ended) {
+    fn stop(&mut self, end: Instant, ended: TraceAttemptEnd) {
         if let Some(start) = self.running.take() {
-            self.attempts.push(Attempt { start, end, ended });
+            self.attempts.push(TraceAttempt { start, end, ended });
         }
     }
 
     /// The job is taken off its computer; if it was suspended there, that is how it ended.
-    fn leave(&mut self, end: Instant, ended: Ended) {
+    fn leave(&mut self, end: Instant, ended: TraceAttemptEnd) {
         let was_running = self.running.is_some();
         self.stop(end, ended);
         if let Some(last) = self.attempts.last_mut()
             && !was_running
-            && last.ended == Ended::Suspended
+            && last.ended == TraceAttemptEnd::Suspended
         {
             last.ended = ended;
         }
     }
 
-    fn measure(&mut self, event: &Event<'_>) {
+    fn measure(&mut self, event: &CondorEvent<'_>) {
         if ![event::TERMINATED, event::EVICTED, event::IMAGE_SIZE].contains(&event.code) {
             return;
         }
@@ -179,29 +186,29 @@ impl Job {
 }
 
 /// Whether the work was saved is said in the first line, between parentheses.
-fn evicted(event: &Event<'_>) -> Ended {
+fn evicted(event: &CondorEvent<'_>) -> TraceAttemptEnd {
     match event
         .lines()
         .any(|line| line.starts_with(b"(1) Job was checkpointed"))
     {
-        true => Ended::Checkpointed,
-        false => Ended::Evicted,
+        true => TraceAttemptEnd::Checkpointed,
+        false => TraceAttemptEnd::Evicted,
     }
 }
 
-fn exit(event: &Event<'_>) -> Status {
+fn exit(event: &CondorEvent<'_>) -> TraceStatus {
     for line in event.lines() {
         if line.starts_with(b"(0) Abnormal termination") {
-            return Status::Failed;
+            return TraceStatus::Failed;
         }
         if let Some(value) = line.strip_prefix(b"(1) Normal termination (return value ") {
             return match value.starts_with(b"0)") {
-                true => Status::Completed,
-                false => Status::Failed,
+                true => TraceStatus::Completed,
+                false => TraceStatus::Failed,
             };
         }
     }
-    Status::Unknown
+    TraceStatus::Unknown
 }
 
 /// The sum of `Usr 0 00:00:06, Sys 0 00:00:01`: days and times of day.
@@ -210,7 +217,7 @@ fn usage_times(text: &[u8]) -> Option<Span> {
     let (user, system) = text.split_once(',')?;
     let span = |text: &str, name| {
         let time = text.trim().strip_prefix(name)?.trim().replace(' ', "-");
-        clock::span(time.as_bytes(), Field::CpuTime).ok()
+        clock::span(time.as_bytes(), RecordField::CpuTime).ok()
     };
     Some(span(user, "Usr")? + span(system, "Sys")?)
 }
@@ -225,5 +232,7 @@ fn resource(line: &[u8]) -> Option<(&[u8], Vec<&[u8]>)> {
 }
 
 fn memory(text: &[u8], unit: u64) -> Option<Bytes> {
-    field::bytes(text, unit, Field::PeakMemory).ok().flatten()
+    field::bytes(text, unit, RecordField::PeakMemory)
+        .ok()
+        .flatten()
 }

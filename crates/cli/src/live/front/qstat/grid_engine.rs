@@ -4,13 +4,13 @@ use std::io::{self, Write};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use tollgate_service::api::types::Job;
+use tollgate_service::api::types::JobDetails;
 
-use super::{Asked, cut, escaped, user_name};
+use super::{QstatOptions, cut, escaped, user_name};
 use crate::live::front::named::SERVER;
 
 /// Running, waiting, or held.
-fn state(job: &Job) -> &'static str {
+fn state(job: &JobDetails) -> &'static str {
     match job.state.as_str() {
         "running" => "r",
         "held" | "dependent" => "hqw",
@@ -18,7 +18,11 @@ fn state(job: &Job) -> &'static str {
     }
 }
 
-pub(super) fn write(out: &mut impl Write, jobs: &[Job], asked: &Asked) -> io::Result<()> {
+pub(super) fn write(
+    out: &mut impl Write,
+    jobs: &[JobDetails],
+    asked: &QstatOptions,
+) -> io::Result<()> {
     match (asked.xml, asked.detail) {
         (true, _) => write_xml(out, jobs),
         (false, true) => jobs.iter().try_for_each(|job| write_detail(out, job)),
@@ -26,7 +30,7 @@ pub(super) fn write(out: &mut impl Write, jobs: &[Job], asked: &Asked) -> io::Re
     }
 }
 
-fn write_table(out: &mut impl Write, jobs: &[Job]) -> io::Result<()> {
+fn write_table(out: &mut impl Write, jobs: &[JobDetails]) -> io::Result<()> {
     if jobs.is_empty() {
         return Ok(());
     }
@@ -62,7 +66,7 @@ fn write_table(out: &mut impl Write, jobs: &[Job]) -> io::Result<()> {
     Ok(())
 }
 
-fn write_detail(out: &mut impl Write, job: &Job) -> io::Result<()> {
+fn write_detail(out: &mut impl Write, job: &JobDetails) -> io::Result<()> {
     writeln!(out, "{}", "=".repeat(62))?;
     for (name, value) in [
         ("job_number:", job.id.to_string()),
@@ -79,7 +83,7 @@ fn write_detail(out: &mut impl Write, job: &Job) -> io::Result<()> {
     Ok(())
 }
 
-fn write_xml(out: &mut impl Write, jobs: &[Job]) -> io::Result<()> {
+fn write_xml(out: &mut impl Write, jobs: &[JobDetails]) -> io::Result<()> {
     writeln!(out, "<?xml version='1.0'?>\n<job_info>")?;
     let (running, pending): (Vec<_>, Vec<_>) = jobs.iter().partition(|job| state(job) == "r");
     for (list, name, jobs) in [
@@ -115,7 +119,7 @@ fn write_xml(out: &mut impl Write, jobs: &[Job]) -> io::Result<()> {
 }
 
 /// Which tasks of an array, if it is one.
-fn tasks(job: &Job) -> String {
+fn tasks(job: &JobDetails) -> String {
     match (&job.array, job.task) {
         (_, Some(task)) => task.to_string(),
         (Some(array), None) => array.tasks.clone(),
@@ -124,7 +128,7 @@ fn tasks(job: &Job) -> String {
 }
 
 /// When it was started, or else handed in.
-fn date(job: &Job, format: &str) -> String {
+fn date(job: &JobDetails, format: &str) -> String {
     let at = job.started_at.as_ref().unwrap_or(&job.submitted_at);
     let Ok(read) = at.parse::<Timestamp>() else {
         return at.clone();

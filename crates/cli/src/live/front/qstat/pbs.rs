@@ -4,14 +4,14 @@ use std::io::{self, Write};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use tollgate_service::api::types::Job;
+use tollgate_service::api::types::JobDetails;
 
-use super::{Asked, cut, escaped, user_name, write_all};
-use crate::live::front::Style;
+use super::{QstatOptions, cut, escaped, user_name, write_all};
+use crate::live::front::FrontendDialect;
 use crate::live::front::named::{self, SERVER};
 
 /// A letter for a state: queued, running, held, completed.
-fn letter(job: &Job) -> char {
+fn letter(job: &JobDetails) -> char {
     match job.state.as_str() {
         "running" => 'R',
         "queued" => 'Q',
@@ -21,7 +21,11 @@ fn letter(job: &Job) -> char {
     }
 }
 
-pub(super) fn write(out: &mut impl Write, jobs: &[Job], asked: &Asked) -> io::Result<()> {
+pub(super) fn write(
+    out: &mut impl Write,
+    jobs: &[JobDetails],
+    asked: &QstatOptions,
+) -> io::Result<()> {
     match (asked.xml, asked.json, asked.full) {
         (true, _, _) => write_xml(out, jobs),
         (false, true, _) => write_json(out, jobs),
@@ -39,7 +43,7 @@ pub(super) fn write_server(out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "{SERVER:<22} Active")
 }
 
-fn write_table(out: &mut impl Write, jobs: &[Job]) -> io::Result<()> {
+fn write_table(out: &mut impl Write, jobs: &[JobDetails]) -> io::Result<()> {
     if jobs.is_empty() {
         return Ok(());
     }
@@ -55,7 +59,7 @@ fn write_table(out: &mut impl Write, jobs: &[Job]) -> io::Result<()> {
         writeln!(
             out,
             "{:<23} {:<16} {:<15} {:<8} {} {SERVER}",
-            named::write(job, Style::Pbs),
+            named::write(job, FrontendDialect::Pbs),
             cut(&job.name, 16),
             cut(&user_name(job), 15),
             clock(used_s(job)),
@@ -66,7 +70,7 @@ fn write_table(out: &mut impl Write, jobs: &[Job]) -> io::Result<()> {
 }
 
 /// What PBS calls attributes, in its order.
-fn attributes(job: &Job) -> Vec<(&'static str, String)> {
+fn attributes(job: &JobDetails) -> Vec<(&'static str, String)> {
     let mut attributes = vec![
         ("Job_Name", job.name.clone()),
         ("Job_Owner", format!("{}@{SERVER}", user_name(job))),
@@ -92,7 +96,7 @@ fn attributes(job: &Job) -> Vec<(&'static str, String)> {
 }
 
 /// The exit code of a job that is over; one that never ran to its end has PBS's for that.
-fn exit_status(job: &Job) -> Option<i32> {
+fn exit_status(job: &JobDetails) -> Option<i32> {
     match job.state.as_str() {
         "finished" => job.exit_code.map(i32::from),
         "cancelled" => Some(271),
@@ -101,8 +105,8 @@ fn exit_status(job: &Job) -> Option<i32> {
     }
 }
 
-fn write_full(out: &mut impl Write, job: &Job) -> io::Result<()> {
-    writeln!(out, "Job Id: {}", named::write(job, Style::Pbs))?;
+fn write_full(out: &mut impl Write, job: &JobDetails) -> io::Result<()> {
+    writeln!(out, "Job Id: {}", named::write(job, FrontendDialect::Pbs))?;
     for (name, value) in attributes(job) {
         writeln!(out, "    {name} = {value}")?;
     }
@@ -117,12 +121,12 @@ fn write_full(out: &mut impl Write, job: &Job) -> io::Result<()> {
 }
 
 /// One line, as Torque writes it.
-fn write_xml(out: &mut impl Write, jobs: &[Job]) -> io::Result<()> {
+fn write_xml(out: &mut impl Write, jobs: &[JobDetails]) -> io::Result<()> {
     let mut text = String::from("<Data>");
     for job in jobs {
         text.push_str(&format!(
             "<Job><Job_Id>{}</Job_Id>",
-            named::write(job, Style::Pbs)
+            named::write(job, FrontendDialect::Pbs)
         ));
         for (name, value) in attributes(job) {
             text.push_str(&format!("<{name}>{}</{name}>", escaped(&value)));
@@ -137,7 +141,7 @@ fn write_xml(out: &mut impl Write, jobs: &[Job]) -> io::Result<()> {
 }
 
 /// As PBS writes it with `-F json`.
-fn write_json(out: &mut impl Write, jobs: &[Job]) -> io::Result<()> {
+fn write_json(out: &mut impl Write, jobs: &[JobDetails]) -> io::Result<()> {
     let mut all = serde_json::Map::new();
     for job in jobs {
         let mut fields = serde_json::Map::new();
@@ -147,14 +151,14 @@ fn write_json(out: &mut impl Write, jobs: &[Job]) -> io::Result<()> {
                 _ => fields.insert(name.to_owned(), value.into()),
             };
         }
-        all.insert(named::write(job, Style::Pbs), fields.into());
+        all.insert(named::write(job, FrontendDialect::Pbs), fields.into());
     }
     serde_json::to_writer_pretty(&mut *out, &serde_json::json!({ "Jobs": all }))?;
     writeln!(out)
 }
 
 /// Seconds since it was started, or that it took.
-fn used_s(job: &Job) -> f64 {
+fn used_s(job: &JobDetails) -> f64 {
     let read = |at: &Option<String>| at.as_ref().and_then(|at| at.parse::<Timestamp>().ok());
     let Some(start) = read(&job.started_at) else {
         return 0.0;

@@ -4,10 +4,12 @@
 //! often; `RemoteWallClockTime` is how long it has held computers until then.
 
 use tollgate_model::Span;
-use tollgate_sim::campus::retry::{Counted, Dedicated, Full, Retry, Rule};
+use tollgate_sim::campus::retry::{
+    DedicatedPool, EvictionFilter, RetryPolicy, RetryRule, WhenFull,
+};
 
 /// The lines, or why there are none.
-pub(super) fn setting(retry: &Retry) -> String {
+pub(super) fn setting(retry: &RetryPolicy) -> String {
     let waiting: Option<Vec<String>> = retry.rules().iter().map(enough).collect();
     let Some(mut tests) = waiting else {
         return "none: no expression draws once an eviction, or compares with other jobs"
@@ -36,23 +38,29 @@ pub(super) fn setting(retry: &Retry) -> String {
 }
 
 /// When a rule has had enough of a job that waits.
-fn enough(rule: &Rule) -> Option<String> {
+fn enough(rule: &RetryRule) -> Option<String> {
     match *rule {
-        Rule::Evictions { most, .. } => Some(format!("NumShadowStarts > {most}")),
-        Rule::Accrued { most, .. } => Some(format!("RemoteWallClockTime > {}", secs(most))),
-        Rule::Chance { .. } | Rule::Exponential { .. } | Rule::Percentile { .. } => None,
+        RetryRule::Evictions { most, .. } => Some(format!("NumShadowStarts > {most}")),
+        RetryRule::Accrued { most, .. } => Some(format!("RemoteWallClockTime > {}", secs(most))),
+        RetryRule::Chance { .. } | RetryRule::Exponential { .. } | RetryRule::Percentile { .. } => {
+            None
+        }
     }
 }
 
-fn leaves_causes_out(rule: &Rule) -> bool {
+fn leaves_causes_out(rule: &RetryRule) -> bool {
     match rule {
-        Rule::Evictions { counted, .. } | Rule::Accrued { counted, .. } => *counted != Counted::All,
-        Rule::Chance { .. } | Rule::Exponential { .. } | Rule::Percentile { .. } => false,
+        RetryRule::Evictions { counted, .. } | RetryRule::Accrued { counted, .. } => {
+            *counted != EvictionFilter::All
+        }
+        RetryRule::Chance { .. } | RetryRule::Exponential { .. } | RetryRule::Percentile { .. } => {
+            false
+        }
     }
 }
 
 /// Dedicated machines take what others have had enough of - and alone, if jobs wait for them.
-fn on_dedicated(dedicated: Dedicated, enough: &str) -> String {
+fn on_dedicated(dedicated: DedicatedPool, enough: &str) -> String {
     // No desktop runs a job for as long, so the limit needs no word about where it runs.
     let kill = format!(
         "on dedicated machines: START = {enough}; \
@@ -60,8 +68,8 @@ fn on_dedicated(dedicated: Dedicated, enough: &str) -> String {
         running_for(dedicated.longest)
     );
     match dedicated.full {
-        Full::Waits => format!("{kill}; on desktops: START = $(START) && !({enough})"),
-        Full::GoesBack => kill,
+        WhenFull::Waits => format!("{kill}; on desktops: START = $(START) && !({enough})"),
+        WhenFull::GoesBack => kill,
     }
 }
 
@@ -80,7 +88,7 @@ mod tests {
 
     #[test]
     fn every_kind_of_policy_has_its_lines_or_a_reason_why_not() {
-        let line = |words: &str| setting(&words.parse::<Retry>().unwrap());
+        let line = |words: &str| setting(&words.parse::<RetryPolicy>().unwrap());
         insta::assert_snapshot!(line("x0"), @"nothing to set");
         insta::assert_snapshot!(line("n1:6"), @"SYSTEM_PERIODIC_REMOVE = (JobStatus == 1 && (NumShadowStarts > 6))");
         insta::assert_snapshot!(line("n2:3+i1:24h"), @"SYSTEM_PERIODIC_REMOVE = (JobStatus == 1 && (NumShadowStarts > 3)) || (JobStatus == 2 && time() - JobCurrentStartDate > 86400) # counts every eviction: the cause is in no attribute of the job");
