@@ -9,7 +9,7 @@ use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use common::open::{NOW, Open, rest};
+use common::open::{NOW, TestService, rest};
 use rcgen::{CertificateParams, KeyPair, PublicKeyData};
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
 use tollgate_model::{Instant, Span};
@@ -26,7 +26,7 @@ fn me() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-impl Open {
+impl TestService {
     /// The way to it for the holder of this token.
     fn directions(&self, token: Option<&str>) -> ConnectOptions {
         let file = token.map(|token| {
@@ -78,7 +78,7 @@ fn refused<T: std::fmt::Debug>(answer: Result<T, ClientError>) -> (u16, ErrorRes
 
 #[test]
 fn who_shows_a_token_is_let_in_as_its_user() {
-    let open = Open::new(ServiceLimits::default());
+    let open = TestService::new(ServiceLimits::default());
     let token = open.make(AccessRole::User, None);
     let mut client = open.client(Some(&token));
     let request = JobRequest {
@@ -95,7 +95,7 @@ fn who_shows_a_token_is_let_in_as_its_user() {
 
 #[test]
 fn nobody_else_is() {
-    let open = Open::new(ServiceLimits::default());
+    let open = TestService::new(ServiceLimits::default());
     let token = open.make(AccessRole::User, None);
     let expired = open.make(AccessRole::User, Some(NOW - Span::from_secs(1)));
     let last = if token.ends_with('0') { '1' } else { '0' };
@@ -117,7 +117,7 @@ fn nobody_else_is() {
 
 #[test]
 fn whether_anybody_is_there_is_said_to_everybody_and_nothing_else() {
-    let open = Open::new(ServiceLimits::default());
+    let open = TestService::new(ServiceLimits::default());
     let mut client = open.client(None);
     let health = client.get::<()>("/healthz");
     assert!(
@@ -155,7 +155,7 @@ fn who_shows_a_certificate_is_let_in_as_its_user() {
         made: None,
         expires: None,
     };
-    let open = Open::with_keys(ServiceLimits::default(), vec![key]);
+    let open = TestService::with_keys(ServiceLimits::default(), vec![key]);
     let status = |file: &PathBuf, token| {
         let directions = ConnectOptions {
             certificate: Some(file.clone()),
@@ -174,7 +174,7 @@ fn who_shows_a_certificate_is_let_in_as_its_user() {
 
 #[test]
 fn a_service_with_another_key_is_not_talked_to() {
-    let open = Open::new(ServiceLimits::default());
+    let open = TestService::new(ServiceLimits::default());
     let token = open.make(AccessRole::User, None);
     let directions = ConnectOptions {
         fingerprint: Some(Fingerprint::of(b"another")),
@@ -195,7 +195,7 @@ fn a_service_with_another_key_is_not_talked_to() {
 
 #[test]
 fn a_service_that_an_authority_vouches_for_is_talked_to() {
-    let open = Open::new(ServiceLimits::default());
+    let open = TestService::new(ServiceLimits::default());
     let token = open.make(AccessRole::User, None);
     let directions = ConnectOptions {
         fingerprint: None,
@@ -221,7 +221,7 @@ fn a_service_that_an_authority_vouches_for_is_talked_to() {
 
 #[test]
 fn a_token_makes_no_tokens() {
-    let open = Open::new(ServiceLimits::default());
+    let open = TestService::new(ServiceLimits::default());
     let mut client = open.client(Some(&open.make(AccessRole::User, None)));
     let made = client.post::<serde_json::Value>("/v1/tokens", &serde_json::json!({}));
     assert_eq!(refused(made).0, 403);
@@ -233,7 +233,7 @@ fn a_token_makes_no_tokens() {
 
 #[test]
 fn who_can_take_work_can_do_nothing_else() {
-    let open = Open::new(ServiceLimits::default());
+    let open = TestService::new(ServiceLimits::default());
     let mut client = open.client(Some(&open.make(AccessRole::Worker, None)));
     for path in [
         "/v1/status",
@@ -267,7 +267,7 @@ fn strangers_keep_nobody_from_it() {
         request_s: 600.0,
         ..ServiceLimits::default()
     };
-    let open = Open::new(limits);
+    let open = TestService::new(limits);
     let token = open.make(AccessRole::User, None);
     let crowded = Ipv4Addr::new(127, 0, 0, 9);
     let mut early = open.client(Some(&token));
@@ -288,7 +288,7 @@ fn strangers_keep_nobody_from_it() {
 
 #[test]
 fn who_dawdles_in_the_handshake_is_hung_up_on() {
-    let open = Open::new(ServiceLimits {
+    let open = TestService::new(ServiceLimits {
         request_s: 0.2,
         ..ServiceLimits::default()
     });
@@ -303,7 +303,7 @@ fn who_dawdles_in_the_handshake_is_hung_up_on() {
 
 #[test]
 fn what_is_no_tls_is_told_nothing() {
-    let open = Open::new(ServiceLimits::default());
+    let open = TestService::new(ServiceLimits::default());
     for bytes in [
         &b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n"[..],
         &[0; 2000],
@@ -323,7 +323,7 @@ fn what_is_no_tls_is_told_nothing() {
 
 #[test]
 fn connections_of_a_user_are_counted_wherever_they_come_in() {
-    let open = Open::new(ServiceLimits {
+    let open = TestService::new(ServiceLimits {
         connections: 3,
         ..ServiceLimits::default()
     });
